@@ -7,18 +7,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["ABILITY_BOUND", "ability_at", "accuracy_at", "expected_accuracy", "model_based", "project"]
+__all__ = ["ability_at", "accuracy_at", "expected_accuracy", "model_based", "project"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-#: Limit of `ability_at`: largest distance from the calibration subjects' mean, in logits.
-ABILITY_BOUND = 8.0
 
 
 def expected_accuracy(bank: ItemBank, theta: Array) -> Array:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
 from pytest_adaptive_eval.text import number
 
-__all__ = ["NoVerdict", "Outcome", "Verdict"]
+__all__ = ["LIKELIHOOD_RATIO", "NoVerdict", "Outcome", "Verdict", "claim_in_words"]
+
+#: Method of intervals that trust the bank's model.
+LIKELIHOOD_RATIO = "likelihood ratio"
 
 
 class Outcome(enum.StrEnum):
@@ -32,6 +35,37 @@ class Outcome(enum.StrEnum):
             Always.
         """
         raise ConfigError(f"the outcome {self.value} is neither true nor false: assert the verdict, or compare it")
+
+
+_RELATIONS = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}
+
+
+def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequence[float | None], method: str) -> str:
+    """Return a result beside its requirement, ``accuracy .750 [.607, .867] >= .60``.
+
+    An ability that the accuracy implies is called so, since an interview has another by the bank's model.  Where its
+    interval reaches an end of the scale, nothing is known beyond the other bound, which stands alone.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    metric, requirement : str
+        As of a `Verdict`.
+    bounds : sequence of float or None
+        Estimate, lower and upper bound; None where a record lacks one.
+    method : str
+        The interval's.
+    """
+    estimate, low, high = ("-" if value is None else number(value) for value in bounds)
+    found = f"{estimate} [{low}, {high}]"
+    if metric == "ability" and method != LIKELIHOOD_RATIO:
+        metric = "ability by accuracy"
+        open_below, open_above = (value is not None and abs(value) >= ABILITY_BOUND for value in bounds[1:])
+        if open_below and open_above:
+            found = "unknown,"
+        elif open_below or open_above:
+            found = f"at most {high}," if open_below else f"at least {low},"
+    return f"{metric} {found} {_RELATIONS.get(outcome, 'for')} {requirement.removeprefix('>= ')}"
 
 
 class NoVerdict:
@@ -117,9 +151,9 @@ class Verdict:
         """What was found and what is required, without the outcome."""
         if self.stated or self.interval is None:
             return self.stated or f"{self.metric} {self.requirement} required"
-        i, target = self.interval, self.requirement.removeprefix(">= ")
-        relation = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}.get(self.outcome, "for")
-        return f"{self.metric} {number(i.estimate)} [{number(i.low)}, {number(i.high)}] {relation} {target} required"
+        i = self.interval
+        bounds = i.estimate, i.low, i.high
+        return f"{claim_in_words(self.outcome, self.metric, self.requirement, bounds, i.method)} required"
 
     @property
     def sentence(self) -> str:

@@ -6,7 +6,10 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["Interval"]
+__all__ = ["ABILITY_BOUND", "Interval"]
+
+#: Ends of the scale on which an accuracy has an ability: distance from the calibration subjects' mean, in logits.
+ABILITY_BOUND = 8.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.values import as_mapping, as_number
@@ -15,7 +15,6 @@ __all__ = ["GateLines", "gate_lines", "unjudged_lines"]
 
 #: Most lines of a reason, columns of a name, and characters of a claim.
 REASON_LINES, NAME, CLAIM = 2, 60, 600
-_RELATIONS = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}
 
 #: Outcome of a gate, and its lines: the first begins with the outcome.
 GateLines = tuple[Outcome, list[str]]
@@ -70,9 +69,8 @@ def _claim(gate: GateRecord, outcome: Outcome) -> str:
     metric, requirement = str(verdict["metric"]), str(verdict.get("requirement"))
     if interval.get("estimate") is None:
         return clean_terminal(f"{metric} {requirement} required", CLAIM)
-    estimate, low, high = (words.number_or_dash(as_number(interval.get(end))) for end in ("estimate", "low", "high"))
-    target = requirement.removeprefix(">= ")
-    return clean_terminal(f"{metric} {estimate} [{low}, {high}] {_RELATIONS.get(outcome, 'for')} {target}", CLAIM)
+    bounds = [as_number(interval.get(end)) for end in ("estimate", "low", "high")]
+    return clean_terminal(claim_in_words(outcome, metric, requirement, bounds, str(interval.get("method"))), CLAIM)
 
 
 def _asked(verdict: dict[str, Any]) -> str:

@@ -117,7 +117,7 @@ def ability_unit(interviews: Sequence[InterviewRecord]) -> str:
     """Return the unit of the abilities as a sentence; an empty text without abilities."""
     units = []
     if any(interview.theta and not in_parts(interview) for interview in interviews):
-        units.append("ability is in logits on the bank's own scale")
+        units.append("ability is by the bank's model, in logits")
     if any(interview.theta and in_parts(interview) for interview in interviews):
         units.append("parts of ability are in standard deviations of the bank's subjects")
     return "; ".join(units)

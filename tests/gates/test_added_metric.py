@@ -65,7 +65,7 @@ def test_added_metric_is_known_to_toml_python_planner_and_page(pytester: Any) ->
     result = run(pytester, "--adaptive-eval-budget=30", "--adaptive-eval-record=run.json")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["*sums: percent >= 60.00: *% chance of a verdict within 30*", "PASS*percent 100.000*>= 60.00*"]
+        ["*sums: percent >= 60.00: *% chance of a verdict within 30*", "PASS*percent*100.000*>= 60.00*"]
     )
     gates = RunRecord.from_json(json.loads((pytester.path / "run.json").read_text())).gates
     assert {(t.value, t.label) for t in thresholds(gates, None)} == {(0.6, ">= 60.00 %"), (0.55, ">= 55.00 %")}

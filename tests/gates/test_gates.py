@@ -17,7 +17,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.faults import CONSECUTIVE_FAULTS, FAULT_SHARE, FaultLimit
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE, BoundMetric, SessionResult
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.text import number
@@ -252,3 +252,20 @@ def test_verdicts_are_told_and_can_be_replaced():
     verdict = replace(result, on_verdict=listen).accuracy.at_least(0.5)
     assert told[0].outcome is Outcome.PASS
     assert not verdict
+
+
+@pytest.mark.parametrize(
+    ("outcome", "bounds", "method", "expected"),
+    [
+        ("PASS", (1.2, 0.4, 2.0), "exact uniform", "ability by accuracy 1.200 [.400, 2.000] >= .30"),
+        ("PASS", (4.95, 2.145, 8.0), "exact uniform", "ability by accuracy at least 2.145, >= .30"),
+        ("FAIL", (-8.0, -8.0, 0.1), "anytime-valid", "ability by accuracy at most .100, < .30"),
+        ("INCONCLUSIVE", (0.0, -8.0, 8.0), "anytime-valid", "ability by accuracy unknown, against .30"),
+        ("PASS", (1.2, 0.4, 9.0), "likelihood ratio", "ability 1.200 [.400, 9.000] >= .30"),
+        ("ERROR", (0.5, None, 1.0), "by levels", "ability by accuracy .500 [-, 1.000] for .30"),
+    ],
+)
+def test_an_ability_that_the_accuracy_implies_is_named_and_has_no_bound_at_the_end_of_its_scale(
+    outcome: str, bounds: tuple[float | None, ...], method: str, expected: str
+) -> None:
+    assert claim_in_words(Outcome[outcome], "ability", ">= .30", bounds, method) == expected

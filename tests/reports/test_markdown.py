@@ -166,7 +166,7 @@ def test_what_a_reader_finds(run: RunRecord) -> None:
     assert "q-2" not in text
     assert "q-4" not in text
     assert [told(item) for item in page.iter("li")] == ["mmmu fell from .70 to .61", "read me"]
-    assert "ability is in logits on the bank's own scale; intervals are two-sided at 90 %" in told(page)
+    assert "ability is by the bank's model, in logits; intervals are two-sided at 90 %" in told(page)
     assert {element.tag for element in page.iter()} <= OURS
 
 

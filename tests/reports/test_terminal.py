@@ -69,7 +69,7 @@ def test_a_simple_run(make: SimpleNamespace) -> None:
     assert text(lines) == [
         "subject           bank     ability  accuracy                asked  ended because",
         "vlm-2b-step-4000  mmmu  1.23 ± .31  .612 [.551, .671]  96/640 15%  the budget is spent",
-        "ability is in logits on the bank's own scale; intervals are two-sided at 90%",
+        "ability is by the bank's model, in logits; intervals are two-sided at 90%",
         "",
         "PASS  test_promotion: accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items,",
         "      design-based",
@@ -84,7 +84,7 @@ def test_a_narrow_terminal_gives_the_reason_a_line_of_its_own(make: SimpleNamesp
         "subject           bank     ability  accuracy                asked",
         "vlm-2b-step-4000  mmmu  1.23 ± .31  .612 [.551, .671]  96/640 15%",
         "    the budget is spent",
-        "ability is in logits on the bank's own scale; intervals are two-sided at 90%",
+        "ability is by the bank's model, in logits; intervals are two-sided at 90%",
     ]
 
 
@@ -93,7 +93,7 @@ def test_a_very_narrow_terminal_gets_a_block_an_interview(make: SimpleNamespace)
         "vlm-2b-step-4000 on mmmu",
         "  ability 1.23 ± .31 · accuracy .612 [.551, .671]",
         "  asked 96/640 15% · the budget is spent",
-        "ability is in logits on the bank's own scale; intervals are",
+        "ability is by the bank's model, in logits; intervals are",
         "two-sided at 90%",
     ]
 

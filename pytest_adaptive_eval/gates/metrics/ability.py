@@ -9,7 +9,7 @@ from dataclasses import replace
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.claims.projection import ABILITY_BOUND, ability_at, accuracy_at
+from pytest_adaptive_eval.claims.projection import ability_at, accuracy_at
 from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
@@ -19,9 +19,9 @@ from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.gates.verdict import LIKELIHOOD_RATIO, Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import Claim
-from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import counted
@@ -32,8 +32,8 @@ __all__ = ["METRIC", "Ability", "AbilityComponent"]
 FEWEST_ANSWERS = 10
 #: Warn above this standard error of a component, in standard deviations of the bank's subjects.
 UNKNOWN_ABOVE = 0.9
-#: The method that trusts the bank's model.
-LIKELIHOOD_RATIO = "likelihood-ratio"
+#: The setting `method` that trusts the bank's model.
+_MODEL_METHOD = "likelihood-ratio"
 
 
 class Ability(Metric[SessionResult]):
@@ -50,13 +50,13 @@ class Ability(Metric[SessionResult]):
 
     def methods(self, kind: str) -> tuple[str, ...]:
         """Return the draws and the likelihood ratio."""
-        return ("draws", LIKELIHOOD_RATIO)
+        return ("draws", _MODEL_METHOD)
 
     def check_value(self, condition: Condition) -> None:
         """Refuse a likelihood ratio without a bound."""
-        if condition.method == LIKELIHOOD_RATIO and condition.confidence <= 0.5:
+        if condition.method == _MODEL_METHOD and condition.confidence <= 0.5:
             raise ConfigError(
-                f"confidence is {condition.confidence!r}, expected above 0.5 for method {LIKELIHOOD_RATIO!r}"
+                f"confidence is {condition.confidence!r}, expected above 0.5 for method {_MODEL_METHOD!r}"
             )
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
@@ -78,12 +78,12 @@ class Ability(Metric[SessionResult]):
 
     def cuts(self, condition: Condition, bank: ItemBank) -> tuple[Cut, ...]:
         """Return the classification of a likelihood ratio."""
-        is_cut = condition.method == LIKELIHOOD_RATIO
+        is_cut = condition.method == _MODEL_METHOD
         return (Cut(bank, condition.value, condition.confidence),) if is_cut else ()
 
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by the draws, or by a likelihood ratio if the bank's model describes the subject."""
-        if condition.method == LIKELIHOOD_RATIO:
+        if condition.method == _MODEL_METHOD:
             if not (reason := misfit_reason(result)):
                 return self._judge_likelihood(result, condition, verdict)
             verdict = replace(verdict, notes=(*verdict.notes, f"{reason}, so that the draws decide"))
@@ -98,7 +98,7 @@ class Ability(Metric[SessionResult]):
         assert result.theta is not None
         assert result.standard_error is not None
         theta, half = result.theta[0], student_quantile(math.inf, condition.confidence) * result.standard_error[0]
-        interval = Interval(theta, theta - half, theta + half, condition.confidence, "likelihood ratio")
+        interval = Interval(theta, theta - half, theta + half, condition.confidence, LIKELIHOOD_RATIO)
         verdict = with_note(verdict, "its error rate holds if the bank's model holds for this checkpoint", outcome)
         return replace(verdict, interval=interval)
 
