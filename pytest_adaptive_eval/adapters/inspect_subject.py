@@ -47,13 +47,20 @@ class InspectSubject(Subject):
         self._samples = {str(sample.id): sample for sample in task.dataset if sample.id is not None}
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Refuse pictures of items that are no samples of the task."""
+        """Refuse pictures of items that are no samples of the task, and turns that the task would not ask."""
         other = next((item for item in items if item.images and item.id not in self._samples), None)
         if other is not None:
             raise ConfigError(
                 f"item {other.id!r} has an image, and the task {self._task.name!r} has no sample of this id: leave "
                 "such items out, or give the samples the ids of the items"
             )
+        for item in items:
+            if item.turns and (self._scorer or item.id in self._samples):
+                why = f"scorer {self._scorer!r} scores" if self._scorer else "sample of the same id is"
+                raise ConfigError(
+                    f"item {item.id!r} has turns, and the task's {why} one turn: remove the item's turns and let the "
+                    "task's solver ask them, or " + ("omit scorer" if self._scorer else "rename the item")
+                )
 
     @property
     def no_reuse(self) -> str:

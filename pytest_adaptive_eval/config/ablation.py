@@ -16,7 +16,16 @@ from pytest_adaptive_eval.config.network import (
     other_members,
     void_reason,
 )
-from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.config.study import (
+    Member,
+    Progress,
+    StudyContext,
+    StudyKind,
+    StudySpec,
+    loader,
+    members,
+    study_costs,
+)
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
@@ -26,7 +35,7 @@ from pytest_adaptive_eval.studies.network.result import NetworkResult
 from pytest_adaptive_eval.studies.network.run import hold_network
 from pytest_adaptive_eval.studies.network.topology import Network
 from pytest_adaptive_eval.studies.plain import plain
-from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.base import SubjectIdentity
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Count, Table, described, located
@@ -145,7 +154,7 @@ class AblationPlan:
             asked=len(every),
             notes=tuple(_sentences(results, lambda result: next(notes_on_truncation(result), ""))),
             account={"arms": arms, "contrasts": plain(_changes(values)), "settings": plain(self.to_json()["ablation"])},
-            costs={"total": sum((r.total for r in every), Usage()).to_json(), "loads": dict(pool.loads)},
+            costs=study_costs([result.by_role for result in every], pool.loads),
             members=tuple({**identity, "name": name} for name, identity in models.items()),
         )
 

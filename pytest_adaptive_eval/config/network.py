@@ -18,6 +18,7 @@ from pytest_adaptive_eval.config.study import (
     loader,
     members,
     population_key,
+    study_costs,
 )
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
@@ -194,7 +195,7 @@ class NetworkPlan:
             broken=bool(error),
             notes=tuple(notes),
             account=account,
-            costs={"total": result.total.to_json(), "loads": dict(result.loads)},
+            costs=study_costs([result.by_role], result.loads),
             members=tuple({**model, "name": name} for name, model in result.models.items()),
         )
 

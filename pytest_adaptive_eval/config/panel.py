@@ -20,6 +20,7 @@ from pytest_adaptive_eval.config.study import (
     loader,
     members,
     population_key,
+    study_costs,
 )
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
@@ -177,7 +178,7 @@ class PanelPlan:
             unsure=unsure,
             notes=(_OPINION, *_notes(assessment)),
             account=assessment.to_json(),
-            costs={"total": assessment.total.to_json(), "loads": dict(pool.loads)},
+            costs=study_costs([assessment.by_role], pool.loads),
             members=tuple(identity.to_json() for identity in assessment.models),
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.subjects import resolve
+from pytest_adaptive_eval.subjects.base import Usage
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ __all__ = [
     "loader",
     "members",
     "population_key",
+    "study_costs",
 ]
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
@@ -310,3 +312,26 @@ def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], A
     """
     kind, spec = resolve(member.spec, agent=not subject)
     return partial(kind.load, spec, member.options, cache, agent=not subject)
+
+
+def study_costs(by_role: Iterable[Mapping[str, Usage]], loads: Mapping[str, int]) -> dict[str, Any]:
+    """Return the cost of a study for its record.
+
+    Parameters
+    ----------
+    by_role : iterable of mapping of str to Usage
+        Cost of each role's replies, in each of the evaluations that the study consists of.
+    loads : mapping of str to int
+        How often each model was loaded.
+
+    Returns
+    -------
+    dict
+        ``total``, ``roles`` and ``loads``.
+    """
+    sums: dict[str, Usage] = {}
+    for usages in by_role:
+        for role, usage in usages.items():
+            sums[role] = sums.get(role, Usage()) + usage
+    roles = {role: usage.to_json() for role, usage in sums.items() if usage.calls}
+    return {"total": sum(sums.values(), Usage()).to_json(), "roles": roles, "loads": dict(loads)}

@@ -127,8 +127,16 @@ class MarkerTable(Table, frozen=True, kw_only=True):
         int | str | None,
         described('items at most: a count, or a share such as "15%"', hint=' (a share is written in quotes: "15%")'),
     ] = None
-    budget_tokens: Annotated[Count | None, described("tokens at most, of prompts and answers together")] = None
-    budget_money: Annotated[Size | None, described("money at most, by the prices")] = None
+    budget_tokens: Annotated[
+        Count | None,
+        described(
+            "tokens at most, of prompts and answers of the model under evaluation; no judge or interviewer counts"
+        ),
+    ] = None
+    budget_money: Annotated[
+        Size | None,
+        described("money at most for the model under evaluation, by `price`; no judge or interviewer counts"),
+    ] = None
     price: Annotated[PriceTable | None, described("prices of the subject's tokens")] = None
     standard_error: Annotated[Number | None, described("end at this standard error of the ability, in logits")] = None
     batch: Annotated[int | None, described("items drawn and answered together")] = None

@@ -373,7 +373,8 @@ class StudyRecord(_Record):
         All results, by kind; of ``peers`` see `studies.peers.result.Assessment.to_json`,
         with ``truth`` besides, where members have accuracies.
     costs : dict
-        ``total`` calls, tokens, seconds and FLOPs, and how often each model was loaded as ``loads``.
+        ``total`` calls, tokens, seconds and FLOPs, the same by role as ``roles``, and how often each model was loaded
+        as ``loads``.
     seconds : float
     error : str
         Why it is void.

@@ -372,7 +372,10 @@ def quantity_percent(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def study_cost(study: StudyRecord) -> str:
-    """Return ``450 calls, 5,400 tokens, 3 loads of 2 models``; empty if no cost is known."""
+    """Return ``450 calls, 5,400 tokens, 3 loads of 2 models``; empty if no cost is known.
+
+    Roles follow where there are several, as ``; judgment 300 calls, 3,000 tokens``.
+    """
     costs = as_mapping(study.costs)
     total, loads = (as_mapping(costs.get(name)) for name in ("total", "loads"))
     parts = []
@@ -383,7 +386,12 @@ def study_cost(study: StudyRecord) -> str:
         parts += [f"{flops:.2g} FLOPs"] if (flops := as_number(total.get("flops"))) else []
     if counts := [n for value in loads.values() if (n := as_number(value))]:
         parts.append(f"{sum(counts):.0f} loads of {len(counts)} models")
-    return ", ".join(parts)
+    roles = [
+        f"{role} {text}"
+        for role, spent in as_mapping(costs.get("roles")).items()
+        if (text := _spent(as_mapping(spent)))
+    ]
+    return "; ".join([", ".join(parts), *(roles if len(roles) > 1 else [])])
 
 
 def usage(costs: Mapping[str, Any]) -> str:

@@ -127,3 +127,22 @@ def test_pictures_of_items_that_are_no_samples_are_refused():
     subject.prepare([Item("s1", "?", "x", images=("a.png",))])
     with pytest.raises(ConfigError, match="item 'p' has an image"):
         subject.prepare([Item("p", "?", "x", images=("a.png",))])
+
+
+def test_an_item_of_several_turns_is_asked_turn_by_turn():
+    def answered(messages, tools, choice, config):
+        return reply(" / ".join(message.text for message in messages))
+
+    subject = InspectSubject(Task(solver=generate()), get_model("mockllm/model", custom_outputs=answered))
+    item = Item("a", "one", "x", turns=("two",))
+    subject.prepare([item])
+    (completion,) = subject.answer_draws([(item, 0)])
+    assert completion.text == "one\n\n[turn 2] two\n\none / one / two"
+
+
+@pytest.mark.parametrize(("name", "scorer", "fix"), [("s1", "", "rename the item"), ("a", "match", "omit scorer")])
+def test_turns_that_the_task_would_not_ask_are_refused(name, scorer, fix):
+    task = Task(dataset=[Sample(id="s1", input="?")], solver=generate())
+    subject = InspectSubject(task, "mockllm/model", scorer=scorer)
+    with pytest.raises(ConfigError, match=f"item '{name}' has turns.*{fix}"):
+        subject.prepare([Item(name, "one", "x", turns=("two",))])

@@ -478,3 +478,14 @@ def test_a_closed_subject_says_so(checkpoints: Any) -> None:
     with pytest.raises(ConfigError, match="was closed"):
         subject.answer(ITEMS)
     assert load(checkpoints.text("llama")).answer([]) == []
+
+
+def test_turns_need_a_chat_template(checkpoints: Any, tmp_path: Path) -> None:
+    items = [Item("plain", "two"), Item("talk", "two", turns=("five",))]
+    raw = load(checkpoints.text("llama"))
+    raw.prepare(items[:1])
+    with pytest.raises(ConfigError, match=r"item 'talk' has turns, and .* no chat template"):
+        raw.prepare(items)
+    folder = checkpoints.copy("qwen3", tmp_path)
+    (folder / "chat_template.jinja").write_text("{{ messages[-1]['content'] }}")
+    load(folder).prepare(items)

@@ -156,7 +156,12 @@ class Assessment:
     @property
     def total(self) -> Usage:
         """Cost of all replies."""
-        return sum((usage for usages in self.usage.values() for usage in usages), Usage())
+        return sum(self.by_role.values(), Usage())
+
+    @property
+    def by_role(self) -> dict[str, Usage]:
+        """Cost of the replies of each role, over all models."""
+        return {role: sum(usages, Usage()) for role, usages in self.usage.items()}
 
     def ranks(self) -> tuple[RankDistribution, ...] | None:
         """Return the probabilities of ranks, 1 is best; None if the model of reliability was not fitted."""

@@ -132,6 +132,20 @@ class TransformersSubject(Subject):
         rated = max(1, size // (1 + TEXT_ROWS)) if found else size
         return cls(generator, identity, cap=cap, batch_size=size, rated_batch=rated)
 
+    def prepare(self, items: Sequence[Item]) -> None:
+        """Refuse items of several turns for a checkpoint without a chat template, which marks who says what.
+
+        Raises
+        ------
+        ConfigError
+            There is such an item.
+        """
+        if self._prompter.template is None and (talk := next((item for item in items if item.turns), None)):
+            raise ConfigError(
+                f"item {talk.id!r} has turns, and {self.identity.name} no chat template to write them with: leave such "
+                "items out, or name a checkpoint with a chat template"
+            )
+
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
         return self.answer_each(items, lambda _index, _completion: None)
