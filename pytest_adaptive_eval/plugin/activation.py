@@ -182,7 +182,8 @@ def activate(config: pytest.Config) -> None:
     if not state.worker:
         register(progress := Progress(config, state.exchange), "adaptive-eval-progress")
         register(RunRecorder(state, progress), "adaptive-eval-recorder")
-    if config.pluginmanager.hasplugin("xdist"):
+    # `-p xdist.plugin` and PYTEST_PLUGINS name it by its module
+    if any(map(config.pluginmanager.hasplugin, ("xdist", "xdist.plugin"))):
         from pytest_adaptive_eval.plugin.xdist import Distribution
 
         if config.getoption("dist", "no") == "each" and not config.option.collectonly:

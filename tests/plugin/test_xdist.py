@@ -196,3 +196,11 @@ def test_exit_first(project: Any) -> None:
     assert project.spawn("-n1", "-x").ret in (1, 2)  # xdist says interrupted when a failure stops it
     assert project.record["interviews"][0]["asked"] == 30
     assert project.outcomes() == [("test_gate", "FAIL")]
+
+
+def test_workers_of_a_plugin_that_is_named_by_its_module(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "pytest_adaptive_eval.plugin.entry")
+    result = project.spawn("-p", "xdist.plugin", "-n2")
+    assert result.ret == 0
+    assert "no evaluation was found" not in result.stdout.str()
