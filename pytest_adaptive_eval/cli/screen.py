@@ -78,6 +78,14 @@ class Screen:
             self._last = time.monotonic()
             self.say(text)
 
+    def begin(self, text: str) -> None:
+        """Tell of the first step at once, on a terminal or not, and count the seconds from now on."""
+        if sys.stderr.isatty():
+            self.progress(text)
+        else:
+            self.say(text)
+        self.start()
+
     def say(self, text: str) -> None:
         """Write a line to standard error."""
         from pytest_adaptive_eval.text import clean_terminal

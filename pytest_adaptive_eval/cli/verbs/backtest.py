@@ -115,6 +115,7 @@ def _policies_text() -> str:
 
 
 def _run(options: argparse.Namespace) -> int:
+    screen.begin(f"reading {options.source}")
     from pytest_adaptive_eval.banks.reader import is_bank
     from pytest_adaptive_eval.banks.responses import in_formats
     from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg
