@@ -35,6 +35,7 @@ __all__ = [
     "BUFFERS",
     "MODES",
     "LevelSelector",
+    "RandomNumbers",
     "Selector",
     "SelectorSession",
     "StatefulSelector",
@@ -212,6 +213,13 @@ class StatefulSelector(Selector, Protocol):
         """Return all settings, besides the name, that determine the items."""
 
 
+class RandomNumbers(Protocol):
+    """Source of random numbers, such as a `numpy.random.Generator`."""
+
+    def random(self) -> float:
+        """Return a number in [0, 1)."""
+
+
 @runtime_checkable
 class LevelSelector(StatefulSelector, Protocol):
     """Selector of a bank of levels with `queries` items each, with a stopping rule that depends on the answers."""
@@ -380,7 +388,7 @@ def propose(
     view: View,
     k: int,
     floor: float,
-    rngs: Sequence[np.random.Generator],
+    rngs: Sequence[RandomNumbers],
     *,
     designed: bool = True,
 ) -> Proposal:
@@ -394,7 +402,7 @@ def propose(
         Items to draw per subject, at most the number of remaining items.
     floor : float
         Share of uniform draws, in [0, 1].
-    rngs : sequence of Generator, one a subject
+    rngs : sequence of Generator, or of other random numbers, one a subject
         A subject's draws depend on its own generator alone; a draw takes one
         uniform number from it.
     designed : bool

@@ -42,10 +42,19 @@ class Random:
     name: str = "random"
     mode: Literal["top", "proportional"] = "proportional"
     needs_calibration: bool = False
+    by_variance: ClassVar[bool] = False
 
     def criterion(self, view: View) -> Array:
         """Return ones, shape (S, n)."""
         return np.ones((len(view.theta), len(view.bank)))
+
+    def rating(self, spread: Array, squared: Array, variance: Array | float) -> Array:  # noqa: ARG002
+        """Return ones, see `block_draws.SmoothSelector`."""
+        return np.ones_like(spread)
+
+    def power(self, asked: int) -> float:  # noqa: ARG002
+        """Return 1."""
+        return 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +115,19 @@ class Spread:
     name: str = "spread"
     mode: Literal["top", "proportional"] = "proportional"
     needs_calibration: bool = True
+    by_variance: ClassVar[bool] = False
 
     def criterion(self, view: View) -> Array:
         """Return sqrt(p(1-p)), shape (S, n)."""
         return np.sqrt(view.spread, out=view.buffer(2))
+
+    def rating(self, spread: Array, squared: Array, variance: Array | float) -> Array:  # noqa: ARG002
+        """Return sqrt(p(1-p)), see `block_draws.SmoothSelector`."""
+        return np.sqrt(spread)
+
+    def power(self, asked: int) -> float:  # noqa: ARG002
+        """Return 1."""
+        return 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +152,7 @@ class Variance:
     name: str = "variance"
     mode: Literal["top", "proportional"] = "proportional"
     needs_calibration: bool = True
+    by_variance: ClassVar[bool] = True
 
     def criterion(self, view: View) -> Array:
         """Return the reduction raised to the power, scaled to a maximum of 1; 0 for administered items."""
@@ -146,8 +165,16 @@ class Variance:
         value.put(view.asked + np.arange(0, value.size, value.shape[1])[:, None], 0.0)
         top = value.max(axis=1, keepdims=True)
         value /= np.where(top > 0, top, 1.0)
-        power = max(self.least, self.decay / (view.asked.shape[1] + 1))
-        return np.asarray(np.power(value, power, out=value))
+        return np.asarray(np.power(value, self.power(view.asked.shape[1]), out=value))
+
+    def rating(self, spread: Array, squared: Array, variance: Array | float) -> Array:
+        """Return the reduction, up to a factor of the subject, see `block_draws.SmoothSelector`."""
+        information = spread * squared
+        return np.asarray(information / (1.0 + variance * information))
+
+    def power(self, asked: int) -> float:
+        """Return the power of the reduction after `asked` administrations."""
+        return max(self.least, self.decay / (asked + 1))
 
     @staticmethod
     def _reduction(view: View) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.cat.assisted import Assistance
+from pytest_adaptive_eval.cat.block_draws import BlockDraws, smooth_selector
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import (
     BUFFERS,
@@ -155,6 +156,8 @@ class Session:
         #: Abilities after each administration, shape (S, budget, D).
         self.trace = np.empty((*shape, bank.dimensions))
         self._pending: Proposal | None = None
+        #: Draws without a design, by the id of a selector; None for a selector that rates all items.
+        self._block_draws: dict[int, BlockDraws | None] = {}
         #: Work buffers of `View`, for as many subjects as fit into one pass; a stateful selector receives all subjects.
         rows = subjects if self._unopened is not None else min(subjects, max(1, CELLS // len(bank)))
         self._work = np.empty((BUFFERS, rows, len(bank)))
@@ -216,6 +219,7 @@ class Session:
         short = copy(self)
         short.policy, short.budget = replace(self.policy, budget=budget), budget
         short.rule = short.policy.rule(budget)
+        short._block_draws = {}
         short.stop, short.stopped_at = list(self.stop), self.stopped_at.copy()
         for name in ("_items", "_scores", "_A", "_d", "trace"):
             setattr(short, name, getattr(self, name)[:, :budget].copy())
@@ -277,7 +281,7 @@ class Session:
             if self.asked < len(self.take_all):
                 self._pending = self._first_items(min(k, len(self.take_all) - self.asked))
                 return self._pending
-            parts = [self._propose(subjects, k) for subjects in self._passes()]
+            parts = [part for subjects in self._alike() for part in self._propose_alike(subjects, k)]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
         return self._pending
 
@@ -299,17 +303,35 @@ class Session:
             design[0], design[4], design[5] = 1.0, chosen, 1.0 - chosen
         return Proposal(items, design)
 
-    def _passes(self) -> list[slice]:
-        """Return slices of the subjects, each for one pass: small enough for the work buffers, and of one selector."""
-        rows, last = self._work.shape[1], self.subjects
-        alike = self.assistance is None or self.assistance.unlike is None
-        if alike and last <= rows:
-            return [slice(0, last)]
-        starts = set(range(0, last, rows))
+    def _alike(self) -> list[slice]:
+        """Return slices of the subjects, each of one selector."""
+        edges = [0, self.subjects]
         if self.assistance is not None and self.assistance.unlike is not None:
-            starts |= set((np.flatnonzero(np.diff(self.assistance.unlike)) + 1).tolist())
-        edges = [*sorted(starts), last]
+            edges[1:1] = (np.flatnonzero(np.diff(self.assistance.unlike)) + 1).tolist()
         return [slice(low, high) for low, high in pairwise(edges)]
+
+    def _propose_alike(self, subjects: slice, k: int) -> list[Proposal]:
+        """Draw the next `k` items of a slice of the subjects that have one selector."""
+        if (items := self._quick_items(subjects, k)) is not None:
+            return [Proposal(items, np.full((len(DESIGN), *items.shape), np.nan))]
+        edges = [*range(subjects.start, subjects.stop, self._work.shape[1]), subjects.stop]  # passes of that many rows
+        return [self._propose(slice(low, high), k) for low, high in pairwise(edges)]
+
+    def _quick_items(self, subjects: slice, k: int) -> Ints | None:
+        """Return the next `k` items of a slice of the subjects, shape (s, k), or None if all items have to be rated."""
+        if self.designed or self._repeated is not None or self._paired is not None or self._draws_for_claims:
+            return None
+        selector = self._selector(subjects.start)
+        if id(selector) not in self._block_draws:
+            smooth = smooth_selector(selector, self.bank)
+            draws = None if smooth is None else BlockDraws(self.bank, smooth, self.policy.floor, self.subjects)
+            self._block_draws[id(selector)] = draws
+        if (draws := self._block_draws[id(selector)]) is None:
+            return None
+        estimate, items = self.estimate, self._items[subjects, : self.asked]
+        theta, covariance = estimate.theta[subjects], estimate.covariance[subjects]
+        view = View(self.bank, theta, covariance, None, items, budget=self.budget)
+        return draws.draw(subjects, view, k, self._rngs[subjects]) if draws.serves(view) else None
 
     def _selector(self, subject: int) -> Selector:
         """Return the selector of a subject's next item."""

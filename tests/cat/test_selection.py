@@ -45,7 +45,7 @@ class Stub:
 
 
 def one(selector: Selector, view: View, k: int, floor: float, *numbers: float) -> Proposal:
-    return propose(selector, view, k, floor, [Stub(*numbers)])  # type: ignore[list-item]
+    return propose(selector, view, k, floor, [Stub(*numbers)])
 
 
 def chances(selector: Selector, view: View, floor: float, drawn: tuple[int, ...] = ()) -> np.ndarray:
