@@ -39,7 +39,8 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
-from pytest_adaptive_eval.irt.estimation import Estimate
+from pytest_adaptive_eval.irt.estimation import MAP, Estimate
+from pytest_adaptive_eval.irt.running import FEWEST, RunningMAP
 from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = ["Session"]
@@ -158,6 +159,7 @@ class Session:
         self._pending: Proposal | None = None
         #: Draws without a design, by the id of a selector; None for a selector that rates all items.
         self._block_draws: dict[int, BlockDraws | None] = {}
+        self._running = None if designed else self._running_estimator()
         #: Work buffers of `View`, for as many subjects as fit into one pass; a stateful selector receives all subjects.
         rows = subjects if self._unopened is not None else min(subjects, max(1, CELLS // len(bank)))
         self._work = np.empty((BUFFERS, rows, len(bank)))
@@ -220,6 +222,7 @@ class Session:
         short.policy, short.budget = replace(self.policy, budget=budget), budget
         short.rule = short.policy.rule(budget)
         short._block_draws = {}
+        short._running = None if self.designed else short._running_estimator()
         short.stop, short.stopped_at = list(self.stop), self.stopped_at.copy()
         for name in ("_items", "_scores", "_A", "_d", "trace"):
             setattr(short, name, getattr(self, name)[:, :budget].copy())
@@ -462,11 +465,22 @@ class Session:
             raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
         return values
 
+    def _running_estimator(self) -> RunningMAP | None:
+        """Return the estimator of replays, or None if it has to sum over all scores at every step."""
+        method = self.policy.estimator
+        if not isinstance(method, MAP) or self.bank.dimensions > 1 or self.bank.asymptote is not None:
+            return None
+        return RunningMAP(method, float(np.abs(self.bank.discrimination).max()), self.subjects)
+
     def _estimated(self) -> Estimate:
         """Return the estimate after the answers so far; that of an ended interview stays."""
         t, old = self.asked, self.estimate
-        c = None if self._c is None else self._c[:, :t]
-        new = self.policy.estimator.estimate(self._scores[:, :t], self._A[:, :t], self._d[:, :t], c, old)
+        scores, A, d = self._scores[:, :t], self._A[:, :t], self._d[:, :t]
+        if self._running is not None and t >= FEWEST:
+            new = self._running.estimate(scores, A[:, :, 0], d, old)
+        else:
+            c = None if self._c is None else self._c[:, :t]
+            new = self.policy.estimator.estimate(scores, A, d, c, old)
         if not any(self.stop):
             return new
         ended = self.stopped
