@@ -598,7 +598,7 @@ def test_all_policies_but_those_that_cannot_be(run, matrix):
     assert all(name in out for name, one in CONTENDERS.items() if name != "stratified" and not one.variant)
     for policy in ("all", "stratified"):
         code, out, err = run("backtest", matrix, *FAST, "--policy", policy, "--items", texts("t.jsonl"))
-        assert (code, err) == (0, "")
+        assert (code, err) == (0, f"reading {matrix}\n")
         assert "stratified" in out
     code, _, err = run("backtest", matrix, "--items", texts("t.jsonl", category=[]), "--policy", "stratified")
     assert code == 4
