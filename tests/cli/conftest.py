@@ -20,6 +20,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No line of progress, however slow the machine."""
     monkeypatch.setattr("pytest_adaptive_eval.cli.screen.INTERVAL", 1e9)
+    monkeypatch.setattr("pytest_adaptive_eval.cli.screen.Screen.begin", lambda *_: None)
 
 
 @pytest.fixture
