@@ -93,7 +93,11 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
     assert [row["subject"] for row in study["metrics"]["auc"]] == ["first", "second"]
     assert [row["subject"] for row in study["metrics"]["energy"]] == ["pupil"]
     assert study["costs"]["loads"] == {"judge": 1, "pupil": 1}
+    roles = study["costs"]["roles"]
+    assert set(roles) == {"interviewee", "supervisor"}
+    assert sum(role["calls"] for role in roles.values()) == study["costs"]["total"]["calls"]
     text = " ".join(result.stdout.str().split())
+    assert all(f"{name} {role['calls']} calls, " in text for name, role in roles.items())
     assert "web: pupil in a line of 2 nodes, with judge, at most 48 questions" in text
     assert "web (network): energy of pupil ." in text
     page = (lab.path / "page.html").read_text()

@@ -107,6 +107,11 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
     # three a model at the first look, and at its opening
     assert study["costs"]["total"]["calls"] == sum(server.asked.values()) - 30
     assert set(study["costs"]["loads"].values()) == {1}
+    roles = study["costs"]["roles"]
+    assert set(roles) == {"task", "vote", "answer", "judgment"}
+    for amount in ("calls", "completion_tokens"):
+        assert sum(role[amount] for role in roles.values()) == study["costs"]["total"][amount]
+    assert f"judgment {roles['judgment']['calls']} calls, " in " ".join(result.stdout.str().split())
     assert lab.record["warnings"] == []
     assert not lab.journals
     text = result.stdout.str()
