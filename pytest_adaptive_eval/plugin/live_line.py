@@ -28,6 +28,8 @@ NAME = 30
 class LiveRow:
     """The row of a terminal below the line that pytest is writing.
 
+    What is shown is noted before it is written, since Ctrl-C mostly arrives while the terminal writes.
+
     Parameters
     ----------
     writer : _pytest._io.TerminalWriter
@@ -44,16 +46,16 @@ class LiveRow:
     def draw(self, text: str) -> None:
         """Show a text in place of the one before."""
         below = "" if self._shown else "\n"
-        self._writer.write_raw(f"{below}\r\x1b[2K{clean_terminal(text, self.room)}", flush=True)
         self._shown = True
+        self._writer.write_raw(f"{below}\r\x1b[2K{clean_terminal(text, self.room)}", flush=True)
 
     def erase(self) -> None:
         """Remove the text, and return to the end of the line above."""
         if self._shown:
             column = self._writer.width_of_current_line
             forward = f"\x1b[{column}C" if column else ""
-            self._writer.write_raw(f"\r\x1b[2K\x1b[A{forward}", flush=True)
             self._shown = False
+            self._writer.write_raw(f"\r\x1b[2K\x1b[A{forward}", flush=True)
 
 
 #: Key of the run's row in ``config.stash``.

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.live_line import LiveLine
+from pytest_adaptive_eval.plugin.live_line import LiveLine, LiveRow
 
 termios = pytest.importorskip("termios", reason="needs a pseudo-terminal")
 
@@ -119,6 +119,25 @@ def test_other_runs_have_none(options: dict[str, Any]) -> None:
     assert reporter.texts == []
 
 
+class Interrupted(Reporter):
+    """Ctrl-C arrives as soon as something was written."""
+
+    def write_raw(self, text: str, *, flush: bool) -> None:
+        super().write_raw(text, flush=flush)
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_the_terminal_writes_leaves_no_line_and_erases_no_other() -> None:
+    reporter = Interrupted()
+    row = LiveRow(reporter)
+    with pytest.raises(KeyboardInterrupt):
+        row.draw("toy: question 8 of 30")
+    with pytest.raises(KeyboardInterrupt):
+        row.erase()
+    row.erase()
+    assert "".join(reporter.texts) == "\n\r\x1b[2Ktoy: question 8 of 30\r\x1b[2K\x1b[A"
+
+
 def test_a_log_has_signs(project: Any) -> None:
     assert any("+++" in line for line in project.run().outlines)
 
@@ -207,7 +226,7 @@ def test_a_terminal_shows_the_line_and_keeps_no_trace_of_it(shown: Any, columns:
 def test_an_interrupted_run_keeps_no_trace_of_the_line(shown: Any) -> None:
     shown.toy(fault="if n == 12: os.kill(os.getpid(), signal.SIGINT)")
     written = in_terminal(shown, 80)
-    assert "toy: question 8 of 30" in written
+    assert re.search(r"toy: question \d+ of 30", written)
     rows = screen(written)
     assert not any("of 30" in row for row in rows)
     assert rows[rows.index("test_it.py ") + 1] == ""
