@@ -76,7 +76,7 @@ def write_responses(path: Path, subjects: int, items: int) -> None:
         table.writerows([f"m{s}", *row.tolist()] for s, row in enumerate(right))
 
 
-def calibrate(folder: Path, states: dict[str, Path]) -> None:
+def calibrate(folder: Path, states: dict[str, Path], _splits: int) -> None:
     """Calibrate banks with conformal tables."""
     for subjects, items in ((60, 3127), (1989, 493)):
         write_responses(folder / "responses.csv", subjects, items)
@@ -86,13 +86,14 @@ def calibrate(folder: Path, states: dict[str, Path]) -> None:
             show(f"calibrate, {subjects} x {items}, {state}", found)
 
 
-def backtest(folder: Path, states: dict[str, Path]) -> None:
-    """Backtest four policies at five budgets in twenty splits."""
+def backtest(folder: Path, states: dict[str, Path], splits: int) -> None:
+    """Backtest four policies at five budgets."""
     write_responses(folder / "responses.csv", 60, 12_000)
     policies = "estimate,random,maximum-information,decide"
     for state, code in states.items():
         arguments = ["backtest", "responses.csv", "--policy", policies, "--budget", "1%,2%,5%,10%,15%", "--jobs", "1"]
-        show(f"backtest, {state}", measure([sys.executable, "-c", COMMAND, *arguments], folder, code))
+        arguments += ["--splits", str(splits)]
+        show(f"backtest, {splits} splits, {state}", measure([sys.executable, "-c", COMMAND, *arguments], folder, code))
 
 
 def bank(folder: Path) -> None:
@@ -191,6 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)} (all)")
     parser.add_argument("--before", metavar="FOLDER", type=Path, help="checkout of an earlier state")
+    parser.add_argument("--splits", type=int, default=20, help="of the backtest (20)")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(parts):
         parser.error(f"{min(unknown)}: known parts are {', '.join(parts)}")
@@ -198,7 +200,7 @@ def main() -> None:
     for name in options.parts or parts:
         with tempfile.TemporaryDirectory() as folder:
             if name in compared:
-                compared[name](Path(folder), states)
+                compared[name](Path(folder), states, options.splits)
             else:
                 alone[name](Path(folder))
 
