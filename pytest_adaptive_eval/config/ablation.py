@@ -154,7 +154,7 @@ class AblationPlan:
             asked=len(every),
             notes=tuple(_sentences(results, lambda result: next(notes_on_truncation(result), ""))),
             account={"arms": arms, "contrasts": plain(_changes(values)), "settings": plain(self.to_json()["ablation"])},
-            costs=study_costs([result.by_role for result in every], pool.loads),
+            costs=study_costs([node.usage for result in every for node in result.nodes], pool.loads),
             members=tuple({**identity, "name": name} for name, identity in models.items()),
         )
 

@@ -195,7 +195,7 @@ class NetworkPlan:
             broken=bool(error),
             notes=tuple(notes),
             account=account,
-            costs=study_costs([result.by_role], result.loads),
+            costs=study_costs([node.usage for node in result.nodes], result.loads),
             members=tuple({**model, "name": name} for name, model in result.models.items()),
         )
 

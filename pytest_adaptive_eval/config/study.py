@@ -320,7 +320,7 @@ def study_costs(by_role: Iterable[Mapping[str, Usage]], loads: Mapping[str, int]
     Parameters
     ----------
     by_role : iterable of mapping of str to Usage
-        Cost of each role's replies, in each of the evaluations that the study consists of.
+        Cost of each role's replies, in each part of the study.
     loads : mapping of str to int
         How often each model was loaded.
 

@@ -197,6 +197,16 @@ class Lab:
         """The record of the latest run."""
         return self.records[-1]
 
+    def record_without(self, *names: str) -> Any:
+        """The record of the latest run without the fields of these names, at any depth."""
+
+        def rest(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {name: rest(entry) for name, entry in value.items() if name not in names}
+            return [rest(entry) for entry in value] if isinstance(value, list) else value
+
+        return rest(self.record)
+
     @property
     def journals(self) -> list[Path]:
         return sorted(self.path.glob(".adaptive-eval/journal/*.jsonl"))

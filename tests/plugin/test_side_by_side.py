@@ -80,16 +80,9 @@ def write_evals(lab: Any, settings: dict[str, str], gate: str = GATE) -> None:
     (lab.path / "adaptive-eval.toml").write_text("".join(text))
 
 
-def found(lab: Any) -> dict[str, Any]:
+def found(lab: Any) -> Any:
     """The latest record without times and names of runs."""
-
-    def without(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: without(v) for k, v in value.items() if k not in ("run", "started", "seconds", "resumed")}
-        return [without(entry) for entry in value] if isinstance(value, list) else value
-
-    record: dict[str, Any] = without(lab.record)
-    return record
+    return lab.record_without("run", "started", "seconds", "resumed")
 
 
 def kept(lab: Any) -> dict[str, dict[str, Any]]:

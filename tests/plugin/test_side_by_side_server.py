@@ -54,15 +54,6 @@ class Busy:
         return completion("m", "right" if sum(map(ord, text)) % 10 < 8 else "wrong", usage=tokens), 200
 
 
-def found(lab: Any) -> Any:
-    def without(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: without(v) for k, v in value.items() if k not in ("run", "started", "seconds")}
-        return [without(entry) for entry in value] if isinstance(value, list) else value
-
-    return without(lab.record)
-
-
 def run(lab: Any, expected: int, *flags: str) -> tuple[Any, Busy]:
     busy = Busy(expected)
     with JsonServer(["m"], busy, port=lab.port) as server:
@@ -71,7 +62,7 @@ def run(lab: Any, expected: int, *flags: str) -> tuple[Any, Busy]:
         (Path(lab.path) / "adaptive-eval.toml").write_text(text)
         result = lab.run("--adaptive-eval-fresh", *flags)
     assert result.ret == 0, result.outlines
-    return found(lab), busy
+    return lab.record_without("run", "started", "seconds"), busy
 
 
 def test_requests_of_two_interviews_are_open_at_once(lab: Any) -> None:

@@ -76,16 +76,7 @@ class NetworkResult:
     @property
     def total(self) -> Usage:
         """Cost of all replies; a recalled reply counts with its original cost."""
-        return sum(self.by_role.values(), Usage())
-
-    @property
-    def by_role(self) -> dict[str, Usage]:
-        """Cost of the replies of each role, over all nodes."""
-        usages: dict[str, Usage] = {}
-        for node in self.nodes:
-            for role, usage in node.usage.items():
-                usages[role] = usages.get(role, Usage()) + usage
-        return usages
+        return sum((usage for node in self.nodes for usage in node.usage.values()), Usage())
 
     @property
     def fault_share(self) -> float:
