@@ -4,7 +4,8 @@ Run one part, or all, as ``python benchmarks/large_inputs.py [PART ...]``:
 
 - ``calibrate``: banks with conformal tables from 60 x 3 127 and 1 989 x 493 responses;
 - ``backtest``: 12 000 items, 4 policies, 5 budgets, 20 splits of 60 subjects;
-- ``bank``: `pytest --adaptive-eval` with 100 questions of banks of 10 000 to 1 000 000 items;
+- ``bank``: `pytest --adaptive-eval` with 100 questions of banks of 10 000 to 1 000 000 items, asked of a function and
+  of a server;
 - ``history``: the verbs `history` and `drift` over 100 to 10 000 runs;
 - ``record``: the report of a run with 1 000 to 100 000 answers.
 
@@ -34,6 +35,13 @@ from pytest_adaptive_eval.records.run_record import Administration, InterviewRec
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "import sys; from pytest_adaptive_eval.cli.command import main; sys.exit(main())"
+SERVED = """
+[[eval]]
+name = "large"
+bank = "large.bank"
+model = "{url}#fixed"
+budget = 100
+"""
 RUN = """
 import pytest
 
@@ -97,17 +105,32 @@ def backtest(folder: Path, states: dict[str, Path], splits: int) -> None:
 
 
 def bank(folder: Path) -> None:
-    """Run an interview on calibrated banks of rising size."""
+    """Run interviews on calibrated banks of rising size."""
     (folder / "test_large.py").write_text(RUN)
+    command = [sys.executable, str(ROOT / "benchmarks" / "endpoint_throughput.py"), "--serve", "--milliseconds", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+            (folder / "large.eval.toml").write_text(SERVED.format(url=url))
+            run_on_banks(folder)
+        finally:
+            server.terminate()
+
+
+def run_on_banks(folder: Path) -> None:
+    """Run the two interviews of a folder on one bank after the other."""
     for size in (10_000, 100_000, 1_000_000):
         rng = np.random.default_rng(size)
         items = [Item(f"q{i}", prompt=f"What is the remainder of {i} by 10?", answer=str(i % 10)) for i in range(size)]
         slope, intercept = rng.lognormal(0.0, 0.3, size), rng.normal(size=size)
         write_bank(folder / "large.bank", items, discrimination=slope, intercept=intercept, replace=True)
         del items
-        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval", "test_large.py"]
+        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval"]
         on_disk = sum(path.stat().st_size for path in (folder / "large.bank").iterdir()) / 2**20
-        show(f"100 questions of {size} items ({on_disk:.0f} MiB on disk)", measure(run, folder))
+        for file, model in (("test_large.py", "a function"), ("large.eval.toml", "a server")):
+            what = f"100 questions of {size} items ({on_disk:.0f} MiB on disk) to {model}"
+            show(what, measure([*run, file], folder))
 
 
 def recorded(run: int, answers: int, rng: np.random.Generator) -> RunRecord:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity
 
 __all__ = ["InspectSubject"]
@@ -48,13 +49,13 @@ class InspectSubject(Subject):
 
     def prepare(self, items: Sequence[Item]) -> None:
         """Refuse pictures of items that are no samples of the task, and turns that the task would not ask."""
-        other = next((item for item in items if item.images and item.id not in self._samples), None)
-        if other is not None:
+        pictured = (item for item in items_naming(items, "images") if item.images)
+        if (other := next((item for item in pictured if item.id not in self._samples), None)) is not None:
             raise ConfigError(
                 f"item {other.id!r} has an image, and the task {self._task.name!r} has no sample of this id: leave "
                 "such items out, or give the samples the ids of the items"
             )
-        for item in items:
+        for item in items_naming(items, "turns"):
             if item.turns and (self._scorer or item.id in self._samples):
                 why = f"scorer {self._scorer!r} scores" if self._scorer else "sample of the same id is"
                 raise ConfigError(

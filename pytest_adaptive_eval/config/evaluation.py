@@ -24,6 +24,7 @@ from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.items.presentation import REPORT_KEY, presented
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.subjects import resolve
@@ -492,8 +493,8 @@ def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, 
 
 
 def _item_with_sample(bank: ItemBank) -> str | None:
-    """Return the id of the first item that sets ``meta.sample``, which reads the items of a bank folder."""
-    return next((item.id for item in bank.items if "sample" in item.meta), None)
+    """Return the id of the first item that sets ``meta.sample``."""
+    return next((item.id for item in items_naming(bank.items, "sample") if "sample" in item.meta), None)
 
 
 def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:

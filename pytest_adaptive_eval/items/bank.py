@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,14 @@ class _Selection(Sequence[Any]):
         if isinstance(index, slice):
             return [self._whole[n] for n in self._positions[index]]
         return self._whole[self._positions[index]]
+
+    def places_naming(self, names: Iterable[str]) -> Iterator[int]:
+        """Yield the places of elements that may have a text; see `items.naming`."""
+        find = getattr(self._whole, "places_naming", None)
+        if find is None:
+            return iter(range(len(self)))
+        chosen = {position: n for n, position in enumerate(self._positions)}
+        return (chosen[place] for place in find(names) if place in chosen)
 
 
 def _frozen(values: ArrayLike) -> Array:

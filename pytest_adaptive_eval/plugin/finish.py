@@ -15,6 +15,7 @@ from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
 from pytest_adaptive_eval.plugin.asking import AskingLoop, Respondent
 from pytest_adaptive_eval.records.baseline import BaselineFile
@@ -88,7 +89,8 @@ def _levels(loop: AskingLoop) -> dict[str, int]:
     """Return the level of each item of a climb, by id; nothing for other interviews."""
     if loop.evaluation.policy.levelled is None:
         return {}
-    return {item.id: item.meta["level"] for item in loop.evaluation.bank.items if "level" in item.meta}
+    items = items_naming(loop.evaluation.bank.items, "level")
+    return {item.id: item.meta["level"] for item in items if "level" in item.meta}
 
 
 def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:

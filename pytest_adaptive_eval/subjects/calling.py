@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity
 
 __all__ = ["CallableSubject"]
@@ -40,7 +41,7 @@ class CallableSubject(Subject):
 
     def prepare(self, items: Sequence[Item]) -> None:
         """Refuse pictures, which a callable has no place for."""
-        if pictured := next((item for item in items if item.images), None):
+        if pictured := next((item for item in items_naming(items, "images") if item.images), None):
             raise ConfigError(
                 f"item {pictured.id!r} has an image, and the callable {self.identity.name!r} takes texts: leave such "
                 "items out, or write a Subject"

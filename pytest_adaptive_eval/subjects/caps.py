@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
 
 __all__ = ["DEFAULT_TOKENS", "REASONING_TOKENS", "Cap", "cap_of", "recorded_caps", "truncation_sentence"]
 
@@ -71,9 +72,13 @@ def cap_of(max_tokens: int | None, *, reasons: bool, context: int = 0) -> Cap:
     return Cap(min(tokens, max(context // 2, 1)) if context else tokens, chosen=False)
 
 
-def recorded_caps(cap: Cap, items: Iterable[Item]) -> set[int]:
+def recorded_caps(cap: Cap, items: Sequence[Item]) -> set[int]:
     """Return the caps of answers to the items; those scored by likelihood have none."""
-    return {cap.of(item) for item in items if item.likelihood is None}
+    rated = items_by_likelihood(items)
+    named = (item for item in items_naming(items, "max_tokens") if "max_tokens" in item.meta)
+    capped = [item for item in named if item.likelihood is None]
+    caps = {cap.of(item) for item in capped}
+    return caps | {cap.tokens} if len(rated) + len(capped) < len(items) else caps
 
 
 def truncation_sentence(count: int, asked: int, cap: object, *, answers: str = "answers") -> str:

@@ -18,6 +18,7 @@ from lm_eval.utils import simple_parse_args_string
 from pytest_adaptive_eval.errors import BankError, CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import Continuation
+from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity
 from pytest_adaptive_eval.subjects.caps import Cap, cap_of
 from pytest_adaptive_eval.subjects.checkpoint.folder import checkpoint_hash
@@ -116,7 +117,7 @@ class HarnessSubject(Subject):
 
     def prepare(self, items: Sequence[Item]) -> None:
         """Refuse pictures, which this interface of the harness has no place for."""
-        if pictured := next((item for item in items if item.images), None):
+        if pictured := next((item for item in items_naming(items, "images") if item.images), None):
             raise ConfigError(
                 f"item {pictured.id!r} has an image, and models of lm-evaluation-harness are asked by text: leave such "
                 "items out"

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.banks import read_bank, write_bank
+from pytest_adaptive_eval.banks import read_bank, reader, write_bank
+from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
+from pytest_adaptive_eval.subjects.caps import Cap, recorded_caps
 
 
 def items_of(n):
@@ -88,6 +92,44 @@ def test_the_scale_changes_with_the_fit_and_the_content_with_the_texts(tmp_path)
     assert one.scale != other.scale
     assert one.content_hash == other.content_hash
     assert write(tmp_path / "c.bank", n=5).content_hash != one.content_hash
+
+
+@pytest.fixture
+def varied(tmp_path):
+    """A bank with an own cap, a turn and a scoring by likelihood among 40 items."""
+    items = [Item(f"i{n}", f"level {n} of images and turns?", answer="yes", meta={"level": n % 3}) for n in range(40)]
+    items[3] = replace(items[3], meta={"max_tokens": 7})
+    items[17] = replace(items[17], meta={"max_tokens": 9}, turns=("And then?",), grader="judge")
+    items[39] = Item("i39", "A text.", grader="bits_per_byte")
+    write_bank(tmp_path / "varied.bank", items, discrimination=np.ones(40), intercept=np.zeros(40))
+    return read_bank(tmp_path / "varied.bank")
+
+
+def test_items_of_a_file_are_found_by_what_their_lines_name(varied):
+    assert [item.id for item in items_naming(varied.items, "max_tokens")] == ["i3", "i17"]
+    assert [item.id for item in items_naming(varied.items, "turns", "max_tokens")] == ["i3", "i17"]
+    assert [item.id for item in items_naming(varied.items, "judge")] == ["i17"]
+    assert not list(items_naming(varied.items, "images"))  # of texts, no field
+    assert [item.id for item in items_by_likelihood(varied.items)] == ["i39"]
+    assert len(list(items_naming(varied.items, "level"))) == 37
+    part = varied.some([39, 17, 5], "part")
+    assert [item.id for item in items_naming(part.items, "turns")] == ["i17"]
+    assert [item.id for item in items_by_likelihood(part.items)] == ["i39"]
+
+
+@pytest.mark.parametrize("part", [[3], [3, 17], [39], [3, 39], [0, 3, 17, 39], range(40)])
+@pytest.mark.parametrize("chosen", [False, True])
+def test_caps_of_items_in_a_file_are_those_of_the_items(varied, part, chosen):
+    cap, items = Cap(20, chosen=chosen), varied.some(part, "part").items
+    expected = {cap.of(item) for item in items if item.likelihood is None}
+    assert recorded_caps(cap, items) == recorded_caps(cap, list(items)) == expected
+
+
+def test_few_lines_of_a_file_are_parsed_for_the_caps(varied, monkeypatch):
+    parsed = []
+    monkeypatch.setattr(reader, "parse_item", lambda line, *rest: parsed.append(line) or parse_item(line, *rest))
+    recorded_caps(Cap(20, chosen=False), varied.items)
+    assert len(parsed) == 3
 
 
 def test_a_plain_file_is_an_uncalibrated_bank_of_the_same_content(tmp_path):

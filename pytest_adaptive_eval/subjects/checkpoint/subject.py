@@ -16,6 +16,7 @@ import torch
 from pytest_adaptive_eval.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage, sample_of
 from pytest_adaptive_eval.subjects.caps import Cap, cap_of
 from pytest_adaptive_eval.subjects.checkpoint.batch_size import ON_PROCESSOR, find_batch_size
@@ -140,7 +141,8 @@ class TransformersSubject(Subject):
         ConfigError
             There is such an item.
         """
-        if self._prompter.template is None and (talk := next((item for item in items if item.turns), None)):
+        talks = (item for item in items_naming(items, "turns") if item.turns)
+        if self._prompter.template is None and (talk := next(talks, None)):
             raise ConfigError(
                 f"item {talk.id!r} has turns, and {self.identity.name} no chat template to write them with: leave such "
                 "items out, or name a checkpoint with a chat template"
