@@ -262,7 +262,8 @@ def compare(url: str, milliseconds: float, seconds: float) -> None:
         name: EndpointSubject.load(url, "fixed", concurrency=AT_ONCE) for name in ("own transport", "no keep-alive")
     }
     turn_keepalive_off(subjects["no keep-alive"])
-    bodies = [subjects["own transport"]._write(item) for item in prompts()]
+    one = subjects["own transport"]
+    bodies = [one._write(item, one.cap) for item in prompts()]
     ratios: dict[str, list[float]] = {name: [] for name in subjects}
     for _ in range(ROUNDS):
         theirs = by_wrk(url, bodies, seconds) if wrk else math.nan

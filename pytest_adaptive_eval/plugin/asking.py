@@ -15,8 +15,9 @@ from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import item_score
-from pytest_adaptive_eval.items.grading import needs_judge
+from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import Item, Response, Status
+from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gate_plan import GatePlan
@@ -347,6 +348,8 @@ class AskingLoop:
             self.give_up(str(error), usage=True)
         self.recorder.add(test, response)
         self._live.count(len(self.recorder.administrations))
+        if self.state.companions is not None:
+            self.state.companions.advance(self)
         return response
 
     def recall(self, test: Question) -> Response | None:
@@ -381,6 +384,8 @@ class AskingLoop:
     def follow(self, leader: AskingLoop) -> None:
         """Identify the subject as that of an interview with the same cap and fixtures, which are set up.
 
+        A loop for the same interview has its journal.
+
         Raises
         ------
         AdaptiveEvalError
@@ -388,6 +393,9 @@ class AskingLoop:
         """
         self._bound = True
         self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject
+        if leader.node is self.node and (journal := leader.recorder.journal) is not None:
+            identity = leader.respondent.identity
+            self.recorder.open(journal, checkpoint=identity.checkpoint, decoding=leader.respondent.decoding)
         self._identify(self.respondent.subject.identity)
 
     def _bind(self, funcargs: dict[str, Any]) -> None:
@@ -418,7 +426,7 @@ class AskingLoop:
         self.session.decodings = self.evaluation.decodings
         self._check_judge()
         self.reuse.bind(respondent.subject)
-        if identity.checkpoint:  # else cached answers could belong to another subject
+        if identity.checkpoint and self.recorder.journal is None:  # else answers could belong to another subject
             self._open_journal(respondent)
 
     def _check_judge(self) -> None:
@@ -433,7 +441,7 @@ class AskingLoop:
         if evaluation.judge is not None:
             evaluation.judge.check(evaluation.bank.items)
         elif self.asks_items:
-            for item in evaluation.bank.items:
+            for item in items_naming(evaluation.bank.items, JUDGE):
                 if item.custom is needs_judge:
                     needs_judge(item, "")
 

@@ -69,7 +69,7 @@ class AnswerRecorder:
 
     def stored_response(self, test: Question) -> Response | None:
         """Return the response of an earlier run, graded again, if the journal has one."""
-        stored = self.journal.get(self._key(test)) if self.journal is not None else None
+        stored = self.journal.get(self.key(test)) if self.journal is not None else None
         if stored is None or self.journal is None:
             return None
         test.administration.resumed = True
@@ -94,7 +94,7 @@ class AnswerRecorder:
                 entry[LIKELIHOOD] = likelihood
             if test.administration.extra.get(REUSED):
                 entry[REUSED] = True
-            self.journal.append(self._key(test), entry)
+            self.journal.append(self.key(test), entry)
 
     def add(self, test: Question, response: Response) -> None:
         """Add a response to the administrations and the counts."""
@@ -138,9 +138,9 @@ class AnswerRecorder:
         """Return the response in the journal as its data, else the completion that no test graded, else None."""
         if self.journal is None:
             return None
-        if (graded := self.journal.get(self._key(test))) is not None:
+        if (graded := self.journal.get(self.key(test))) is not None:
             return graded
-        if (entry := self.journal.get(self._key(test) + _COMPLETION)) is None:
+        if (entry := self.journal.get(self.key(test) + _COMPLETION)) is None:
             return None
         status, facts = Status(entry["status"]), entry.get(LIKELIHOOD, {})
         reused = entry.get(REUSED, False)
@@ -161,7 +161,7 @@ class AnswerRecorder:
                 entry[LIKELIHOOD] = plain(completion.likelihood)
             if completion.reused:
                 entry[REUSED] = True
-            self.journal.append(self._key(question) + _COMPLETION, entry)
+            self.journal.append(self.key(question) + _COMPLETION, entry)
 
     def too_many_errors(self, budget: int) -> str:
         """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
@@ -224,7 +224,8 @@ class AnswerRecorder:
         mean = float(np.mean(self._guessing_scores)) if self._guessing_scores else np.nan
         return None if np.isnan(mean) else mean
 
-    def _key(self, test: Question) -> str:
+    def key(self, test: Question) -> str:
+        """Return the journal's key of the answer to a question."""
         if not test.key:
             item, administration = test.asked.item, test.administration
             prompt = item.prompt

@@ -2,7 +2,8 @@
 
 Tests run in pytest's order, one interview after the other.  When an interview needs answers, the call is filled with
 the next questions of interviews whose tests come later.  Their completions go to their journals, as those of a killed
-run do, and each interview finds them there when its turn comes.
+run do, and each interview finds them there when its turn comes.  A server answers on while tests run, and then the next
+questions of the interview itself are asked ahead of its tests as well.
 
 A session of its own, with the seed and the scores of the real one, finds what such an interview will ask.  So no result
 depends on what was asked ahead, and nothing is asked that the interview would not ask, unless the run or the
@@ -11,6 +12,8 @@ interview's own tests end it early.
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,61 +38,169 @@ class SideBySide:
     """Interviews of one run that share the calls of their subjects."""
 
     def __init__(self) -> None:
+        #: Interviews that are asked ahead, by node id, and node ids of those that cannot be.
         self._waiting: dict[str, _Waiting] = {}
-        #: Node ids of interviews that cannot be asked ahead.
         self._refused: set[str] = set()
+        #: Number of questions that calls have begun and that have no answer yet, by the id of the subject.
+        self._open: Counter[int] = Counter()
+        #: The interview whose tests run, those that join it, and the rest of them, not looked at yet.
+        self._leader: AskingLoop | None = None
+        self._joined: list[_Waiting] = []
+        self._rest: Iterator[_Waiting] = iter(())
+        #: Answers to the leader by their keys in the journal, until its tests need them.
+        self._arrived: dict[str, Completion] = {}
 
     def prefetch(self, loop: AskingLoop, subject: Subject, questions: Sequence[Question]) -> None:
-        """Have questions of an interview answered, and those of waiting interviews as far as the batch has room."""
-        own = loop.recorder.unanswered(subject, questions)
-        if not own:
-            return
-        requests: list[tuple[_Waiting | None, Question]] = [(None, question) for question in own]
-        if all(question.asked.item.likelihood is None for question in own):  # these share what their prompts begin with
-            companions = self._companions(loop)
-            while (room := subject.shared_batch - len(requests)) > 0 and (waiting := next(companions, None)):
-                requests += [(waiting, question) for question in waiting.unanswered()[:room]]
-        self._ask(loop, subject, requests)
+        """Have questions of an interview answered, and those of waiting interviews as far as the batch has room.
 
-    def _ask(self, loop: AskingLoop, subject: Subject, requests: Sequence[tuple[_Waiting | None, Question]]) -> None:
-        """Have questions answered in one call, and give each answer and its cost to its interview."""
-        before = subject.usage
+        Where the subject waits apart, later questions of the interview itself are begun as well.
+        """
+        if loop is not self._leader:
+            self._lead(loop, subject)
+        key, own = loop.recorder.key, self._waiting.get(loop.nodeid)
+        missing = {key(question): question for question in loop.recorder.unanswered(subject, questions)}
+        begun = self._arrived.keys() | (own.begun if own is not None else set())
+        fresh = [question for name, question in missing.items() if name not in begun]
+        alone = any(question.asked.item.likelihood is not None for question in fresh)  # these share how prompts begin
+        if missing or subject.waits_apart:
+            self._begin(loop, subject, fresh, alone=alone)
+        while missing.keys() - self._arrived.keys():
+            self._take(subject, wait=True)
+            self._begin(loop, subject, [])
+        for name, question in missing.items():
+            subject.restore(question.asked.item, question.asked.sample, self._arrived[name])
+        for question in questions:
+            self._arrived.pop(key(question), None)
+
+    def advance(self, loop: AskingLoop) -> None:
+        """Take answers that came while a test of an interview ran, and begin further questions."""
+        subject = loop.respondent.subject
+        if loop is self._leader and self._open[id(subject)]:
+            with contextlib.suppress(Exception):  # a fault that lasts is that of the tests too
+                self._take(subject, wait=False)
+                self._begin(loop, subject, [])
+
+    def _lead(self, loop: AskingLoop, subject: Subject) -> None:
+        """Note that the tests of another interview run, and find those that join it."""
+        before, self._leader = self._leader, loop
+        self._joined, self._arrived = [], {}
+        if before is not None and before.nodeid != loop.nodeid:
+            self._drop(before.nodeid)
+        own = self._waiting.get(loop.nodeid)
+        if own is not None and not (subject.waits_apart and own.loop.recorder.journal is loop.recorder.journal):
+            self._drop(loop.nodeid)  # nothing is asked ahead of its tests, or the tests run again
+        if subject.waits_apart and (own := self._join(loop, loop.node)) is not None:
+            own.leads = True
+            self._joined.append(own)
+        self._rest = self._companions(loop)
+
+    def _drop(self, nodeid: str) -> None:
+        """Forget an interview that is not asked ahead any more."""
+        if (waiting := self._waiting.pop(nodeid, None)) is not None:
+            waiting.loop.session.close()
+
+    def _begin(self, loop: AskingLoop, subject: Subject, own: Sequence[Question], *, alone: bool = False) -> None:
+        """Begin a call for questions of the leader, and for others if there is room; none if there are no questions."""
+        leading = self._waiting.get(loop.nodeid)
+        requests: list[tuple[_Waiting | None, Question]] = [(leading, question) for question in own]
+        if leading is not None:
+            leading.begin(own)
+        if not alone:
+            most = subject.shared_batch
+            most += most // 2 if subject.waits_apart else 0  # of which some follow others at once
+            requests += self._ahead(most, most - self._open[id(subject)] - len(own))
+        if not requests:
+            return
+        self._open[id(subject)] += len(requests)
+        before, told = subject.usage, 0.0
         costs: dict[_Waiting, Usage] = {}
 
         def arrived(index: int, completion: Completion) -> None:
+            nonlocal told
             waiting, question = requests[index]
+            self._open[id(subject)] -= 1
+            told += completion.cost.seconds
+            if waiting is None or waiting is self._waiting.get(self._leader_id):
+                self._arrived[loop.recorder.key(question)] = completion
             if waiting is None:
                 loop.recorder.keep_completion(question, completion)
-            else:
-                costs[waiting] = costs.get(waiting, Usage()) + completion.cost
-                waiting.keep(question, completion)
+                return
+            waiting.keep(question, completion)
+            costs[waiting] = costs.get(waiting, Usage()) + completion.cost
+            self._charge(waiting, completion.cost)
 
         try:
-            completions = subject.answer_draws([(q.asked.item, q.asked.sample) for _, q in requests], arrived)
-        finally:
+            subject.begin([(question.asked.item, question.asked.sample) for _, question in requests], arrived)
+        except BaseException:
+            self._abandon(subject)
+            raise
+        finally:  # the time that a call took for all its answers
             call = subject.usage - before
             for waiting, cost in costs.items():
-                cost += Usage(seconds=call.seconds * _tokens(cost) / max(_tokens(call), 1))
-                waiting.spent += cost
-                loop.respondent.usage += cost
-        for (owner, question), completion in zip(requests, completions, strict=True):
-            if owner is None:
-                subject.restore(question.asked.item, question.asked.sample, completion)
+                share = _tokens(cost) / max(_tokens(call), 1)
+                self._charge(waiting, Usage(seconds=max(call.seconds - told, 0.0) * share))
+
+    def _take(self, subject: Subject, *, wait: bool) -> None:
+        """Take answers that have come."""
+        try:
+            subject.take_arrived(wait=wait)
+        except Exception:
+            self._abandon(subject)
+            raise
+
+    def _abandon(self, subject: Subject) -> None:
+        """Expect no answer to the questions that are open, and begin no others of their interviews."""
+        del self._open[id(subject)]
+        for waiting in self._waiting.values():
+            if waiting.loop.respondent.subject is subject and waiting.begun:
+                waiting.begun, waiting.ended = set(), True
+
+    def _charge(self, waiting: _Waiting, cost: Usage) -> None:
+        """Count a cost of a waiting interview, which is not the leader's."""
+        if self._leader is not None and waiting is not self._waiting.get(self._leader_id):
+            waiting.spent += cost
+            self._leader.respondent.usage += cost
+
+    @property
+    def _leader_id(self) -> str:
+        return "" if self._leader is None else self._leader.nodeid
+
+    def _ahead(self, most: int, room: int) -> list[tuple[_Waiting | None, Question]]:
+        """Return questions to begin, at most `room`, of interviews that together fill `most` and of one more.
+
+        The leader's come first, and then those of interviews that have been asked least, so that none is left alone
+        with a small batch.
+        """
+        requests: list[tuple[_Waiting | None, Question]] = []
+        if room <= 0:
+            return requests
+        self._joined = [waiting for waiting in self._joined if not waiting.ended]
+        while sum(waiting.loop.evaluation.policy.batch for waiting in self._joined) <= most:
+            if (further := next(self._rest, None)) is None:
+                break
+            self._joined.append(further)
+        leading = self._waiting.get(self._leader_id)
+        for waiting in sorted(self._joined, key=lambda w: -1 if w is leading else w.loop.session.asked):
+            requests += [(waiting, question) for question in waiting.take(room - len(requests))]
+        return requests
 
     def hand_over(self, nodeid: str, path: Path) -> tuple[Journal | None, Usage]:
         """Return the open journal at `path` of an interview that begins, if any, and what its answers cost so far."""
-        waiting = self._waiting.pop(nodeid, None)
+        waiting = self._waiting.get(nodeid)
         if waiting is None:
             return None, Usage()
         journal = waiting.loop.recorder.journal
-        waiting.loop.session.close()
-        if journal is not None and journal.path != path:  # the subject is another one than was expected
-            journal.close()
+        if waiting.leads or journal is None or journal.path != path:  # its tests ran before, or ask another subject
+            waiting.loop.recorder.close()
+            self._drop(nodeid)
             return None, Usage()
+        waiting.leads = True
         return journal, waiting.spent
 
     def close(self) -> None:
-        """Close the journals of interviews that did not begin."""
+        """Keep the answers that have come, and close the journals of interviews that did not begin."""
+        for waiting in self._waiting.values():
+            waiting.loop.respondent.subject.take_arrived(wait=False)
         while self._waiting:
             _, waiting = self._waiting.popitem()
             waiting.loop.session.close()
@@ -99,23 +210,27 @@ class SideBySide:
         """Yield the interviews after this one that ask the same subject, in the order of the run."""
         items = loop.node.session.items
         for node in items[items.index(loop.node) + 1 :] if loop.node in items else ():
-            if not isinstance(node, EvaluationNode) or node.noun != "interview" or node.nodeid in self._refused:
-                continue
-            restore_parameters(node)
-            if not _asks_alike(loop.node, node) or _needs_results(node):
-                continue
-            if node.nodeid not in self._waiting:
-                if (follower := _follower(loop, node)) is None:
-                    self._refused.add(node.nodeid)
-                    continue
-                self._waiting[node.nodeid] = _Waiting(follower)
-            waiting = self._waiting[node.nodeid]
-            if waiting.loop.respondent.subject is loop.respondent.subject:
+            if isinstance(node, EvaluationNode) and (waiting := self._join(loop, node)) is not None:
                 yield waiting
+
+    def _join(self, loop: AskingLoop, node: Any) -> _Waiting | None:
+        """Return the interview of a node, if it can be asked ahead by the leader's subject."""
+        if node.noun != "interview" or node.nodeid in self._refused:
+            return None
+        restore_parameters(node)
+        if not _asks_alike(loop.node, node) or _needs_results(node):
+            return None
+        if node.nodeid not in self._waiting:
+            if (follower := _follower(loop, node)) is None:
+                self._refused.add(node.nodeid)
+                return None
+            self._waiting[node.nodeid] = _Waiting(follower)
+        waiting = self._waiting[node.nodeid]
+        return waiting if waiting.loop.respondent.subject is loop.respondent.subject else None
 
 
 class _Waiting:
-    """An interview whose tests come later, with the questions that it will ask next.
+    """An interview with the questions that it will ask next, before its tests run.
 
     Parameters
     ----------
@@ -125,54 +240,74 @@ class _Waiting:
     Attributes
     ----------
     spent : Usage
-        Cost of the answers so far.
+        Cost of the answers before its tests began.
+    begun : set of str
+        Keys in the journal of the questions that a call has begun and that have no answer yet.
+    ended : bool
+        Whether the next question is not known, or there is none.
+    leads : bool
+        Whether its tests have begun.
     """
 
     def __init__(self, loop: AskingLoop) -> None:
         self.loop = loop
         self.spent = Usage()
+        self.begun: set[str] = set()
+        self.ended = self.leads = False
+        #: Questions of the open batch; what the journal has of them, by key; those to begin.
         self._batch: list[Question] = []
-        self._ended = False
+        self._stored: dict[str, Mapping[str, Any] | Completion | None] = {}
+        self._rest: list[Question] = []
         policy, session = loop.evaluation.policy, loop.session
         #: Whether scores change neither the draws nor their number.
         self._uniform = isinstance(policy.selector, Random) and not (session.adapts_length or session.assistance)
 
-    def unanswered(self) -> list[Question]:
-        """Return the next questions without an answer, up to the end of a batch; none where the next is not known."""
-        missing: list[Question] = []
-        while not (self._ended or missing):
+    def take(self, room: int) -> list[Question]:
+        """Begin the next questions without an answer, at most `room` and up to the end of a batch, and return them."""
+        while not (self.ended or self.begun or self._rest):
             try:
-                missing = self._next()
+                self._open_batch()
             except Exception:  # code of a user, such as a selector or a grader, which fails when its turn comes
-                self._ended = True
-        return missing
+                self.ended = True
+        taken, self._rest = self._rest[:room], self._rest[room:]
+        self.begun |= set(map(self.loop.recorder.key, taken))
+        return taken
 
-    def _next(self) -> list[Question]:
-        """Return the questions of the open batch without an answer; if there are none, tell the session its scores."""
+    def begin(self, questions: Sequence[Question]) -> None:
+        """Note that a call has begun questions, of whatever batch."""
+        keys = set(map(self.loop.recorder.key, questions))
+        self.begun |= keys
+        self._rest = [question for question in self._rest if self.loop.recorder.key(question) not in keys]
+
+    def _open_batch(self) -> None:
+        """Tell the session the scores of the open batch, and open the next one."""
         session, recorder = self.loop.session, self.loop.recorder
-        if not self._batch:
-            if (proposal := session.ask()) is None:
-                self._ended = True
-                return []
-            self._batch = self.loop.questions(proposal)
-            if not self._can_ask():
-                self._ended = True
-                return []
-        missing = [question for question in self._batch if recorder.stored(question) is None]
-        if not missing:
+        if self._batch:
             scores = [self._score(question) for question in self._batch]
             self.loop.tell(self.loop.item_scores(scores))
             self._batch = []
-        return missing
+        if (proposal := session.ask()) is None:
+            self.ended = True
+            return
+        self._batch = self.loop.questions(proposal)
+        self._stored = {recorder.key(question): recorder.stored(question) for question in self._batch}
+        if self._can_ask():
+            self._rest = [question for question in self._batch if self._stored[recorder.key(question)] is None]
+        else:
+            self.ended = True
 
     def keep(self, question: Question, completion: Completion) -> None:
         """Write a completion to the journal.  What cannot be kept, or is a fault of the run, is left to the tests."""
+        key = self.loop.recorder.key(question)
+        self.begun.discard(key)
+        if key in self._stored:
+            self._stored[key] = completion
         try:
             self.loop.recorder.keep_completion(question, completion)
         except AdaptiveEvalError:
-            self._ended = True
+            self.ended = True
         if completion.status.infrastructure:
-            self._ended = True
+            self.ended = True
 
     def _can_ask(self) -> bool:
         """Whether the tests of the batch will ask the items themselves, for texts."""
@@ -187,7 +322,7 @@ class _Waiting:
         _UnknownScoreError
             The user's code, a grader that may differ, or a fault of the run decides.
         """
-        stored, item = self.loop.recorder.stored(question), question.asked.item
+        stored, item = self._stored[self.loop.recorder.key(question)], question.asked.item
         if isinstance(stored, Mapping):
             if Status(stored["status"]).infrastructure:  # the interview counts its faults
                 raise _UnknownScoreError
@@ -250,6 +385,7 @@ def _follower(leader: AskingLoop, node: Any) -> AskingLoop | None:
         if loop.fault is None:
             loop.follow(leader)
     except Exception:  # it fails when its turn comes
-        loop.recorder.close()
+        if node is not leader.node:
+            loop.recorder.close()
         return None
     return loop if loop.fault is None and loop.recorder.journal is not None else None

@@ -149,6 +149,9 @@ class Companions(Protocol):
     def prefetch(self, loop: Any, subject: Subject, questions: Sequence[Any]) -> None:
         """Have questions of an interview answered, and questions of others in the same call."""
 
+    def advance(self, loop: Any) -> None:
+        """Take answers that came while a test of an interview ran, and begin further questions."""
+
     def hand_over(self, nodeid: str, path: Path) -> tuple[Journal | None, Usage]:
         """Return the open journal at `path` of an interview that begins, if any, and what its answers cost so far."""
 

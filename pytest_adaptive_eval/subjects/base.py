@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import json
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
@@ -39,14 +40,18 @@ class Usage:
     flops: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return Usage(*map(operator.add, _counts(self), _counts(other)))
 
     def __sub__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(self)))
+        return Usage(*map(operator.sub, _counts(self), _counts(other)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON data."""
         return asdict(self)
+
+
+#: The fields of a `Usage`, in order.
+_counts = operator.attrgetter(*(field.name for field in fields(Usage)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class Completion:
     likelihood : mapping
         Log-likelihoods that the answer follows from, see `items.likelihood.LikelihoodResult`; empty for others.
     cost : Usage
-        Cost of this answer, without the time; zero if unknown.
+        Cost of this answer, zero if unknown; without the time that a call of several answers took together.
     reused : bool
         Whether another run got the answer.
     """
@@ -177,6 +182,8 @@ class Subject(abc.ABC):
     shared_batch : int
         Number of questions that one call answers at once, whatever interviews they are of; 0 where the interviews of a
         run share no calls.  Completions of a subject that shares calls have their cost.
+    waits_apart : bool
+        Whether `begin` returns before the answers are there.
     known : AnswerSource or None
         Answers of other runs, which take the place of asking; None where every item is asked.
     reused : int
@@ -189,6 +196,7 @@ class Subject(abc.ABC):
     sample = 0
     varies = True
     rates_texts = False
+    waits_apart = False
 
     @property
     def shared_batch(self) -> int:
@@ -297,6 +305,39 @@ class Subject(abc.ABC):
             if source is not None:
                 source.keep(items[index], completion)
         return [done[index] for index in range(len(items))]
+
+    def begin(self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object]) -> None:
+        """Have items answered like `answer_draws`, which need not have ended when this returns.
+
+        `arrived` is called for each of them by this method, or later by `take_arrived`.
+        """
+        in_one_call = self.known is not None or any(item.turns or item.likelihood is not None for item, _ in draws)
+        if self.waits_apart and not in_one_call:
+            self._send([_drawn(*draw) for draw in draws], lambda n, completion: arrived(n, _cut(completion)))
+            return
+        told: set[int] = set()
+
+        def note(index: int, completion: Completion) -> None:
+            told.add(index)
+            arrived(index, completion)
+
+        for index, completion in enumerate(self.answer_draws(draws, note)):
+            if index not in told:
+                arrived(index, completion)
+
+    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> None:
+        """Begin to answer items, for which `take_arrived` calls `arrived` with index and completion."""
+        raise NotImplementedError
+
+    def take_arrived(self, *, wait: bool) -> None:  # noqa: ARG002 - only subjects that wait apart have any
+        """Call `arrived` for the answers of `begin` that are there.
+
+        Parameters
+        ----------
+        wait : bool
+            Wait for one if none is there.  Some must have begun.
+        """
+        return
 
     def _answer_turns(
         self, items: Sequence[Item], arrived: Callable[[int, Completion], object] | None

@@ -8,6 +8,7 @@ import logging
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -92,6 +93,14 @@ class Endpoint:
         if arrived is None:
             return [self.answerer.check(delivery) for delivery in self.wire.post(self.api.path, bodies)]
         return self.wire.post(
+            self.api.path, bodies, lambda index, delivery: arrived(index, self.answerer.check(delivery))
+        )
+
+    def begin(
+        self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object]
+    ) -> Future[list[Delivery]]:
+        """Send requests like `post`, without waiting for the deliveries."""
+        return self.wire.begin(
             self.api.path, bodies, lambda index, delivery: arrived(index, self.answerer.check(delivery))
         )
 

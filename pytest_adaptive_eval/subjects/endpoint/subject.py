@@ -7,12 +7,14 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from queue import SimpleQueue
 from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
 from pytest_adaptive_eval.subjects.agent import Message, Preference, Reply, added
 from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage, sample_of
 from pytest_adaptive_eval.subjects.caps import Cap
@@ -65,11 +67,14 @@ class EndpointSubject(Subject):
     """
 
     rates_texts = True
+    waits_apart = True
 
     cap: Cap
 
     def __init__(self, endpoint: Endpoint, reader: LikelihoodReader) -> None:
         super().__init__(endpoint.identity)
+        #: What is left to do for each delivery of `_send`, in the order in which they came.
+        self._arrivals: SimpleQueue[Callable[[], object]] = SimpleQueue()
         self._reader = reader
         self._endpoint = endpoint
         self.cap = endpoint.cap
@@ -138,9 +143,9 @@ class EndpointSubject(Subject):
         ConfigError
             It refuses pictures, or nothing shows that the model sees them, or it gives no log-likelihoods.
         """
-        if rated := [item for item in items if item.likelihood is not None]:
+        if rated := items_by_likelihood(items):
             self._reader.prepare(rated)
-        if not self._pictures_checked and any(item.images for item in items):
+        if not self._pictures_checked and any(item.images for item in items_naming(items, "images")):
             self._usage += check_pictures(self._endpoint, items)
             self._pictures_checked = True
 
@@ -160,27 +165,46 @@ class EndpointSubject(Subject):
 
         def take(number: int, delivery: Delivery) -> None:
             index = written[number]
-            reply = self._read(delivery, items[index])
-            self._usage += reply.usage
-            completions[index] = Completion(reply.text, reply.status, detail=reply.detail, cost=reply.usage)
+            completions[index] = self._complete(delivery, items[index], self.cap)
             arrived(index, completions[index])
 
         self._endpoint.post([self._body(items[index]) for index in written], take)
         return completions
+
+    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> None:
+        cap = self.cap
+
+        def finish(index: int, delivery: Delivery) -> None:
+            arrived(index, self._complete(delivery, items[index], cap))
+
+        def note(index: int, delivery: Delivery) -> None:
+            self._arrivals.put(functools.partial(finish, index, delivery))
+
+        sent = self._endpoint.begin([self._body(item) for item in items], note)
+        sent.add_done_callback(lambda done: None if done.cancelled() else self._arrivals.put(done.result))
+
+    def take_arrived(self, *, wait: bool) -> None:
+        """Call `arrived` for the answers of `begin` that are there, or raise why there are none; see the base class."""
+        while wait or not self._arrivals.empty():
+            self._arrivals.get()()
+            wait = False
 
     def close(self) -> None:
         """Close the connections."""
         super().close()
         self._endpoint.wire.close()
 
-    def _read(self, delivery: Delivery, item: Item) -> Reply:
-        if delivery.status is not Status.OK:
-            return self._endpoint.api.read(delivery)
-        return self._endpoint.read(delivery, self.cap.of(item))
+    def _complete(self, delivery: Delivery, item: Item, cap: Cap) -> Completion:
+        """Return the completion of a delivery, whose cost is added to `usage`."""
+        endpoint = self._endpoint
+        ok = delivery.status is Status.OK
+        reply = endpoint.read(delivery, cap.of(item)) if ok else endpoint.api.read(delivery)
+        self._usage += reply.usage
+        return Completion(reply.text, reply.status, detail=reply.detail, cost=reply.usage)
 
     def _body(self, item: Item) -> bytes | Callable[[], bytes]:
         """Return the request for an item, or a function that writes it later: pictures, a few at a time, and faults."""
-        write = functools.partial(self._write, item)
+        write = functools.partial(self._write, item, self.cap)
         if item.images:
             return write
         try:
@@ -188,8 +212,8 @@ class EndpointSubject(Subject):
         except Exception:
             return write
 
-    def _write(self, item: Item) -> bytes:
-        return self._endpoint.body(self._endpoint.api.question(item), self.cap.of(item), sample_of(item))
+    def _write(self, item: Item, cap: Cap) -> bytes:
+        return self._endpoint.body(self._endpoint.api.question(item), cap.of(item), sample_of(item))
 
 
 class EndpointAgent:

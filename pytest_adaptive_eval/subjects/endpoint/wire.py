@@ -13,6 +13,7 @@ import ssl
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -162,15 +163,27 @@ class Wire:
         """
         return self._run(self._deliver_all(path, bodies, arrived))
 
+    def begin(
+        self,
+        path: str,
+        bodies: Sequence[bytes | Callable[[], bytes]],
+        arrived: Callable[[int, Delivery], object],
+    ) -> Future[list[Delivery]]:
+        """Send JSON like `post`, without waiting for the deliveries."""
+        return self._begin(self._deliver_all(path, bodies, arrived))
+
     def close(self) -> None:
         """Close all connections."""
         self._end()
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if not self._end.alive or not self._thread.is_alive():
             work.close()
             raise ConfigError(f"the connection to {self.url!r} was closed; load the model again")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        future = self._begin(work)
         try:
             return future.result()
         except BaseException:  # an interrupt, or a time limit of the test
