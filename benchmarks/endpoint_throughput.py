@@ -7,8 +7,8 @@ httpcore2 whose keep-alive is off.  Printed are three such rounds and the median
 round had all the same machine.  ``--tls`` encrypts, with a certificate that ``openssl`` makes.
 
 With ``--runs``, wrk takes turns with whole pytest runs: one interview of 320 questions, four of 160, these four side
-by side, and in two workers of xdist, each of which asks 8 at once.  The rate of a run is that of the replies from the
-first to the last.
+by side, and in two workers of xdist, each of which asks 8 at once, without and with the flag for side by side.  The
+rate of a run is that of the replies from the first to the last.
 """
 
 from __future__ import annotations
@@ -202,6 +202,7 @@ def compare_runs(url: str, seconds: float) -> None:
         "four interviews": (4, 160, ()),
         "four side by side": (4, 160, ("--adaptive-eval-side-by-side",)),
         "four in two workers": (4, 160, ("-n2",)),
+        "four side by side in two workers": (4, 160, ("-n2", "--adaptive-eval-side-by-side")),
     }
     ratios: dict[str, list[float]] = {way: [] for way in ways}
     bodies = [

@@ -165,10 +165,10 @@ def activate(config: pytest.Config) -> None:
     config.add_cleanup(gc.unfreeze)
     exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
     state = config.stash[STATE] = RunState(config, settings, exchange, answers=answers)
-    if settings.side_by_side and not state.worker:  # interviews of one worker may be given to another
+    if settings.side_by_side:
         from pytest_adaptive_eval.plugin.side_by_side import SideBySide
 
-        state.companions = SideBySide()
+        state.companions = SideBySide(shares=not state.worker)  # an interview of one worker may be given to another
         config.add_cleanup(state.companions.close)
     verdicts = config.stash[VERDICTS] = VerdictLog(state)
     show_log_warnings(config)

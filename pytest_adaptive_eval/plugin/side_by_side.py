@@ -35,9 +35,16 @@ _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")
 
 
 class SideBySide:
-    """Interviews of one run that share the calls of their subjects."""
+    """Interviews of one run that share the calls of their subjects.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    shares : bool
+        Whether an interview's calls are filled with questions of others.
+    """
+
+    def __init__(self, *, shares: bool) -> None:
+        self._shares = shares
         #: Interviews that are asked ahead, by node id, and node ids of those that cannot be.
         self._waiting: dict[str, _Waiting] = {}
         self._refused: set[str] = set()
@@ -92,7 +99,7 @@ class SideBySide:
         if subject.waits_apart and (own := self._join(loop, loop.node)) is not None:
             own.leads = True
             self._joined.append(own)
-        self._rest = self._companions(loop)
+        self._rest = self._companions(loop) if self._shares else iter(())
 
     def _drop(self, nodeid: str) -> None:
         """Forget an interview that is not asked ahead any more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +68,16 @@ def served(lab: Any) -> Any:
     return lab
 
 
-def run(lab: Any, expected: int, *flags: str, answer: Any = None, at_least: float = 0.5) -> tuple[Any, Busy]:
+def run(
+    lab: Any, expected: int, *flags: str, answer: Any = None, at_least: float = 0.5, workers: Sequence[str] = ()
+) -> tuple[Any, Busy]:
     """The record of a run, the answers to which are those of `answer`, if any, or else of a busy server."""
     busy = Busy(expected)
     with JsonServer(["m"], busy if answer is None else lambda *args: answer(busy, *args), port=lab.port) as server:
         lab.port = server.port  # the address is in the records
         text = "".join(EVALUATION.format(name=name, url=server.url) for name in ("one", "two"))
         (Path(lab.path) / "adaptive-eval.toml").write_text(text.replace("0.5", f"{at_least}"))
-        lab.result = lab.run(*flags)
+        lab.result = lab.run_with(workers, *flags)
     return lab.record_without("run", "started", "seconds", "resumed"), busy
 
 
@@ -87,6 +89,14 @@ def test_requests_of_two_interviews_are_open_at_once(served: Any) -> None:
     assert (one_by_one.most, side_by_side.most) == (8, 12)
     assert side_by_side.asked == one_by_one.asked
     assert all(interview["costs"]["subject"]["prompt_tokens"] > 0 for interview in alone["interviews"])
+
+
+def test_workers_have_the_answers_of_one_process(served: Any) -> None:
+    alone, one_by_one = run(served, 1, FRESH, at_least=0.9)
+    together, in_workers = run(served, 1, FRESH, FLAG, at_least=0.9, workers=["-n2"])
+    interviews = [{interview["name"]: interview for interview in record["interviews"]} for record in (together, alone)]
+    assert interviews[0] == interviews[1]
+    assert in_workers.asked == one_by_one.asked
 
 
 WAITS = """
