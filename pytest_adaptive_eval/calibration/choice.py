@@ -90,13 +90,13 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Callable[[str],
     fold = folds(responses.families, FOLDS, np.random.default_rng(SEED))
     half = np.random.default_rng(SEED).random(n) < 0.5
     sums = {model: np.zeros(S) for model in CANDIDATES}
-    for model in CANDIDATES:
-        candidate = recipe.with_model(model)
-        for f in range(fold.max() + 1):
+    for f in range(fold.max() + 1):
+        tested = fold == f
+        learn = responses.of(np.flatnonzero(~tested))
+        made: dict[Any, Any] = {}
+        for model in CANDIDATES:
             say(f"choosing the model: {model}, fold {f + 1} of {fold.max() + 1}")
-            tested = fold == f
-            learn = responses.of(np.flatnonzero(~tested))
-            fit = candidate.fit_completely(learn.scores, learn.weights)
+            fit = recipe.with_model(model).fit_completely(learn.scores, learn.weights, made)
             for hidden in (half, ~half):
                 p = predicted(np.where(hidden, np.nan, scores[tested]), fit)
                 asked = observed[tested] & hidden

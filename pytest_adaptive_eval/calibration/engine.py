@@ -113,6 +113,9 @@ class FitEngine:
         Whether a fit takes so long that checks of a bank repeat it only once.
     weighted : bool
         Whether `fit` takes the subjects' weights, shape (S,), as ``weights``; without, every subject counts fully.
+    shares : bool
+        Whether `fit` takes, as ``made``, a dict of what it has computed for other models of the same scores, weights
+        and settings, and adds to it.
     """
 
     name: str
@@ -121,3 +124,4 @@ class FitEngine:
     fit: Callable[..., Calibration]
     slow: bool = False
     weighted: bool = False
+    shares: bool = False

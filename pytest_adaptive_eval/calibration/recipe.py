@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,30 +52,42 @@ class Recipe(FitSettings):
         fitting = model in ENGINES[self.engine].models
         return replace(self, model=model, dimensions=None, engine=self.engine if fitting else Recipe().engine)
 
-    def __call__(self, scores: Array, progress: Progress | None = None, weights: Array | None = None) -> Calibration:
+    def __call__(
+        self,
+        scores: Array,
+        progress: Progress | None = None,
+        weights: Array | None = None,
+        made: dict[Any, Any] | None = None,
+    ) -> Calibration:
         """Calibrate from scores (S, n), NaN where missing, and optional weights of the subjects, shape (S,).
 
         An item that none of these subjects answered, as may happen in a part of
-        sparse responses, gets the mean of the others' parameters.
+        sparse responses, gets the mean of the others' parameters.  `made` is a dict
+        that recipes of other models share for the same scores and weights, see `FitEngine`.
         """
         answered = np.asarray(~np.isnan(scores).all(axis=0))
         if not answered.all():
-            return self(scores[:, answered], progress, weights).expand(answered)
+            return self(scores[:, answered], progress, weights, made).expand(answered)
         self.check_model()
         engine = ENGINES[self.engine]
+        given: dict[str, Any] = {}
         if engine.weighted and weights is not None:
-            return engine.fit(scores, self, progress, weights=weights)
-        return engine.fit(scores, self, progress)
+            given["weights"] = weights
+        if engine.shares and made is not None:
+            given["made"] = made
+        return engine.fit(scores, self, progress, **given)
 
-    def fit_completely(self, scores: Array, weights: Array | None = None) -> Calibration:
-        """Calibrate, and let Ctrl-C end more than the fit, since half a fit has no use here.
+    def fit_completely(
+        self, scores: Array, weights: Array | None = None, made: dict[Any, Any] | None = None
+    ) -> Calibration:
+        """Calibrate, and let Ctrl-C end more than the fit, since half a fit has no use here; see `__call__`.
 
         Raises
         ------
         KeyboardInterrupt
             The fit was interrupted.
         """
-        fit = self(scores, weights=weights)
+        fit = self(scores, weights=weights, made=made)
         if fit.interrupted:
             raise KeyboardInterrupt
         return fit

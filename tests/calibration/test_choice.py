@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,18 @@ def test_shrunken_slopes_lie_between_rasch_and_2pl():
     assert shrunk.model == "2pl"
     assert shrunk.converged
     assert 0.4 * full.discrimination.std() < shrunk.discrimination.std() < 0.97 * full.discrimination.std()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.8])
+def test_a_shared_2pl_fit_gives_the_same_models(share):
+    scores = drawn(logits("2pl"), 3).scores.copy()
+    scores[np.random.default_rng(0).random(scores.shape) >= share] = np.nan
+    made: dict[tuple[str, int | None], Any] = {}
+    for model in CANDIDATES:
+        alone, shared = Recipe(model)(scores), Recipe(model)(scores, made=made)
+        np.testing.assert_array_equal(shared.discrimination, alone.discrimination)
+        np.testing.assert_array_equal(shared.intercept, alone.intercept)
+    assert {model for model, _ in made} == {"1pl", "2pl", "mirt"}
 
 
 def test_copies_in_one_family_do_not_choose():

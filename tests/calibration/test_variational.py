@@ -10,6 +10,7 @@ import pytest
 from scipy.special import expit
 
 from pytest_adaptive_eval.calibration import Fit, fit_map
+from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engines.variational import VARIANCE_FLOOR, _State
 from pytest_adaptive_eval.errors import EstimationError
 
@@ -223,6 +224,11 @@ def objective(B, C, theta, V, scores, mean, cov):
     return likelihood + subjects - 0.5 * charge
 
 
+def blocks(state):
+    """B, C, theta and V of a state, with items and subjects as the first axis."""
+    return tuple(np.moveaxis(array, -1, 0) for array in (state.B, state.C, state.theta, state.V))
+
+
 def slopes(B, *rest, step=1e-5):
     """Numerical derivative of `objective` by every item's (A, d)."""
     found = np.empty(B.shape)
@@ -242,7 +248,7 @@ def test_the_gradient_is_the_derivative_of_the_bound(dimensions, share):
     state = _State(scores, "mirt", dimensions, None, None)
     state._tighten()
     for i in range(12):
-        expected = slopes(state.B, state.C, state.theta, state.V, scores, state.mean, state.cov)
+        expected = slopes(*blocks(state), scores, state.mean, state.cov)
         responses = (~np.isnan(scores)).sum() / scores.shape[1]
         _, gradient = state.step(learn=i > 3, standardise=i < 9)
         assert gradient == pytest.approx(np.sqrt((expected**2).mean()) / responses, rel=1e-5)
@@ -254,7 +260,7 @@ def test_the_gradient_of_one_slope_is_the_derivative_of_the_bound():
     state._tighten()
     for i in range(12):
         wide = np.diag([1e12, state.cov[1, 1]])  # the slope they share has no prior
-        expected = slopes(state.B, state.C, state.theta, state.V, scores, state.mean, wide)
+        expected = slopes(*blocks(state), scores, state.mean, wide)
         expected[:, 0] = expected[:, 0].mean()
         _, gradient = state.step(learn=i > 3, standardise=i < 9)
         assert gradient == pytest.approx(np.sqrt((expected**2).mean()) / len(scores), rel=1e-5)
@@ -294,8 +300,9 @@ def test_no_step_lowers_the_bound(model):
     heights = []
     for _ in range(40):
         state.step(learn=False, standardise=False)
-        here = objective(state.B, state.C, state.theta, state.V, scores, state.mean, state.cov)
-        heights.append(here + 0.5 * np.linalg.slogdet(state.C)[1].sum())
+        B, C, theta, V = blocks(state)
+        here = objective(B, C, theta, V, scores, state.mean, state.cov)
+        heights.append(here + 0.5 * np.linalg.slogdet(C)[1].sum())
     assert (np.diff(heights) > -1e-9).all()
 
 
@@ -305,14 +312,22 @@ def test_standardising_changes_no_logit():
         state.step(learn=False, standardise=False)
 
     def logits():
-        square = state._subject_moments().reshape(60, -1) @ state._item_moments().reshape(25, -1).T
-        return np.r_[np.c_[state.theta, np.ones(60)] @ state.B.T, square]
+        square = (state.twice * state._subject_moments()).T @ state._item_moments()
+        return np.r_[np.c_[state.theta.T, np.ones(60)] @ state.B, square]
 
     before = logits()
     state._standardise()
     np.testing.assert_allclose(logits(), before, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(state.theta.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(np.cov(state.theta.T, bias=True) + state.V.mean(axis=0), np.eye(3), atol=1e-10)
+    np.testing.assert_allclose(state.theta.mean(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(np.cov(state.theta, bias=True) + state.V.mean(axis=2), np.eye(3), atol=1e-10)
+
+
+@pytest.mark.parametrize("most", [0.0, 1.0, 64.0, 65.0, 400.0, 401.0, 1e4])
+def test_the_curvature_is_that_of_the_hyperbolic_tangent(most):
+    squares = np.r_[np.geomspace(1e-4, max(most, 1e-4), 5000), most]
+    xi = np.sqrt(squares)
+    expected = np.where(squares > 0, np.tanh(xi / 2) / (2 * np.maximum(xi, 1e-9)), 0.25)
+    np.testing.assert_allclose(curvature_at(squares.copy(), np), expected, rtol=1e-5 if most == 0 else 1e-11)
 
 
 def test_covariances_shrink_with_the_number_of_subjects():

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.errors import EstimationError
 
@@ -42,8 +43,8 @@ FAR = 1e-4
 WARM_UP = 5
 #: Above so many responses 32-bit numbers are used.
 LARGE = 20_000_000
-#: Lower limit of the square of xi, a logit: the curvature there differs from that of 0 by a part in 100 000.
-LEAST_SQUARE = 1e-4
+#: Sums over subjects or items of so many factors are made one by one.
+FEW_ROWS = 3
 #: Responses whose bound is tightened at once: arrays of 128 KiB, which fit into a processor's cache.
 AT_ONCE = 1 << 14
 
@@ -235,7 +236,10 @@ def _starting_abilities(scores: Array, D: int, weights: Array | None) -> Array:
 
 
 class _State:
-    """Blocks of the bound, on numpy or torch, which share the function names used here."""
+    """Blocks of the bound, on numpy or torch, which share the function names used here.
+
+    Arrays have the axis of items or subjects last, so that no operation goes over axes of a few elements.
+    """
 
     def __init__(
         self, scores: Array, model: str, D: int, device: str | None, start: Fit | None, weights: Array | None = None
@@ -263,23 +267,31 @@ class _State:
         self.half = 0.5 if self.observed is None else 0.5 * self.observed
         self.centred = self.score - self.half
         self.guess = make(np.full(n, 0.2) if model == "3pl" else np.zeros(n))
-        B = np.zeros((n, D + 1))
-        B[:, 0], B[:, D] = 0.7, level
-        C = np.zeros((n, D + 1, D + 1))
-        theta = _starting_abilities(scores, D, weights)
+        B = np.zeros((D + 1, n))
+        B[0], B[D] = 0.7, level
+        C = np.zeros((D + 1, D + 1, n))
         mean0, cov0 = np.r_[0.7, np.zeros(D - 1), level.mean()], np.diag(np.r_[np.full(D, 0.5), 2.0])
         if start is not None:
-            B[:, :D], B[:, D], C = start.discrimination, start.intercept, start.covariance
+            B[:D], B[D], C = start.discrimination.T, start.intercept, np.moveaxis(start.covariance, 0, -1)
             self.guess = make(start.guess)
-            mean0 = B.mean(axis=0)
-            cov0 = np.cov(B.T, bias=True) + C.mean(axis=0) + VARIANCE_FLOOR * np.eye(D + 1)
-        self.B, self.C, self.theta = make(B), make(C), make(theta)
-        self.V = make(np.broadcast_to(0.05 * np.eye(D), (S, D, D)).copy())
+            mean0 = B.mean(axis=1)
+            cov0 = np.cov(B, bias=True) + C.mean(axis=2) + VARIANCE_FLOOR * np.eye(D + 1)
+        #: Rows and columns of the upper triangle of a symmetric matrix, and the place there of each of its elements.
+        rows, columns = np.triu_indices(D + 1)
+        self.upper = rows.tolist(), columns.tolist()
+        place = np.zeros((D + 1, D + 1), dtype=np.int64)
+        place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+        self.place = place
+        self.twice = make(np.where(rows == columns, 1.0, 2.0)[:, None])
+        #: (A, d) of the items, shape (D + 1, n), with their covariance (D + 1, D + 1, n); abilities (D, S), theirs V.
+        self.B, self.C, self.theta = make(B), make(C), make(_starting_abilities(scores, D, weights).T)
+        self.V = make(np.broadcast_to(0.05 * np.eye(D)[:, :, None], (D, D, S)).copy())
         self.mean, self.cov = make(mean0), make(cov0)
         self.eye = make(np.eye(D + 1))
-        self.ones = make(np.ones((S, 1)))
+        self.ones = make(np.ones((1, S)))
         #: Twice lambda(xi), the curvature of the bound, 0 where missing; shape (S, n).
-        self.curvature = self._bounded(1.0 + 0.0 * self.score)
+        self.curvature = self._seen(curvature_at(1.0 + 0.0 * self.score, xp), slice(None))
+        #: Upper triangles of E[B B'], shape (U, n), and of E[phi phi'], with phi = (theta, 1), shape (U, S).
         self.EB, self.Ephi = self._item_moments(), self._subject_moments()
         self.target = self._target()
         if start is not None:  # the start may be of other subjects, so abilities follow from its items
@@ -293,134 +305,135 @@ class _State:
         self.cov = self.cov * factor[:, None] * factor
 
     def _item_moments(self) -> Any:
-        return self.B[:, :, None] * self.B[:, None] + self.C
+        rows, columns = self.upper
+        return self.B[rows] * self.B[columns] + self.C[rows, columns]
+
+    def _phi(self) -> Any:
+        return self.xp.concatenate([self.theta, self.ones], 0)
 
     def _subject_moments(self) -> Any:
-        phi = self.xp.concatenate([self.theta, self.ones], 1)
-        moments = phi[:, :, None] * phi[:, None]
-        moments[:, : self.D, : self.D] += self.V
+        phi, (rows, columns) = self._phi(), self.upper
+        moments = phi[rows] * phi[columns]
+        for k, (i, j) in enumerate(zip(rows, columns, strict=True)):
+            if j < self.D:
+                moments[k] += self.V[i, j]
         return moments
 
-    def _bounded(self, square: Any, rows: slice = slice(None)) -> Any:
-        """Return the `curvature` of rows where the squares of xi are these, (s, n), which are lost."""
-        xp = self.xp
-        square = xp.clip(square, LEAST_SQUARE, None, out=square)
-        xi = xp.sqrt(square, out=square)
-        rest = xp.exp(-xi)  # tanh(xi / 2) = (1 - rest) / (1 + rest), in half the time of tanh
-        curvature = 0.5 - 0.5 * rest
-        rest += 1.0
-        rest *= xi
-        curvature /= rest
+    def _seen(self, curvature: Any, rows: slice) -> Any:
+        """Return the curvature of rows, 0 where missing."""
         return curvature if self.observed is None else curvature * self.observed[rows]
 
     def _tighten(self) -> None:
         """Set every xi to the root mean square of its logit, where the bound is tight."""
-        phi, items = self.Ephi.reshape(len(self.Ephi), -1), self.EB.reshape(len(self.EB), -1).T
-        self.curvature = self.xp.empty_like(self.score)
-        step = max(1, AT_ONCE // items.shape[1])
+        phi, n = (self.twice * self.Ephi).T, self.EB.shape[1]
+        step = max(1, AT_ONCE // n)
         for first in range(0, len(phi), step):
             rows = slice(first, first + step)
-            self.curvature[rows] = self._bounded(phi[rows] @ items, rows)
+            self.curvature[rows] = self._seen(curvature_at(phi[rows] @ self.EB, self.xp), rows)
+
+    def _sums(self, factors: Any, matrix: Any) -> Any:
+        """Return ``factors @ matrix``, of shapes (k, m) and (m, l); row by row takes half the time if they are few."""
+        if len(factors) > FEW_ROWS:
+            return factors @ matrix
+        return self.xp.stack([row @ matrix for row in factors])
 
     def _weighted(self, values: Any) -> Any:
-        """Return values (S, ...) times the subjects' weights."""
-        return values if self.weights is None else values * self.weights.reshape(-1, *[1] * (values.ndim - 1))
+        """Return values (..., S) times the subjects' weights."""
+        return values if self.weights is None else values * self.weights
 
-    def _inverse(self, matrices: Any) -> Any:
-        """Return the inverses of positive definite matrices (..., F, F).
+    @staticmethod
+    def _inverse(matrices: Any) -> Any:
+        """Return the inverses of positive definite matrices (F, F, ...).
 
         Gauss and Jordan's elimination of all at once takes a tenth of the time of `linalg.inv`, which goes one by one.
         """
-        F = matrices.shape[-1]
-        inverse = (matrices.reshape(-1, F * F).T.reshape(-1) * 1.0).reshape(F, F, -1)  # the matrices' axis last
-        for k in range(F):
+        inverse = matrices * 1.0
+        for k in range(len(matrices)):
             pivot = 1.0 / inverse[k, k]
             row, column = inverse[k] * pivot, inverse[:, k] * 1.0
             row[k], column[k] = pivot, 0.0
             inverse[:, k] = 0.0
             inverse -= column[:, None] * row
             inverse[k] = row
-        return (inverse.reshape(F * F, -1).T.reshape(-1) * 1.0).reshape(matrices.shape)
+        return inverse
 
     def _average(self, values: Any) -> Any:
-        """Return the weighted mean over subjects of values (S, ...)."""
-        return values.mean(0) if self.weights is None else self._weighted(values).sum(0) / self.weights.sum()
+        """Return the weighted mean over subjects of values (..., S)."""
+        return values.mean(-1) if self.weights is None else self._weighted(values).sum(-1) / self.weights.sum()
 
     def _target(self) -> Any:
         """Return the score less one half; with guessing, scores are weighted by the probability of no guess."""
         if self.model != "3pl":
             return self.centred
-        z = self.theta @ self.B[:, :-1].T + self.B[:, -1]
+        z = self.theta.T @ self.B[:-1] + self.B[-1]
         not_guessed = 1.0 / (1.0 + self.guess * self.xp.exp(-self.xp.clip(z, -30.0, 30.0)))
         # of p = c + (1 - c) s, with s = expit(z), the share s / p is not guessed: 1 / (1 + c (1 - s) / s)
         right = self.score * not_guessed
         a, b = GUESS_PRIOR
-        chances = self._weighted(2.0 * self.half - right).sum(0)
-        self.guess = (self._weighted(self.score - right).sum(0) + a - 1.0) / (chances + a + b - 2.0)
+        weights = self._weighted(self.ones)[0]
+        self.guess = (weights @ (self.score - right) + a - 1.0) / (weights @ (2.0 * self.half - right) + a + b - 2.0)
         return right - self.half
 
     def _abilities(self) -> None:
-        D, curvature = self.D, self.curvature
-        n = len(self.B)
-        precision = (curvature @ self.EB[:, :D, :D].reshape(n, -1)).reshape(-1, D, D) + self.eye[:D, :D]
-        self.V = self._inverse(precision)
-        right = self.target @ self.B[:, :D] - curvature @ self.EB[:, :D, D]
-        self.theta = (self.V @ right[:, :, None])[:, :, 0]
+        D = self.D
+        sums = self._sums(self.EB[:-1], self.curvature.T)
+        self.V = self._inverse(sums[self.place[:D, :D]] + self.eye[:D, :D, None])
+        right = self._sums(self.B[:D], self.target.T) - sums[self.place[:D, D]]
+        self.theta = (self.V * right).sum(1)
         self.Ephi = self._subject_moments()
 
     def _items(self) -> Any:
         """Update (A, d) of every item; return the derivative at the old ones."""
-        xp, F = self.xp, self.D + 1
-        S = len(self.theta)
-        phi = xp.concatenate([self.theta, self.ones], 1)
-        right = self._weighted(self.target).T @ phi
-        # with the narrow matrix first, which halves the time
-        data = (self.Ephi.reshape(S, -1).T @ self._weighted(self.curvature)).T.reshape(-1, F, F)
+        right = self._sums(self._weighted(self._phi()), self.target)
+        data = self._sums(self._weighted(self.Ephi), self.curvature)[self.place]
         if self.model == "1pl":
             return self._one_slope(right, data)
         prior = self._inverse(self.cov)
-        precision = data + prior
-        right = right + prior @ self.mean
-        derivative = right - (precision @ self.B[:, :, None])[:, :, 0]
+        precision = data + prior[:, :, None]
+        right = right + (prior @ self.mean)[:, None]
+        derivative = right - (precision * self.B).sum(1)
         self.C = self._inverse(precision)
-        self.B = (self.C @ right[:, :, None])[:, :, 0]
+        self.B = (self.C * right).sum(1)
         return derivative
 
     def _one_slope(self, right: Any, data: Any) -> Any:
         """Update the Rasch model: intercepts given the slope, then the common slope."""
         weight = 1.0 / self.cov[1, 1]
-        precision = data[:, 1, 1] + weight
+        precision = data[1, 1] + weight
         slope = self.B[0, 0]
         derivative = self.xp.stack(
             [
-                right[:, 0] - data[:, 0, 0] * slope - data[:, 0, 1] * self.B[:, 1],
-                right[:, 1] + weight * self.mean[1] - data[:, 0, 1] * slope - precision * self.B[:, 1],
-            ],
-            1,
+                right[0] - data[0, 0] * slope - data[0, 1] * self.B[1],
+                right[1] + weight * self.mean[1] - data[0, 1] * slope - precision * self.B[1],
+            ]
         )
-        derivative[:, 0] = derivative[:, 0].mean()  # one parameter, so the mean is what has to vanish
-        d = (right[:, 1] + weight * self.mean[1] - data[:, 0, 1] * slope) / precision
-        slope = (right[:, 0] - data[:, 0, 1] * d).sum() / data[:, 0, 0].sum()
-        self.B = self.xp.stack([0.0 * d + slope, d], 1)
+        derivative[0] = derivative[0].mean()  # one parameter, so the mean is what has to vanish
+        d = (right[1] + weight * self.mean[1] - data[0, 1] * slope) / precision
+        slope = (right[0] - data[0, 1] * d).sum() / data[0, 0].sum()
+        self.B = self.xp.stack([0.0 * d + slope, d])
         self.C = 0.0 * self.C
-        self.C[:, 1, 1] = 1.0 / precision
+        self.C[1, 1] = 1.0 / precision
         return derivative
 
     def _standardise(self) -> None:
         """Standardise abilities and transform the items inversely: logits stay, and EM converges faster."""
         xp, D = self.xp, self.D
         mean = self._average(self.theta)
-        centred = self.theta - mean
-        total = len(centred) if self.weights is None else self.weights.sum()
-        root = xp.linalg.cholesky(self._weighted(centred).T @ centred / total + self._average(self.V))
+        centred = self.theta - mean[:, None]
+        total = centred.shape[1] if self.weights is None else self.weights.sum()
+        root = xp.linalg.cholesky(self._weighted(centred) @ centred.T / total + self._average(self.V))
         inverse = xp.linalg.inv(root)
-        self.theta = centred @ inverse.T
-        self.V = inverse @ self.V @ inverse.T
+        self.theta = inverse @ centred
+        self.V = self._turned(inverse, self.V)
         turn = 1.0 * self.eye
         turn[:D, :D] = root.T
         turn[D, :D] = mean
-        self.B = self.B @ turn.T
-        self.C = turn @ self.C @ turn.T
+        self.B = turn @ self.B
+        self.C = self._turned(turn, self.C)
+
+    def _turned(self, turn: Any, matrices: Any) -> Any:
+        """Return ``turn M turn'`` of matrices M, shape (F, F, m)."""
+        return (self.xp.kron(turn, turn) @ matrices.reshape(len(turn) ** 2, -1)).reshape(matrices.shape)
 
     def step(self, learn: bool, standardise: bool) -> tuple[float, float]:
         """Update all blocks once; return the largest change and the gradient, see `Fit`."""
@@ -433,11 +446,11 @@ class _State:
             self._standardise()
             self.EB, self.Ephi = self._item_moments(), self._subject_moments()
         if learn:
-            self.mean = self.B.mean(0)
-            self.cov = self.EB.mean(0) - self.mean[:, None] * self.mean + VARIANCE_FLOOR * self.eye
+            self.mean = self.B.mean(1)
+            self.cov = self.EB.mean(1)[self.place] - self.mean[:, None] * self.mean + VARIANCE_FLOOR * self.eye
         self._tighten()
         self.target = self._target()
-        per_item = self.responses / len(self.B)
+        per_item = self.responses / self.B.shape[1]
         return float(xp.abs(self.B - old).max()), float(xp.sqrt((derivative**2).mean())) / per_item
 
     def result(self, converged: bool, interrupted: bool, iterations: int, change: float, gradient: float) -> Fit:
@@ -447,7 +460,7 @@ class _State:
             return np.asarray(array.cpu() if hasattr(array, "cpu") else array, dtype=np.float64)
 
         D = self.D
-        B, C, theta = plain(self.B), plain(self.C), plain(self.theta)
+        B, C, theta = plain(self.B).T, np.moveaxis(plain(self.C), -1, 0), plain(self.theta).T
         _, turn = np.linalg.eigh(B[:, :D].T @ B[:, :D])
         turn = turn[:, ::-1]
         turn = turn * np.where((B[:, :D] @ turn).mean(axis=0) < 0, -1.0, 1.0)
@@ -469,9 +482,13 @@ class _State:
 
 
 def _calibrate(
-    scores: Array, settings: FitSettings, progress: Progress | None, weights: Array | None = None
+    scores: Array,
+    settings: FitSettings,
+    progress: Progress | None,
+    weights: Array | None = None,
+    made: dict[Any, Any] | None = None,
 ) -> Calibration:
-    """Fit the items with the settings of a calibration."""
+    """Fit the items with the settings of a calibration; ``2pl-shrunk`` starts from the fit of ``2pl``."""
     dimensions = settings.dimensions
     if settings.model == "mirt" and dimensions is None:
         dimensions = max(1, min(DIMENSIONS, len(scores) - 1))
@@ -479,7 +496,10 @@ def _calibrate(
     shrunk = settings.model == "2pl-shrunk"
     model = "2pl" if shrunk else settings.model
     options = {"model": model, "device": settings.device, "progress": progress, "weights": weights, **limit}
-    fit = fit_map(scores, dimensions=dimensions, **options)
+    made = {} if made is None else made
+    if (model, dimensions) not in made:
+        made[model, dimensions] = fit_map(scores, dimensions=dimensions, **options)
+    fit: Fit = made[model, dimensions]
     if shrunk and not fit.interrupted:
         fit = fit_map(scores, start=fit, slope_scale=SHRUNK, **options)
     slope = np.sqrt((fit.discrimination**2).sum(axis=1))
@@ -502,4 +522,4 @@ def _calibrate(
     )
 
 
-REGISTERED = (FitEngine("map", "map is fast", MODELS, _calibrate, weighted=True),)
+REGISTERED = (FitEngine("map", "map is fast", MODELS, _calibrate, weighted=True, shares=True),)
