@@ -25,7 +25,7 @@ from pytest_adaptive_eval.calibration.families import family_weights
 from pytest_adaptive_eval.calibration.prediction import form_orders
 from pytest_adaptive_eval.calibration.replay import folds
 from pytest_adaptive_eval.cat.assisted import parts
-from pytest_adaptive_eval.irt.prediction import Curves, Design, Predictor
+from pytest_adaptive_eval.irt.prediction import Curves, Design, Evidence, Predictor
 from pytest_adaptive_eval.items.responses import Responses
 
 Array = NDArray[np.float64]
@@ -59,7 +59,9 @@ def estimates(train: Responses, scores: Array, count: int, designs: list[Design]
     items = np.stack([np.concatenate([form, rng.permutation(rest)[: count - chosen]]) for _ in range(subjects)])
     flat = Curves(np.zeros((subjects, 1)), np.tile(mean, (subjects, 1)), np.zeros((subjects, 1, n)))
     asked = np.take_along_axis(scores, items, axis=1)
-    return np.array([parts(predictor, design, flat, flat, items, asked, chosen)[:2] for design in designs])
+    whole = Evidence(predictor, designs, flat, items, asked)
+    first = Evidence(predictor, designs, flat, items[:, :chosen], asked[:, :chosen])
+    return np.array([parts(design, whole, first)[:2] for design in designs])
 
 
 def error(train: Responses, test: Responses, count: int, seed: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from pytest_adaptive_eval.calibration.recipe import PartFits
 from pytest_adaptive_eval.calibration.replay import folds, replay_each
 from pytest_adaptive_eval.cat.assisted import curves, parts, person_fits
 from pytest_adaptive_eval.cat.policy import POLICIES
-from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Curves, Design, Predictor
+from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Design, Evidence, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -159,21 +159,15 @@ def form_orders(rows: Array, noise: Array, scales: Array, most: int | None = Non
     return order
 
 
-class _Trial(NamedTuple):
-    """Interviews of held-out subjects by one way of drawing."""
+def _interviewed(
+    bank: ItemBank, predictor: Predictor, ordered: Ints, tails: Ints, scores: Array, designs: Sequence[Design]
+) -> tuple[Array, Array]:
+    """Return accuracies (designs, S, 2) by the model and by the difference estimator, and person fits (S,).
 
-    items: Ints
-    scores: Array
-    found: Curves
-    first: Curves
-    fits: Array
-    chosen: int
-
-
-def _trial(bank: ItemBank, ordered: Ints, tails: Ints, scores: Array, count: int, uniform: float) -> _Trial:
-    """Return interviews of `count` items: those of `ordered` (S, t) first, then the rest in the order of `tails`."""
-    design = Design("estimate", count, uniform=uniform)
-    chosen, estimator = design.chosen(count), POLICIES["estimate"].estimator
+    The designs have the same draws: items of `ordered` (S, t) first, then the rest in the order of `tails`.
+    """
+    count, uniform = designs[0].count, designs[0].uniform
+    chosen, estimator = designs[0].chosen(count), POLICIES["estimate"].estimator
     items = np.empty((len(scores), count), dtype=np.int64)
     items[:, :chosen] = ordered[:, :chosen]
     free = np.ones((len(scores), len(bank)), dtype=bool)
@@ -185,12 +179,11 @@ def _trial(bank: ItemBank, ordered: Ints, tails: Ints, scores: Array, count: int
     estimated = curves(bank, estimator, items, asked) if chosen < count else first
     half = slice(0, chosen if uniform else -(-count // 2))
     at_half = first if uniform else curves(bank, estimator, items[:, half], asked[:, half])
-    return _Trial(items, asked, estimated, first, person_fits(bank, at_half, items[:, half], asked[:, half]), chosen)
-
-
-def _designs(count: int) -> Iterator[Design]:
-    for (selector, uniform), (residual, shift, slope, noise) in product(DRAWS, SETTINGS):
-        yield Design("estimate", count, selector, uniform, residual, shift, slope, noise)
+    whole = by_first = Evidence(predictor, designs, estimated, items, asked)
+    if chosen < count:
+        by_first = Evidence(predictor, designs, first, items[:, :chosen], asked[:, :chosen])
+    accuracies = np.array([np.stack(parts(design, whole, by_first)[:2], axis=1) for design in designs])
+    return accuracies, person_fits(bank, at_half, items[:, half], asked[:, half])
 
 
 def choose_designs(
@@ -234,20 +227,19 @@ def choose_designs(
         by_variance = interviews.answers[0]
         tails = np.stack([np.random.default_rng([seed, int(s)]).permutation(n) for s in tested])
         predictors = fit_predictors(fit, learn, FORM_SHIFTS, most=counts[-1])
+        ordered = {("variance", FORM_SHIFTS[0]): by_variance}
         for form_shift, predictor in zip(FORM_SHIFTS, predictors, strict=True):
-            ordered = {"variance": by_variance, "form": np.tile(predictor.order[: counts[-1]], (len(tested), 1))}
-            for count in counts:
-                trials: dict[tuple[str, float], _Trial] = {}
-                for design in _designs(count):
-                    if design.selector == "variance" and form_shift != FORM_SHIFTS[0]:
-                        continue
-                    draws = (design.selector, design.uniform)
-                    if draws not in trials:
-                        trials[draws] = _trial(bank, ordered[draws[0]], tails, held_out, count, draws[1])
-                    trial, key = trials[draws], (form_shift, design)
-                    model, difference, *_ = parts(predictor, design, *trial[2:4], *trial[:2], trial.chosen)
-                    accuracies.setdefault(key, np.empty((S, 2)))[tested] = np.stack([model, difference], axis=1)
-                    fits.setdefault(key, np.empty(S))[tested] = trial.fits
+            ordered["form", form_shift] = np.tile(predictor.order[: counts[-1]], (len(tested), 1))
+        for count, (selector, uniform) in product(counts, DRAWS):
+            designs = [Design("estimate", count, selector, uniform, *setting) for setting in SETTINGS]
+            found: tuple[Array, Array] | None = None
+            for form_shift in (form_shift for of, form_shift in ordered if of == selector):
+                if found is None or designs[0].chosen(count):  # uniform draws alone are the same with every form
+                    first = ordered[selector, form_shift]
+                    found = _interviewed(bank, predictors[0], first, tails, held_out, designs)
+                for design, estimates in zip(designs, found[0], strict=True):
+                    accuracies.setdefault((form_shift, design), np.empty((S, 2)))[tested] = estimates
+                    fits.setdefault((form_shift, design), np.empty(S))[tested] = found[1]
     return _best(accuracies, fits, truth, responses.families, counts)
 
 

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.cat.selection import Selector
 from pytest_adaptive_eval.cat.selectors import Form, Random, Variance
 from pytest_adaptive_eval.irt.estimation import Estimator
 from pytest_adaptive_eval.irt.person_fit import lz_star
-from pytest_adaptive_eval.irt.prediction import Curves, Design, Predictor
+from pytest_adaptive_eval.irt.prediction import Curves, Design, Evidence
 from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = ["Assistance", "curves", "parts", "person_fits"]
@@ -51,32 +51,27 @@ def person_fits(bank: ItemBank, estimated: Curves, items: Ints, scores: Array) -
     return lz_star(scores, p, bank.discrimination[items], c).normal
 
 
-def parts(
-    predictor: Predictor, design: Design, estimated: Curves, first: Curves, items: Ints, scores: Array, chosen: int
-) -> tuple[Array, Array, Array, Array]:
+def parts(design: Design, estimated: Evidence, first: Evidence) -> tuple[Array, Array, Array, Array]:
     """Return accuracies by the model and by the difference estimator, and the standard errors of both, shape (S,) each.
 
     Parameters
     ----------
-    predictor : Predictor
     design : Design
         Its weight does not count.
-    estimated, first : Curves
-        Curves estimated from all scores, and from those of the first items alone.
-    items, scores : array, shape (S, t)
-        NaN marks a missing score.
-    chosen : int
-        Number of items before the uniform draws; a subject without scored draws has the model's estimates as both.
+    estimated, first : Evidence
+        All scores, and those of the first items alone, before the uniform draws, each with the abilities that they
+        give.  A subject without scored draws has the model's estimates as both.
     """
-    n = estimated.probability.shape[1]
-    predicted, variance = predictor.predict(design, estimated, items, scores)
+    items, scores, chosen = estimated.items, estimated.scores, first.items.shape[1]
+    predicted, variance = estimated.predict(design)
+    n = predicted.shape[1]
     model, error = _with_scores(predicted, items, scores).mean(axis=1), np.sqrt(variance)
     before, drawn = np.s_[:, :chosen], np.s_[:, chosen:]
     scored = ~np.isnan(scores[drawn])
     count = scored.sum(axis=1)
     if not count.any():
         return model, model, error, error
-    by_first, _ = predictor.predict(design, first, items[before], scores[before])
+    by_first, _ = first.predict(design)
     wrong = np.where(scored, scores[drawn] - np.take_along_axis(by_first, items[drawn], axis=1), 0.0)
     outside = n - (~np.isnan(scores[before])).sum(axis=1)
     divisor = np.maximum(count, 1)
@@ -190,12 +185,12 @@ class Assistance:
         for count in np.unique(chosen):
             rows = np.flatnonzero(chosen == count)
             asked, answers = items[rows], scores[rows]
-            whole = first = estimated.of(rows)
+            whole = first = Evidence(predictor, [self.design], estimated.of(rows), asked, answers)
             if count < items.shape[1]:
-                first = curves(self.bank, self.estimator, asked[:, :count], answers[:, :count])
-            model, difference, by_model, by_design = parts(
-                predictor, self.design, whole, first, asked, answers, int(count)
-            )
+                asked, answers = asked[:, :count], answers[:, :count]
+                by_first = curves(self.bank, self.estimator, asked, answers)
+                first = Evidence(predictor, [self.design], by_first, asked, answers)
+            model, difference, by_model, by_design = parts(self.design, whole, first)
             weight = np.array([1.0 if self.strays(s) else self.design.weight for s in rows.tolist()])
             accuracy[rows] = np.clip(model + weight * (difference - model), 0.0, 1.0)
             error[rows] = by_model + weight * (by_design - by_model)

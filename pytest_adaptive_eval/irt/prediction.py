@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Curves", "Design", "Predictor"]
+__all__ = ["Curves", "Design", "Evidence", "Predictor"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -26,6 +26,8 @@ Ints = NDArray[np.int64]
 LEAST_VARIANCE = 0.01
 #: Standard deviation of abilities in logits, wider than that of the calibration subjects, 1.
 ABILITY_SD = 1.5
+#: Subjects times rows times items that are summed up at once: arrays of 512 KiB.
+CELLS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +165,69 @@ class Predictor:
         return min(designs, key=lambda design: abs(math.log(design.count / count)), default=None)
 
     def predict(self, design: Design, curves: Curves, items: Ints, scores: Array) -> tuple[Array, Array]:
-        """Return predicted scores of all items, and the variance of the mean of those not in `items`.
+        """Return what `Evidence.predict` returns, for one design."""
+        return Evidence(self, [design], curves, items, scores).predict(design)
+
+
+class Evidence:
+    """Scores of S subjects, summed up once for the predictions by several designs.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    designs : sequence of Design
+        Residuals are summed up if one of them uses these.
+    curves : Curves
+    items, scores : array, shape (S, k)
+        NaN marks a missing score, whose item is predicted as those not in `items` are.
+    """
+
+    def __init__(
+        self, predictor: Predictor, designs: Sequence[Design], curves: Curves, items: Ints, scores: Array
+    ) -> None:
+        self.items, self.scores, self._curves = items, scores, curves
+        theta, p, slopes = curves
+        (S, D), (n,) = theta.shape, predictor.level.shape
+        self._level = predictor.level
+        self._residuals = predictor.residuals[: len(predictor.residuals) * any(design.residual for design in designs)]
+        scored = ~np.isnan(scores)
+        noise = np.maximum(p * (1.0 - p), LEAST_VARIANCE)
+        own = np.take_along_axis(noise, items, axis=1)
+        #: Sum of the variances of e over the items without a score, at a noise of 1, shape (S,).
+        self._own_noise = np.maximum(noise.sum(axis=1) - (scored * own).sum(axis=1), 0.0)
+        by_ability = np.take_along_axis(slopes, items[:, None, :], axis=2).swapaxes(1, 2)  # (S, k, D)
+        # the ability's prior is about 0, and the scores are expanded about the estimate
+        rest = np.where(scored, scores, 0.0) - np.take_along_axis(p, items, axis=1)
+        rest += (by_ability @ theta[:, :, None])[:, :, 0]
+        weights = scored / own
+        K, asked = D + 2 + len(self._residuals), np.zeros(n, dtype=bool)
+        asked[items] = True
+        place = asked.cumsum() - 1
+        columns = np.concatenate([np.ones((1, place[-1] + 1)), self._level[None, asked], self._residuals[:, asked]]).T
+        columns = np.ascontiguousarray(columns)
+        #: Sums over the scored items of the products of Z's rows at constants of 1, shape (S, K, K), and of their
+        #: products with the scores, shape (S, K), in units of the variances of e.
+        self._products, self._answers = np.empty((S, K, K)), np.empty((S, K))
+        #: Sums of the rows over the items without a score, shape (S, K).
+        self._sums = np.empty((S, K))
+        self._sums[:, :D], self._sums[:, D] = ABILITY_SD * slopes.sum(axis=2), n
+        self._sums[:, D + 1], self._sums[:, D + 2 :] = self._level.sum(), self._residuals.sum(axis=1)
+        step = max(1, CELLS // (K * max(items.shape[1], 1)))
+        for first in range(0, S, step):
+            part = slice(first, first + step)
+            loadings = np.concatenate([ABILITY_SD * by_ability[part], columns.take(place[items[part]], axis=0)], axis=2)
+            scaled = loadings * weights[part, :, None]
+            self._products[part] = loadings.swapaxes(1, 2) @ scaled
+            self._answers[part] = (rest[part, None, :] @ scaled)[:, 0]
+            self._sums[part] -= (scored[part, None, :] @ loadings)[:, 0]
+
+    def predict(self, design: Design) -> tuple[Array, Array]:
+        """Return predicted scores of all items, and the variance of the mean of those without a score.
 
         Parameters
         ----------
         design : Design
             Its constants are used.
-        curves : Curves
-        items, scores : array, shape (S, k)
-            NaN marks a missing score, whose item is predicted as those not in `items` are.
 
         Returns
         -------
@@ -179,28 +235,27 @@ class Predictor:
         variance : array, shape (S,)
             Of the bank's mean score, by the model.
         """
-        theta, p, slopes = curves
-        (S, D), n = theta.shape, len(self.level)
-        scored = ~np.isnan(scores)
-        # the rows of Z in three parts, since building the whole would take most of the time
-        shifts = design.shift * np.stack([np.ones(n), design.slope * self.level])[: 2 * (design.shift > 0.0)]
-        common = math.sqrt(design.residual) * self.residuals[: len(self.residuals) * (design.residual > 0.0)]
-        fixed = np.concatenate([shifts, common])
-        by_ability = ABILITY_SD * np.take_along_axis(slopes, items[:, None, :], axis=2)
-        loadings = np.concatenate([by_ability, fixed[:, items].swapaxes(0, 1)], axis=1)  # (S, K, k)
-        noise = design.noise * np.maximum(p * (1.0 - p), LEAST_VARIANCE)
-        weights = scored / np.take_along_axis(noise, items, axis=1)
-        centre = np.zeros((S, len(fixed) + D))
-        centre[:, :D] = theta / ABILITY_SD  # the ability's prior is about 0, and the scores are expanded about it
-        scaled = loadings * weights[:, None, :]
-        rest = np.where(scored, scores, 0.0) - np.take_along_axis(p, items, axis=1)
-        rest += (centre[:, None, :] @ loadings)[:, 0]
-        sums = np.concatenate([ABILITY_SD * slopes.sum(axis=2), np.tile(fixed.sum(axis=1), (S, 1))], axis=1)
-        sums -= (loadings * scored[:, None, :]).sum(axis=2)
-        own_noise = noise.sum(axis=1) - (scored * np.take_along_axis(noise, items, axis=1)).sum(axis=1)
-        sides = np.stack([(scaled @ rest[:, :, None])[:, :, 0], sums], axis=2)
-        solved = np.linalg.solve(np.eye(centre.shape[1]) + scaled @ loadings.swapaxes(1, 2), sides)
-        a = solved[:, :, 0] - centre
-        variance = (sums * solved[:, :, 1]).sum(axis=1) + np.maximum(own_noise, 0.0)
-        change = ABILITY_SD * (a[:, None, :D] @ slopes)[:, 0] + a[:, D:] @ fixed
-        return np.clip(p + change, 0.0, 1.0), variance / n**2
+        theta, p, slopes = self._curves
+        D, n = theta.shape[1], p.shape[1]
+        # rows of Z from the front on, of which those of the design's shift may be 0
+        count = self._sums.shape[1] if design.residual else D + 2 * (design.shift > 0.0)
+        factors = np.full(count, math.sqrt(design.residual))
+        factors[:D], factors[D : D + 2] = 1.0, [design.shift, design.shift * design.slope][: count - D]
+        sums = self._sums[:, :count] * factors
+        a, by_sums = np.zeros_like(sums), sums
+        if self.items.shape[1]:
+            matrix = self._products[:, :count, :count] * (factors[:, None] * factors / design.noise)
+            matrix += np.eye(count)
+            sides = np.stack([self._answers[:, :count] * (factors / design.noise), sums], axis=2)
+            solved = np.linalg.solve(matrix, sides)
+            a, by_sums = solved[:, :, 0], solved[:, :, 1]
+        variance = (sums * by_sums).sum(axis=1) + design.noise * self._own_noise
+        along = a * factors
+        ability = ABILITY_SD * along[:, :D] - theta
+        predictions = ability * slopes[:, 0] if D == 1 else (ability[:, None] @ slopes)[:, 0]
+        predictions += p
+        if design.shift:
+            predictions += along[:, [D]] + along[:, [D + 1]] * self._level
+        if design.residual:
+            predictions += along[:, D + 2 :] @ self._residuals
+        return np.clip(predictions, 0.0, 1.0, out=predictions), variance / n**2

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.irt.prediction import ABILITY_SD, LEAST_VARIANCE, Curves, Design, Predictor
+from pytest_adaptive_eval.irt.prediction import ABILITY_SD, LEAST_VARIANCE, Curves, Design, Evidence, Predictor
 
 N = 30
 DESIGN = Design("estimate", 6, residual=0.5, shift=0.2, slope=1.0, noise=2.0)
@@ -43,6 +43,21 @@ def test_predictions_are_the_regression_of_the_dense_model(design, dimensions):
         np.testing.assert_allclose(found[s, rest], np.clip(expected, 0, 1)[rest], atol=1e-9)
         left = covariance - slope @ covariance[at]
         assert variance[s] == pytest.approx(left[np.ix_(rest, rest)].sum() / N**2)
+
+
+@pytest.mark.parametrize("count", [0, 7])
+def test_shared_sums_predict_as_each_design_alone(count, monkeypatch):
+    predictor, curves, rng = made(subjects=5)
+    items = np.stack([rng.permutation(N)[:count] for _ in range(5)])
+    scores = (rng.random((5, count)) < 0.5).astype(float)
+    designs = [DESIGN, replace(DESIGN, shift=0.0), replace(DESIGN, slope=0.0)]
+    designs += [replace(design, residual=0.0) for design in designs]
+    alone = [predictor.predict(design, curves, items, scores) for design in designs]
+    monkeypatch.setattr("pytest_adaptive_eval.irt.prediction.CELLS", 1)  # one subject after the other
+    shared = Evidence(predictor, designs, curves, items, scores)
+    for design, expected in zip(designs, alone, strict=True):
+        for found, value in zip(shared.predict(design), expected, strict=True):
+            np.testing.assert_allclose(found, value, rtol=0, atol=1e-12)
 
 
 def test_without_answers_it_predicts_the_prior():
