@@ -45,23 +45,25 @@ def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
     others, all answers are alike.  Copies must therefore also agree far beyond the
     agreement expected from the difficulties, see `ALIKE` and `LUCK`.
     """
-    answered = (~np.isnan(responses.scores)).astype(np.float64)
-    number = answered @ answered.T
+    answered = ~np.isnan(responses.scores)
+    complete, S = bool(answered.all()), len(answered)
+    number = np.full((S, S), float(answered.shape[1])) if complete else _counts(answered, answered)
     common = np.maximum(number, 1.0)
     scores = np.round(responses.scores * STEPS) / STEPS
-    levels = np.unique(scores[answered > 0])
+    levels = np.unique(scores[answered])
     disagreement, by_chance = np.zeros((2, *common.shape))
     for low, high in pairwise(levels):  # a distance is the sum of the widths of the levels between
-        above = np.where(scores >= high, 1.0, 0.0)
-        below = answered - above
-        mean = above @ answered.T / common  # [i, j]: mean of i on the items that j has answered too
-        disagreement += (high - low) * (above @ below.T + below @ above.T) / common
+        above = scores >= high
+        # [i, j]: number of items on which i is above, of those that j has answered too
+        alone = above.sum(axis=1, dtype=np.float64)[:, None] if complete else _counts(above, answered)
+        disagreement += (high - low) * (alone + alone.T - 2.0 * _counts(above, above)) / common
+        mean = alone / common
         by_chance += (high - low) * (mean * (1.0 - mean.T) + (1.0 - mean) * mean.T)
     same = np.triu(((by_chance - disagreement) > kappa * np.maximum(by_chance, 1e-9)) & (number >= FEWEST_COMMON), 1)
     names = list(responses.subjects)
     if same.any():
         fit = Recipe("1pl").fit_completely(responses.scores, _component_weights(same))
-        right = np.where(answered > 0, predicted(responses.scores, fit), 0.0)
+        right = np.where(answered, predicted(responses.scores, fit), 0.0)
         wrong = answered - right
         observed, expected = disagreement * number, right @ wrong.T + wrong @ right.T
         same &= (observed < ALIKE * expected) & (pdtr(np.floor(observed), expected) < LUCK)
@@ -69,6 +71,13 @@ def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
         old, new = names[j], names[i]
         names = [new if name == old else name for name in names]
     return tuple(names)
+
+
+def _counts(of: NDArray[np.bool_], by: NDArray[np.bool_]) -> Array:
+    """Return the number of columns in which a row of `of` (S, n) and one of `by` (S, n) are true, shape (S, S)."""
+    first = of.astype(np.float32)  # single precision holds such numbers exactly
+    second = first if by is of else by.astype(np.float32)
+    return (first @ second.T).astype(np.float64)
 
 
 def _component_weights(same: NDArray[np.bool_]) -> Array | None:

@@ -126,13 +126,14 @@ def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
     out = np.empty((S, n))
     for s in range(0, S, rows):
         part = scores[s : s + rows]
-        k = len(part)
+        some = np.flatnonzero(~np.isnan(part).all(axis=0))  # items that anybody answered
+        k = len(part), len(some)
         estimate = prior.estimate(
-            part,
-            np.broadcast_to(A, (k, *A.shape)),
-            np.broadcast_to(d, (k, n)),
-            None if c is None else np.broadcast_to(c, (k, n)),
-            prior.prior(k, A.shape[1]),
+            part[:, some],
+            np.broadcast_to(A[some], (*k, A.shape[1])),
+            np.broadcast_to(d[some], k),
+            None if c is None else np.broadcast_to(c[some], k),
+            prior.prior(len(part), A.shape[1]),
         )
         out[s : s + rows] = irt.probability(estimate.theta, A, d, c)
     return out
