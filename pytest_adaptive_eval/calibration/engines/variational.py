@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
+from pytest_adaptive_eval.calibration.subject_grid import SubjectGrid, subject_grid
 from pytest_adaptive_eval.errors import EstimationError
 
 __all__ = ["DIMENSIONS", "REGISTERED", "Fit", "checked", "fit_map"]
@@ -291,6 +292,9 @@ class _State:
         self.ones = make(np.ones((1, S)))
         #: Twice lambda(xi), the curvature of the bound, 0 where missing; shape (S, n).
         self.curvature = self._seen(curvature_at(1.0 + 0.0 * self.score, xp), slice(None))
+        #: The same by interpolation, or None; then `curvature` is not up to date.
+        self.grid: SubjectGrid | None = None
+        self.smooth = xp is np and real is np.float64 and D == 1 and self.observed is None
         #: Upper triangles of E[B B'], shape (U, n), and of E[phi phi'], with phi = (theta, 1), shape (U, S).
         self.EB, self.Ephi = self._item_moments(), self._subject_moments()
         self.target = self._target()
@@ -325,11 +329,23 @@ class _State:
 
     def _tighten(self) -> None:
         """Set every xi to the root mean square of its logit, where the bound is tight."""
+        if self.smooth and (grid := subject_grid(self.theta[0], self.V[0, 0], self.EB)) is not None:
+            self.grid = grid
+            return
+        self.grid = None
         phi, n = (self.twice * self.Ephi).T, self.EB.shape[1]
         step = max(1, AT_ONCE // n)
         for first in range(0, len(phi), step):
             rows = slice(first, first + step)
             self.curvature[rows] = self._seen(curvature_at(phi[rows] @ self.EB, self.xp), rows)
+
+    def _curvature_over_items(self, factors: Any) -> Any:
+        """Return the sums (k, S) of the curvature over items, with factors (k, n)."""
+        return self._sums(factors, self.curvature.T) if self.grid is None else self.grid.over_items(factors)
+
+    def _curvature_over_subjects(self, factors: Any) -> Any:
+        """Return the sums (k, n) of the curvature over subjects, with factors (k, S)."""
+        return self._sums(factors, self.curvature) if self.grid is None else self.grid.over_subjects(factors)
 
     def _sums(self, factors: Any, matrix: Any) -> Any:
         """Return ``factors @ matrix``, of shapes (k, m) and (m, l); row by row takes half the time if they are few."""
@@ -376,7 +392,7 @@ class _State:
 
     def _abilities(self) -> None:
         D = self.D
-        sums = self._sums(self.EB[:-1], self.curvature.T)
+        sums = self._curvature_over_items(self.EB[:-1])
         self.V = self._inverse(sums[self.place[:D, :D]] + self.eye[:D, :D, None])
         right = self._sums(self.B[:D], self.target.T) - sums[self.place[:D, D]]
         self.theta = (self.V * right).sum(1)
@@ -385,7 +401,7 @@ class _State:
     def _items(self) -> Any:
         """Update (A, d) of every item; return the derivative at the old ones."""
         right = self._sums(self._weighted(self._phi()), self.target)
-        data = self._sums(self._weighted(self.Ephi), self.curvature)[self.place]
+        data = self._curvature_over_subjects(self._weighted(self.Ephi))[self.place]
         if self.model == "1pl":
             return self._one_slope(right, data)
         prior = self._inverse(self.cov)

@@ -1,0 +1,109 @@
+"""Sums of the bound's curvature of many subjects, by interpolation between a few abilities.
+
+In one dimension the curvature at an item is a smooth function of a subject's ability and of its variance.  Where all
+subjects have answered all items, the variance is nearly a smooth function of the ability.  So the curvature is computed
+at Chebyshev nodes, of the ability and of what the variance differs from a polynomial in it.  Sums over subjects or
+items follow from those at the nodes.  The nearest pole is ``pi / slope`` away from the real abilities, which bounds the
+error (Trefethen 2013, theorem 8.2).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial.chebyshev import chebvander
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.calibration.curvature import curvature_at
+from pytest_adaptive_eval.irt.chebyshev import nodes
+
+__all__ = ["SubjectGrid", "subject_grid"]
+
+Array = NDArray[np.float64]
+
+#: Error of a curvature of at most 1/4.
+ERROR = 1e-9
+#: Share of the distance to the nearest pole that the bound of the error uses.
+STRIP = 0.8
+#: Degree of the variance as a polynomial in the ability.
+DEGREE = 8
+#: Nodes for a subject, at most.
+SHARE = 0.3
+#: Subjects at which the error is measured.
+MEASURED = 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubjectGrid:
+    """Curvature of S subjects at n items, as the product of two arrays.
+
+    Parameters
+    ----------
+    basis : array, shape (S, K)
+    curvature : array, shape (K, n)
+        Curvature at the nodes.
+    """
+
+    basis: Array
+    curvature: Array
+
+    def over_subjects(self, factors: Array) -> Array:
+        """Return sums over subjects, shape (k, n), with factors of shape (k, S)."""
+        return np.asarray((factors @ self.basis) @ self.curvature)
+
+    def over_items(self, factors: Array) -> Array:
+        """Return sums over items, shape (k, S), with factors of shape (k, n)."""
+        return np.asarray((factors @ self.curvature.T) @ self.basis.T)
+
+
+def subject_grid(theta: Array, variance: Array, items: Array) -> SubjectGrid | None:
+    """Return the curvature at the root mean squares of logits, or None if there are too few subjects for the nodes.
+
+    Parameters
+    ----------
+    theta, variance : array, shape (S,)
+        Ability of each subject, and its variance.
+    items : array, shape (3, n)
+        E[a^2], E[a d] and E[d^2] of the items, for the slope a and the intercept d.
+    """
+    subjects, steepest = len(theta), float(items[0].max())
+    middle, half = 0.5 * float(theta.max() + theta.min()), 0.5 * float(np.ptp(theta))
+    if half == 0.0 or steepest == 0.0:
+        return None
+    height = STRIP * math.pi / (math.sqrt(steepest) * half)
+    growth = height + math.sqrt(1.0 + height**2)
+    count = math.ceil(math.log(4.0 / ((growth - 1.0) * ERROR)) / math.log(growth))
+    if count > SHARE * subjects:
+        return None
+    x = (theta - middle) / half
+    powers = chebvander(x, DEGREE)
+    coefficients = np.linalg.lstsq(powers, variance, rcond=None)[0]
+    rest = variance - powers @ coefficients
+    reach = max(float(np.abs(rest).max()), 1e-12)
+    layers = math.ceil(math.log(4.0 / ERROR) / max(math.log(2.0 * STRIP * math.pi**2 / (steepest * reach)), 1e-9))
+    if layers * count > SHARE * subjects:
+        return None
+    along, across = _weights(x, count), _weights(rest / reach, layers)
+    basis = (across[:, :, None] * along[:, None]).reshape(subjects, -1)
+    smooth = chebvander(nodes(count), DEGREE) @ coefficients
+    at = np.tile(middle + half * nodes(count), layers)
+    grid = SubjectGrid(basis, _curvature(at, (smooth + reach * nodes(layers)[:, None]).ravel(), items))
+    some = np.linspace(0, subjects - 1, MEASURED).astype(np.int64)
+    some[:2] = theta.argmin(), theta.argmax()
+    error = np.abs(grid.basis[some] @ grid.curvature - _curvature(theta[some], variance[some], items))
+    return grid if error.max() <= 10.0 * ERROR else None
+
+
+def _weights(x: Array, count: int) -> Array:
+    """Return the weights of values at the nodes in the polynomial's value at x (S,) in [-1, 1], shape (S, count)."""
+    to_coefficients = chebvander(nodes(count), count - 1).T * (2.0 / count)
+    to_coefficients[0] *= 0.5
+    return np.asarray(chebvander(x, count - 1) @ to_coefficients)
+
+
+def _curvature(theta: Array, variance: Array, items: Array) -> Array:
+    """Return the curvature at abilities and variances (m,), shape (m, n)."""
+    square = np.stack([theta**2 + variance, 2.0 * theta, np.ones_like(theta)], axis=1) @ items
+    return np.asarray(curvature_at(square, np))
