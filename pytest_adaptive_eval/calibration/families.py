@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 from scipy.special import pdtr
 
 from pytest_adaptive_eval.calibration.quality import predicted
@@ -82,6 +81,8 @@ def _counts(of: NDArray[np.bool_], by: NDArray[np.bool_]) -> Array:
 
 def _component_weights(same: NDArray[np.bool_]) -> Array | None:
     """Return weights, of mean 1, with which subjects that are linked by `same`, shape (S, S), weigh as one."""
+    from scipy.sparse.csgraph import connected_components
+
     weights = family_weights([str(label) for label in connected_components(same, directed=False)[1]])
     return _unless_one(weights / weights.mean())
 

@@ -311,6 +311,8 @@ def _held_out_weights(held_out: Bools, weights: Array | None) -> Array:
 
 def _unlinked(observed: Bools, items: Sequence[str]) -> list[str]:
     """Return a sentence if the items fall into parts without a common subject, whose scales nothing links."""
+    if observed.all(axis=1).any():
+        return []
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 

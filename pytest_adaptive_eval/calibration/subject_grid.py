@@ -74,7 +74,7 @@ def subject_grid(theta: Array, variance: Array, items: Array) -> SubjectGrid | N
         return None
     height = STRIP * math.pi / (math.sqrt(steepest) * half)
     growth = height + math.sqrt(1.0 + height**2)
-    count = math.ceil(math.log(4.0 / ((growth - 1.0) * ERROR)) / math.log(growth))
+    count = max(DEGREE + 1, math.ceil(math.log(4.0 / ((growth - 1.0) * ERROR)) / math.log(growth)))
     if count > SHARE * subjects:
         return None
     x = (theta - middle) / half
@@ -82,7 +82,8 @@ def subject_grid(theta: Array, variance: Array, items: Array) -> SubjectGrid | N
     coefficients = np.linalg.lstsq(powers, variance, rcond=None)[0]
     rest = variance - powers @ coefficients
     reach = max(float(np.abs(rest).max()), 1e-12)
-    layers = math.ceil(math.log(4.0 / ERROR) / max(math.log(2.0 * STRIP * math.pi**2 / (steepest * reach)), 1e-9))
+    pole = 2.0 * STRIP * math.pi**2 / (steepest * reach)
+    layers = max(1, math.ceil(math.log(4.0 / ERROR) / max(math.log(pole), 1e-9)))
     if layers * count > SHARE * subjects:
         return None
     along, across = _weights(x, count), _weights(rest / reach, layers)

@@ -19,9 +19,10 @@ def made(subjects=900, items=40, reach=1e-4, seed=0):
     return theta, variance, np.stack([slope**2 + 0.01, slope * intercept, intercept**2 + 0.01])
 
 
-@pytest.mark.parametrize("reach", [0.0, 1e-6, 1e-3])
-def test_sums_are_those_of_all_subjects(reach):
+@pytest.mark.parametrize(("reach", "spread"), [(0.0, 1.0), (1e-6, 1.0), (1e-3, 1.0), (1e-6, 1e-9)])
+def test_sums_are_those_of_all_subjects(reach, spread):
     theta, variance, items = made(reach=reach)
+    theta *= spread
     grid = subject_grid(theta, variance, items)
     assert grid is not None
     square = np.stack([theta**2 + variance, 2 * theta, np.ones_like(theta)], axis=1) @ items
