@@ -14,7 +14,7 @@ from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.families import family_weights
 from pytest_adaptive_eval.calibration.quality import predicted
 from pytest_adaptive_eval.calibration.recipe import PartFits
-from pytest_adaptive_eval.calibration.replay import folds, replay_each
+from pytest_adaptive_eval.calibration.replay import folds, replay_items
 from pytest_adaptive_eval.cat.assisted import curves, parts, person_fits
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Design, Evidence, Predictor
@@ -215,16 +215,15 @@ def choose_designs(
     fold = folds(responses.families, min(FOLDS, len(set(responses.families))), np.random.default_rng(seed))
     accuracies: dict[tuple[float, Design], Array] = {}
     fits: dict[tuple[float, Design], Array] = {}
-    for f in range(fold.max() + 1):
-        progress(f"choosing the draws of estimate and form, fold {f + 1} of {fold.max() + 1}")
+    parts_of = [responses.of(np.flatnonzero(fold != f)) for f in range(fold.max() + 1)]
+    calibrations = [fits_of_parts(learn) for learn in parts_of]
+    banks = [fit.bank("bank", responses.items) for fit in calibrations]
+    adaptive = replace(POLICIES["estimate"], assisted=False, budget=counts[-1])
+    chosen_items = replay_items(banks, fold, adaptive, scores, seeds=[seed + s for s in range(S)])
+    for f, (learn, fit, bank) in enumerate(zip(parts_of, calibrations, banks, strict=True)):
+        progress(f"choosing the draws of estimate and form, fold {f + 1} of {len(banks)}")
         tested = np.flatnonzero(fold == f)
-        learn, held_out = responses.of(np.flatnonzero(fold != f)), scores[tested]
-        fit = fits_of_parts(learn)
-        bank = fit.bank("bank", responses.items)
-        seeds = [seed + int(s) for s in tested]
-        adaptive = replace(POLICIES["estimate"], assisted=False, budget=counts[-1])
-        [interviews] = replay_each(bank, [adaptive], held_out, seed=seeds, designed=False)
-        by_variance = interviews.answers[0]
+        held_out, by_variance = scores[tested], chosen_items[tested]
         tails = np.stack([np.random.default_rng([seed, int(s)]).permutation(n) for s in tested])
         predictors = fit_predictors(fit, learn, FORM_SHIFTS, most=counts[-1])
         ordered = {("variance", FORM_SHIFTS[0]): by_variance}

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.assisted import Assistance
+from pytest_adaptive_eval.cat.lockstep import interview_in_step, servable, uniform_draws
 from pytest_adaptive_eval.cat.policy import Policy
-from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.cat.selectors import Form, Random
+from pytest_adaptive_eval.cat.session import Session, random_numbers, record_all
+from pytest_adaptive_eval.cat.stopping import Budget
 from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["conformal_tables", "folds", "replay", "replay_each"]
+__all__ = ["conformal_tables", "folds", "replay", "replay_each", "replay_items"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,7 +73,11 @@ def replay_each(
     """
     ended: dict[int, Session] = {}
     for group in _by_budget(bank, policies):
-        session = Session(bank, policies[group[-1]], seed=seed, subjects=len(scores), designed=designed)
+        longest = policies[group[-1]]
+        if not designed and _in_step(bank, longest):
+            ended |= _interviews_in_step(bank, {position: policies[position] for position in group}, scores, seed)
+            continue
+        session = Session(bank, longest, seed=seed, subjects=len(scores), designed=designed)
         shorter = {position: policies[position].budget_on(bank) for position in group}
         if session.assistance is not None:
             fewer = {position: policies[position] for position, count in shorter.items() if count < session.budget}
@@ -85,6 +92,100 @@ def replay_each(
             session.tell(answers)
         ended |= {position: session for position in group if position not in ended}
     return [ended[position] for position in range(len(policies))]
+
+
+def replay_items(banks: Sequence[ItemBank], of: Ints, policy: Policy, scores: Array, *, seeds: Sequence[int]) -> Ints:
+    """Return the items (S, t) of interviews by a policy, of subjects on several banks of the same items.
+
+    Parameters
+    ----------
+    banks : sequence of ItemBank
+    of : array of int, shape (S,)
+        Bank of each subject.
+    policy : Policy
+        It spends its budget, which is the same on all banks, and nothing assists it.
+    scores : array, shape (S, n)
+    seeds : sequence of int
+        A seed for each subject.
+    """
+    count = policy.budget_on(banks[0])
+    if all(servable(bank, policy) for bank in banks):
+        numbers = np.stack([np.random.default_rng(seed).random(count) for seed in seeds])
+        return interview_in_step(banks, of, policy, scores, numbers).items
+    items = np.empty((len(scores), count), dtype=np.int64)
+    for b, bank in enumerate(banks):
+        rows = np.flatnonzero(of == b)
+        own_seeds = [seeds[s] for s in rows.tolist()]
+        items[rows] = replay_each(bank, [policy], scores[rows], seed=own_seeds, designed=False)[0].answers[0]
+    return items
+
+
+def _in_step(bank: ItemBank, policy: Policy) -> bool:
+    """Return whether `_interviews_in_step` serves a policy."""
+    if not isinstance(policy.rule(1), Budget):
+        return False
+    assistance = policy.assistance(bank)
+    if assistance is None:
+        return servable(bank, policy) or (not bank.calibrated and isinstance(policy.selector, Random))
+    selector = assistance.first
+    if isinstance(selector, Form):
+        return policy.floor == 0.0
+    return policy.batch == 1 and servable(bank, replace(policy, selector=selector))
+
+
+def _interviews_in_step(
+    bank: ItemBank, policies: Mapping[int, Policy], scores: Array, seed: int | Sequence[int]
+) -> dict[int, Session]:
+    """Return the ended sessions of policies that differ in the budget alone: chosen items, and then uniform draws."""
+    subjects = len(scores)
+    sessions = {
+        position: Session(bank, policy, seed=seed, subjects=subjects, designed=False)
+        for position, policy in policies.items()
+    }
+    longest = max(sessions.values(), key=lambda session: session.budget)
+    numbers = random_numbers(seed, subjects, longest.budget)
+    if longest.assistance is not None:
+        _record_assisted(sessions.values(), scores, numbers)
+    elif not bank.calibrated:
+        for session in sessions.values():
+            items = uniform_draws(numbers[:, : session.budget], np.empty((subjects, 0), dtype=np.int64), len(bank))
+            record_all(session, items, np.take_along_axis(scores, items, axis=1))
+    else:
+        counts = {session.budget for session in sessions.values()}
+        of = np.zeros(subjects, dtype=np.int64)
+        interviews = interview_in_step([bank], of, longest.policy, scores, numbers, counts)
+        for session in sessions.values():
+            items = interviews.items[:, : session.budget]
+            record_all(session, items, np.take_along_axis(scores, items, axis=1))
+            session.estimate = interviews.estimates[session.budget]
+            session.trace[:, :, 0] = interviews.theta[:, : session.budget]
+    return sessions
+
+
+def _record_assisted(sessions: Collection[Session], scores: Array, numbers: Array) -> None:
+    """Record the interviews of sessions whose assistance has the same first draws, from random numbers (S, t)."""
+    pairs = [(session, session.assistance) for session in sessions if session.assistance is not None]
+    session, assistance = pairs[0]
+    bank, subjects = session.bank, len(scores)
+    if by_form := isinstance(assistance.first, Form):
+        assert bank.predictor is not None
+        first = np.tile(bank.predictor.order, (subjects, 1))
+    else:
+        most = max(assistance.chosen(0) for _, assistance in pairs)
+        policy = replace(session.policy, selector=assistance.first)
+        of = np.zeros(subjects, dtype=np.int64)
+        first = interview_in_step([bank], of, policy, scores, numbers[:, :most]).items
+    for session, assistance in pairs:
+        items = first[:, : assistance.chosen(0)]
+        assistance.check(items, np.take_along_axis(scores, items, axis=1))
+        items = np.empty((subjects, session.budget), dtype=np.int64)
+        each = assistance.chosen_each(subjects)
+        for count in np.unique(each).tolist():
+            rows, drawn = np.flatnonzero(each == count), session.budget - count
+            items[rows, :count] = first[rows, :count]
+            used = 0 if by_form else count  # a form is no draw
+            items[rows, count:] = uniform_draws(numbers[rows, used : used + drawn], first[rows, :count], len(bank))
+        record_all(session, items, np.take_along_axis(scores, items, axis=1))
 
 
 def _branches(lead: Session, shorter: Mapping[int, Policy], scores: Array) -> dict[int, Session]:

@@ -141,6 +141,11 @@ class Assistance:
         """Return the selector of a subject's next item."""
         if asked >= self.chosen(subject):
             return LATER
+        return self.first
+
+    @property
+    def first(self) -> Selector:
+        """Selector of the first items."""
         return FIRST[self.design.selector]
 
     def chosen(self, subject: int) -> int:

@@ -4,44 +4,49 @@
 dimension without guessing, a rating is a smooth function of the ability, and of its variance.  The sum of ratings over
 a block of items is then smooth too.  It is interpolated between Chebyshev nodes about the last abilities, and only the
 items of the block in which the random number falls are rated.  The interpolation error is bounded (Trefethen 2013,
-theorem 8.2).  If the random number is nearer to the limit of an item than that bound, the draw is repeated with all
-ratings.  So the items are those of `propose`.
+theorem 8.2).  Where ratings are not smooth enough, because they are raised to a high power or the variance is large,
+the sums are computed in single precision.  If the random number is nearer to the limit of an item than the error of the
+sums, the draw is repeated with all ratings.  So the items are those of `propose`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.cat.selection import BLOCK, RandomNumbers, Selector, View, propose
-from pytest_adaptive_eval.irt.chebyshev import nodes, polynomials, transform
+from pytest_adaptive_eval.cat.selection import BLOCK, Selector, View, propose
+from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["BlockDraws", "SmoothSelector", "smooth_selector"]
+__all__ = ["BlockDraws", "SmoothSelector"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.floating[Any]]
 
 #: Largest distance of an item's logit from its value at the centre of the nodes.
 REACH = 0.3
 #: Chebyshev nodes for the ability, and for its variance.
-NODES, VARIANCE_NODES = 10, 4
-#: Bound of the interpolation error by ability, relative to a sum of positive ratings: 4 M r^-9 / (r - 1) on the ellipse
-#: of half-axis 1.5 i in logits, with r = 10.1.  M = 140 bounds the square of p(1 - p) there, relative to its value at
-#: the centre.
-ABILITY_ERROR = 6e-8
+NODES, VARIANCE_NODES = 12, 4
+#: Bound of the interpolation error by ability, relative to a sum of positive ratings: 4 M r^-11 / (r - 1) on the
+#: ellipse of half-axis 1.5 i in logits, with r = 10.1.  M = 140 bounds the square of p(1 - p) there, relative to its
+#: value at the centre.
+ABILITY_ERROR = 6e-10
 #: Rounding errors of cumulative sums.
 ROUNDING = 1e-11
+#: Bound of the error of cumulative sums in single precision, per power, where logits are moderate; rounding errors of
+#: ratings are as large, and mostly cancel.
+SINGLE_ERROR = 1.2e-7
+#: Largest moderate product of ability and slope: rounding errors of larger logits are larger in proportion.
+MODERATE = 8.0
 #: Products of variance and information up to which ratings are interpolated.
 WEAK = 0.1
-#: Fewer items are all rated.
-FEWEST = 4 * BLOCK
-#: Items drawn since the last step that are taken out of the sums one by one; after more, sums are made again.
-FEW_NEW = 16
+#: Items that are rated at once in single precision, as many as fit into a processor's cache.
+CELLS = 1 << 15
 
 
 @runtime_checkable
@@ -52,20 +57,14 @@ class SmoothSelector(Selector, Protocol):
     def by_variance(self) -> bool:
         """Whether ratings depend on the variance of the ability."""
 
-    def rating(self, spread: Array, squared: Array, variance: Array | float) -> Array:
+    def rating(self, spread: Floats, squared: Floats, variance: Floats | float) -> Floats:
         """Return ratings from p(1 - p), squared slopes and the ability's variance, which broadcast, in a new array."""
 
     def power(self, asked: int) -> float:
         """Return the power of the ratings after `asked` administrations; it never rises, and stays once it did."""
 
 
-def smooth_selector(selector: Selector, bank: ItemBank) -> SmoothSelector | None:
-    """Return a selector for `BlockDraws`, or None if it has to rate all items of this bank."""
-    plain = bank.dimensions == 1 and bank.asymptote is None and len(bank) >= FEWEST
-    return selector if plain and isinstance(selector, SmoothSelector) else None
-
-
-def _spread(z: Array) -> Array:
+def _spread(z: Floats) -> Floats:
     """Return p(1 - p) at logits, in place."""
     np.abs(z, out=z)
     np.negative(z, out=z)
@@ -88,159 +87,208 @@ class _Stored:
 
 
 class BlockDraws:
-    """Draws of S subjects by one selector, of which each call may concern some.
+    """Draws of S subjects by one selector, one item each at a time.
 
     Parameters
     ----------
-    bank : ItemBank
+    banks : sequence of ItemBank
+        Of one dimension without guessing, with the same number n of items.
+    of : array of int, shape (S,)
+        Bank of each subject.
     selector : SmoothSelector
     floor : float
-    subjects : int
-        S.
+    numbers : array, shape (S, t)
+        Uniform random numbers, one for each draw.
     """
 
-    def __init__(self, bank: ItemBank, selector: SmoothSelector, floor: float, subjects: int) -> None:
-        self._bank, self._selector, self._floor = bank, selector, floor
-        n = len(bank)
-        self._starts = np.arange(0, n, BLOCK)
-        blocks = len(self._starts)
-        size = blocks * BLOCK
-        self._a, self._d = np.zeros(size), np.zeros(size)
-        self._a[:n], self._d[:n] = bank.discrimination[:, 0], bank.intercept
+    def __init__(
+        self, banks: Sequence[ItemBank], of: Ints, selector: SmoothSelector, floor: float, numbers: Array
+    ) -> None:
+        self._banks, self._of, self._selector, self._floor, self._numbers = banks, of, selector, floor, numbers
+        n, self._rows = len(banks[0]), np.arange(len(of))
+        blocks = -(-n // BLOCK)
+        self._size, self._blocks = n, blocks
+        a, d = np.zeros((2, len(banks), blocks * BLOCK))
+        for row, bank in enumerate(banks):
+            a[row, :n], d[row, :n] = bank.discrimination[:, 0], bank.intercept
+        self._steepest = steepest = np.abs(a).max(axis=1)[of]
+        #: Parameters of all banks in rows of a block each, and the first row of each subject's bank.
+        self._a, self._d = a.reshape(-1, BLOCK), d.reshape(-1, BLOCK)
         self._squared = self._a**2
-        self._radius = REACH / max(float(np.abs(self._a).max()), 1e-9)
+        self._first = of * blocks
+        self._single = tuple(part.astype(np.float32) for part in (a, d, a**2))
+        self._radius = REACH / np.maximum(steepest, 1e-9)
+        self._most = 0.25 * steepest**2
         self._power = selector.power(n)
-        self._most = 0.25 * float(self._squared.max())
+        #: Items drawn so far, and 1 for the others, in a row for each block of each subject.
+        self._items = np.empty(numbers.shape, dtype=np.int64)
+        self._drawn = 0
+        free = np.zeros((len(of), blocks * BLOCK), dtype=np.float32)
+        free[:, :n] = 1.0
+        self._free = free.reshape(-1, BLOCK)
+        self._counts = self._free.sum(axis=1, dtype=np.float64).reshape(len(of), blocks)
+        #: The blocks' sums at the nodes, shape (S, layers * NODES, blocks), once they are needed.
         self._layers = VARIANCE_NODES if selector.by_variance else 1
-        #: Items not yet administered, shape (S, blocks, BLOCK), and their numbers, shape (S, blocks).
-        self._free = np.zeros((subjects, blocks, BLOCK), dtype=bool)
-        self._counts = np.zeros((subjects, blocks))
-        #: Chebyshev coefficients of the blocks' sums, shape (S, layers * NODES, blocks).
-        self._sums = np.empty((subjects, self._layers * NODES, blocks))
-        self._transform = np.kron(transform(self._layers), transform(NODES))
-        self._centre, self._highest = np.full(subjects, np.inf), np.zeros(subjects)
-        self._abilities, self._variances = np.empty((subjects, NODES)), np.empty((subjects, self._layers))
-        #: Number of administrations that the sums are without.
-        self._known = np.zeros(subjects, dtype=np.int64)
+        self._values: Array | None = None
+        self._centre, self._highest = np.full(len(of), np.inf), np.zeros(len(of))
+        self._abilities, self._variances = np.empty((len(of), NODES)), np.empty((len(of), self._layers))
 
-    def serves(self, view: View) -> bool:
-        """Return whether the next items of a view can be drawn here."""
-        t = view.asked.shape[1]
-        if not self._selector.power(t) == self._power <= 2.0:
+    def draw(self, theta: Array, variance: Array, first: int) -> Ints:
+        """Return the next item of each subject, shape (S,), as `propose` draws it.
+
+        Parameters
+        ----------
+        theta, variance : array, shape (S,)
+            Abilities before the batch of this draw.
+        first : int
+            Number of draws before that batch.
+        """
+        power = self._selector.power(first)
+        top = None
+        if self._smooth(variance, power):
+            error = self._centred(theta, variance)
+            sums = self._at(theta, variance)
+        else:
+            error = self._single_error(theta, power)
+            sums, top = self._in_single_precision(theta, variance, power)
+        items, sure = self._by_blocks(sums, error, theta, variance, power, top)
+        for s in np.flatnonzero(~sure).tolist():
+            items[s] = self._exact(s, float(theta[s]), float(variance[s]), first)
+        self._items[:, self._drawn] = items
+        self._drawn += 1
+        self._remove(items)
+        return items
+
+    def _smooth(self, variance: Array, power: float) -> bool:
+        """Return whether sums can be interpolated."""
+        if not power == self._power <= 2.0:
             return False
-        return not self._selector.by_variance or bool((view.covariance[:, 0, 0] * self._most <= WEAK).all())
+        return not self._selector.by_variance or bool((variance * self._most <= WEAK).all())
 
-    def draw(self, subjects: slice, view: View, k: int, rngs: Sequence[RandomNumbers]) -> Ints:
-        """Return the next `k` items of a slice of the subjects, shape (s, k), as `propose` draws them."""
-        rows = np.arange(subjects.start, subjects.stop)
-        numbers = np.array([[rng.random() for _ in range(k)] for rng in rngs])
-        error = self._update(rows, view)
-        items = self._by_blocks(rows, view, numbers, error)
-        unsure = np.flatnonzero((items < 0).any(axis=1))
-        if len(unsure):
-            items[unsure] = self._exact(view, unsure, numbers[unsure])
-        return items
+    def _exact(self, s: int, theta: float, variance: float, first: int) -> int:
+        """Return the next item of a subject, for which all items are rated."""
+        bank, drawn = self._banks[self._of[s]], self._drawn
+        view = View(bank, np.array([[theta]]), np.array([[[variance]]]), None, self._items[s : s + 1, :first])
+        stored = _Stored(self._numbers[s, first : drawn + 1].tolist())
+        return int(propose(self._selector, view, drawn + 1 - first, self._floor, [stored], designed=False).items[0, -1])
 
-    def _exact(self, view: View, which: Ints, numbers: Array) -> Ints:
-        """Return the items of some rows of a view, all of whose items are rated."""
-        part = View(view.bank, view.theta[which], view.covariance[which], None, view.asked[which], budget=view.budget)
-        stored = [_Stored(row.tolist()) for row in numbers]
-        return propose(self._selector, part, numbers.shape[1], self._floor, stored, designed=False).items
-
-    def _update(self, rows: Ints, view: View) -> Array:
-        """Take administered items out of the sums, and make sums about new abilities; return errors, shape (s,)."""
-        t = view.asked.shape[1]
-        theta, variance = view.theta[:, 0], view.covariance[:, 0, 0]
-        known = self._known[rows]
-        away = np.abs(theta - self._centre[rows]) > self._radius
-        away |= known < max(int(known.max()), t - FEW_NEW)
+    def _centred(self, theta: Array, variance: Array) -> Array:
+        """Make sums about new abilities where the old ones are too far; return relative errors, shape (S,) or ()."""
+        away = np.abs(theta - self._centre) > self._radius
         if self._selector.by_variance:
-            highest = self._highest[rows]
-            away |= (variance > highest) | (variance < 0.5 * highest)
-        if not away.all():
-            some = np.flatnonzero(~away)
-            for j in range(int(known.max()), t):
-                self._remove(rows[some], view.asked[some, j])
+            away |= (variance > self._highest) | (variance < 0.5 * self._highest)
         for s in np.flatnonzero(away).tolist():
-            self._renew(int(rows[s]), view.asked[s], float(theta[s]), float(variance[s]))
-        self._known[rows] = t
+            self._renew(s, float(theta[s]), float(variance[s]))
         if not self._selector.by_variance:
-            return np.full(len(rows), ABILITY_ERROR)
+            return np.asarray(ABILITY_ERROR)
         # 10 (v h / 2)^4, with the fourth derivative, times the growth of errors there
-        return np.asarray(4.0 * ABILITY_ERROR + 12.0 * (0.125 * self._most * self._highest[rows]) ** 4)
+        return np.asarray(4.0 * ABILITY_ERROR + 12.0 * (0.125 * self._most * self._highest) ** 4)
 
-    def _weights(self, spread: Array, squared: Array, variance: Array | float) -> Array:
-        """Return ratings raised to their last power."""
-        ratings = self._selector.rating(spread, squared, variance)
-        return ratings if self._power == 1.0 else np.asarray(np.power(ratings, self._power, out=ratings))
+    def _single_error(self, theta: Array, power: float) -> Array:
+        """Return the relative errors of sums in single precision, shape (S,)."""
+        return np.asarray(SINGLE_ERROR * (power + 1.0) * (1.0 + np.abs(theta) * self._steepest / MODERATE))
 
-    def _renew(self, row: int, asked: Ints, theta: float, variance: float) -> None:
+    def _raised(self, ratings: Floats, power: float) -> Floats:
+        """Return ratings raised to a power, in place."""
+        if power == 2.0:
+            ratings *= ratings
+        elif power != 1.0:
+            np.power(ratings, power, out=ratings)
+        return ratings
+
+    def _renew(self, s: int, theta: float, variance: float) -> None:
         """Make the sums of a subject about its ability."""
-        self._centre[row], self._highest[row] = theta, 1.05 * variance
-        self._abilities[row] = theta + self._radius * nodes(NODES)
-        self._variances[row] = self._highest[row] * (0.75 + 0.25 * nodes(self._layers))
-        self._free[row] = False
-        free = self._free[row].reshape(-1)
-        free[: len(self._bank)] = True
-        free[asked] = False
-        self._counts[row] = self._free[row].sum(axis=1)
-        spread = _spread(self._abilities[row, :, None] * self._a + self._d)
-        values = np.empty((self._layers, NODES, len(self._starts)))
-        for layer, at in enumerate(self._variances[row].tolist()):
-            ratings = self._weights(spread, self._squared, at)
-            ratings *= free
-            values[layer] = ratings.reshape(NODES, -1, BLOCK).sum(axis=2)
-        self._sums[row] = self._transform @ values.reshape(self._layers * NODES, -1)
+        if self._values is None:
+            self._values = np.zeros((len(self._of), self._layers * NODES, self._blocks))
+        self._centre[s], self._highest[s] = theta, 1.05 * variance
+        self._abilities[s] = theta + self._radius[s] * nodes(NODES)
+        self._variances[s] = self._highest[s] * (0.75 + 0.25 * nodes(self._layers))
+        own, free = (
+            slice(self._first[s], self._first[s] + self._blocks),
+            slice(s * self._blocks, (s + 1) * self._blocks),
+        )
+        for i, at in enumerate(self._abilities[s].tolist()):  # one after the other, to stay in a processor's cache
+            spread = _spread(at * self._a[own] + self._d[own])
+            for layer, own_variance in enumerate(self._variances[s].tolist()):
+                ratings = self._selector.rating(spread, self._squared[own], own_variance)
+                ratings = self._raised(ratings, self._power)
+                ratings *= self._free[free]
+                np.add.reduce(ratings, axis=1, out=self._values[s, layer * NODES + i])
 
-    def _remove(self, rows: Ints, items: Ints) -> None:
+    def _remove(self, items: Ints) -> None:
         """Take an item of each subject out of its sums."""
-        slopes = self._a[items, None]
-        spread = _spread(self._abilities[rows] * slopes + self._d[items, None])
-        values = self._weights(spread[:, None], (slopes * slopes)[:, None], self._variances[rows][:, :, None])
         blocks, places = np.divmod(items, BLOCK)
-        self._free[rows, blocks, places] = False
-        self._counts[rows, blocks] -= 1.0
-        self._sums[rows, :, blocks] -= values.reshape(len(rows), -1) @ self._transform.T
+        self._free[self._rows * self._blocks + blocks, places] = 0.0
+        self._counts[self._rows, blocks] -= 1.0
+        if self._values is None:
+            return
+        own = self._first + blocks
+        slopes = self._a[own, places][:, None]
+        spread = _spread(self._abilities * slopes + self._d[own, places][:, None])
+        ratings = self._selector.rating(spread[:, None], (slopes * slopes)[:, None], self._variances[:, :, None])
+        self._values[self._rows, :, blocks] -= self._raised(ratings, self._power).reshape(len(items), -1)
 
-    def _at(self, rows: Ints, view: View) -> Array:
-        """Return the interpolated sums of the blocks at the abilities, shape (s, blocks)."""
-        x = np.clip((view.theta[:, 0] - self._centre[rows]) / self._radius, -1.0, 1.0)
-        basis = polynomials(x, NODES)
+    def _at(self, theta: Array, variance: Array) -> Array:
+        """Return the interpolated sums of the blocks at the abilities, shape (S, blocks)."""
+        basis = weights_at((theta - self._centre) / self._radius, NODES)
         if self._layers > 1:
-            y = np.clip(4.0 * view.covariance[:, 0, 0] / self._highest[rows] - 3.0, -1.0, 1.0)
-            basis = (polynomials(y, self._layers)[:, :, None] * basis[:, None]).reshape(len(rows), -1)
-        return np.asarray((basis[:, None] @ self._sums[rows])[:, 0])
+            across = weights_at(4.0 * variance / self._highest - 3.0, self._layers)
+            basis = (across[:, :, None] * basis[:, None]).reshape(len(theta), -1)
+        assert self._values is not None
+        return np.asarray((basis[:, None] @ self._values)[:, 0])
 
-    def _by_blocks(self, rows: Ints, view: View, numbers: Array, error: Array) -> Ints:
-        """Return the items (s, k) that the random numbers (s, k) draw, -1 from where the sums cannot tell."""
-        s, k = numbers.shape
-        remaining = len(self._bank) - view.asked.shape[1]
-        theta, variance = view.theta, view.covariance[:, 0]
-        sums = self._at(rows, view)
-        counts = self._counts[rows]
-        items, sure = np.empty((s, k), dtype=np.int64), np.ones(s, dtype=bool)
-        each = np.arange(s)
-        for j in range(k):
-            scale = (1.0 - self._floor) / np.maximum(sums.sum(axis=1), 1e-300)
-            even = self._floor / (remaining - j)
-            cumulative = (sums * scale[:, None] + even * counts).cumsum(axis=1)
-            target = numbers[:, j] * cumulative[:, -1]
-            block = np.minimum((cumulative <= target[:, None]).sum(axis=1), cumulative.shape[1] - 1)
-            target -= np.where(block, cumulative[each, block - 1], 0.0)
-            inside = block[:, None] * BLOCK + np.arange(BLOCK)
-            ratings = self._weights(_spread(theta * self._a[inside] + self._d[inside]), self._squared[inside], variance)
-            free = self._free[rows, block]
-            for earlier in range(j):
-                free &= inside != items[:, [earlier]]
-            within = np.where(free, ratings * scale[:, None] + even, 0.0).cumsum(axis=1)
-            place = (within <= target[:, None]).sum(axis=1)
-            sure &= place < BLOCK
-            place = np.minimum(place, BLOCK - 1)
-            margin = 4.0 * error + ROUNDING
-            sure &= within[each, place] - target > margin
-            sure &= target - np.where(place, within[each, place - 1], 0.0) > margin
-            items[:, j] = np.where(sure, inside[each, place], -1)
-            if j + 1 < k:
-                sums[each, block] -= ratings[each, place]
-                counts[each, block] -= 1.0
-        return items
+    def _in_single_precision(self, theta: Array, variance: Array, power: float) -> tuple[Array, Array]:
+        """Return the sums of the blocks, shape (S, blocks), of ratings divided by the largest, and that one, (S,)."""
+        sums, top = np.empty((len(theta), self._blocks)), np.empty(len(theta))
+        a, d, squared = self._single
+        free = self._free.reshape(len(theta), -1)
+        step = max(1, CELLS // free.shape[1])
+        for part in (slice(low, low + step) for low in range(0, len(theta), step)):
+            of = self._of[part]
+            if len(set(of.tolist())) == 1:
+                of = of[:1]
+            spread = _spread(theta[part, None].astype(np.float32) * a[of] + d[of])
+            ratings = self._selector.rating(spread, squared[of], variance[part, None].astype(np.float32))
+            ratings *= free[part]
+            highest = ratings.max(axis=1, keepdims=True)
+            top[part] = highest[:, 0]
+            ratings /= np.maximum(highest, np.finfo(np.float32).tiny)
+            with np.errstate(divide="ignore"):
+                logs = np.log(ratings, out=ratings)
+            logs *= np.float32(power)
+            sums[part] = np.exp(logs, out=logs).reshape(len(ratings), -1, BLOCK).sum(axis=2)
+        return sums, np.maximum(top, np.finfo(np.float32).tiny)
+
+    def _by_blocks(
+        self, sums: Array, error: Array, theta: Array, variance: Array, power: float, top: Array | None
+    ) -> tuple[Ints, Bools]:
+        """Return the items (S,) that the next random numbers draw, and whether the sums can tell."""
+        rows = self._rows
+        scale = (1.0 - self._floor) / np.maximum(np.add.reduce(sums, axis=1), 1e-300)
+        even = self._floor / (self._size - self._drawn)
+        cumulative = sums * scale[:, None]
+        if even:
+            cumulative += even * self._counts
+        cumulative.cumsum(axis=1, out=cumulative)
+        target = self._numbers[:, self._drawn] * cumulative[:, -1]
+        block = np.minimum(np.add.reduce(cumulative <= target[:, None], axis=1), self._blocks - 1)
+        target -= np.where(block, cumulative[rows, block - 1], 0.0)
+        own = self._first + block
+        z = theta[:, None] * self._a[own]
+        z += self._d[own]
+        ratings = self._selector.rating(_spread(z), self._squared[own], variance[:, None])
+        if top is not None:
+            ratings /= top[:, None]
+        within = self._raised(ratings, power)
+        within *= scale[:, None]
+        if even:
+            within += even
+        within *= self._free[rows * self._blocks + block]
+        within.cumsum(axis=1, out=within)
+        place = np.add.reduce(within <= target[:, None], axis=1)
+        sure = place < BLOCK
+        place = np.minimum(place, BLOCK - 1)
+        margin = 4.0 * error + ROUNDING
+        sure &= within[rows, place] - target > margin
+        sure &= target - np.where(place, within[rows, place - 1], 0.0) > margin
+        return block * BLOCK + place, sure

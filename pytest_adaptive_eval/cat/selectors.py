@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Floats = NDArray[np.floating[Any]]
 
 #: Additional items rated in the first pass of `MaximumInformation.highest`.
 STEEPEST = 128
@@ -48,7 +49,7 @@ class Random:
         """Return ones, shape (S, n)."""
         return np.ones((len(view.theta), len(view.bank)))
 
-    def rating(self, spread: Array, squared: Array, variance: Array | float) -> Array:  # noqa: ARG002
+    def rating(self, spread: Floats, squared: Floats, variance: Floats | float) -> Floats:  # noqa: ARG002
         """Return ones, see `block_draws.SmoothSelector`."""
         return np.ones_like(spread)
 
@@ -121,7 +122,7 @@ class Spread:
         """Return sqrt(p(1-p)), shape (S, n)."""
         return np.sqrt(view.spread, out=view.buffer(2))
 
-    def rating(self, spread: Array, squared: Array, variance: Array | float) -> Array:  # noqa: ARG002
+    def rating(self, spread: Floats, squared: Floats, variance: Floats | float) -> Floats:  # noqa: ARG002
         """Return sqrt(p(1-p)), see `block_draws.SmoothSelector`."""
         return np.sqrt(spread)
 
@@ -167,7 +168,7 @@ class Variance:
         value /= np.where(top > 0, top, 1.0)
         return np.asarray(np.power(value, self.power(view.asked.shape[1]), out=value))
 
-    def rating(self, spread: Array, squared: Array, variance: Array | float) -> Array:
+    def rating(self, spread: Floats, squared: Floats, variance: Floats | float) -> Floats:
         """Return the reduction, up to a factor of the subject, see `block_draws.SmoothSelector`."""
         information = spread * squared
         return np.asarray(information / (1.0 + variance * information))

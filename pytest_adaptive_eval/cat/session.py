@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.cat.assisted import Assistance
-from pytest_adaptive_eval.cat.block_draws import BlockDraws, smooth_selector
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import (
     BUFFERS,
@@ -39,11 +38,10 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
-from pytest_adaptive_eval.irt.estimation import MAP, Estimate
-from pytest_adaptive_eval.irt.running import FEWEST, RunningMAP
+from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["Session"]
+__all__ = ["Session", "random_numbers", "record_all"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -157,9 +155,6 @@ class Session:
         #: Abilities after each administration, shape (S, budget, D).
         self.trace = np.empty((*shape, bank.dimensions))
         self._pending: Proposal | None = None
-        #: Draws without a design, by the id of a selector; None for a selector that rates all items.
-        self._block_draws: dict[int, BlockDraws | None] = {}
-        self._running = None if designed else self._running_estimator()
         #: Work buffers of `View`, for as many subjects as fit into one pass; a stateful selector receives all subjects.
         rows = subjects if self._unopened is not None else min(subjects, max(1, CELLS // len(bank)))
         self._work = np.empty((BUFFERS, rows, len(bank)))
@@ -221,8 +216,6 @@ class Session:
         short = copy(self)
         short.policy, short.budget = replace(self.policy, budget=budget), budget
         short.rule = short.policy.rule(budget)
-        short._block_draws = {}
-        short._running = None if self.designed else short._running_estimator()
         short.stop, short.stopped_at = list(self.stop), self.stopped_at.copy()
         for name in ("_items", "_scores", "_A", "_d", "trace"):
             setattr(short, name, getattr(self, name)[:, :budget].copy())
@@ -315,26 +308,8 @@ class Session:
 
     def _propose_alike(self, subjects: slice, k: int) -> list[Proposal]:
         """Draw the next `k` items of a slice of the subjects that have one selector."""
-        if (items := self._quick_items(subjects, k)) is not None:
-            return [Proposal(items, np.full((len(DESIGN), *items.shape), np.nan))]
         edges = [*range(subjects.start, subjects.stop, self._work.shape[1]), subjects.stop]  # passes of that many rows
         return [self._propose(slice(low, high), k) for low, high in pairwise(edges)]
-
-    def _quick_items(self, subjects: slice, k: int) -> Ints | None:
-        """Return the next `k` items of a slice of the subjects, shape (s, k), or None if all items have to be rated."""
-        if self.designed or self._repeated is not None or self._paired is not None or self._draws_for_claims:
-            return None
-        selector = self._selector(subjects.start)
-        if id(selector) not in self._block_draws:
-            smooth = smooth_selector(selector, self.bank)
-            draws = None if smooth is None else BlockDraws(self.bank, smooth, self.policy.floor, self.subjects)
-            self._block_draws[id(selector)] = draws
-        if (draws := self._block_draws[id(selector)]) is None:
-            return None
-        estimate, items = self.estimate, self._items[subjects, : self.asked]
-        theta, covariance = estimate.theta[subjects], estimate.covariance[subjects]
-        view = View(self.bank, theta, covariance, None, items, budget=self.budget)
-        return draws.draw(subjects, view, k, self._rngs[subjects]) if draws.serves(view) else None
 
     def _selector(self, subject: int) -> Selector:
         """Return the selector of a subject's next item."""
@@ -465,22 +440,12 @@ class Session:
             raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
         return values
 
-    def _running_estimator(self) -> RunningMAP | None:
-        """Return the estimator of replays, or None if it has to sum over all scores at every step."""
-        method = self.policy.estimator
-        if not isinstance(method, MAP) or self.bank.dimensions > 1 or self.bank.asymptote is not None:
-            return None
-        return RunningMAP(method, float(np.abs(self.bank.discrimination).max()), self.subjects)
-
     def _estimated(self) -> Estimate:
         """Return the estimate after the answers so far; that of an ended interview stays."""
         t, old = self.asked, self.estimate
         scores, A, d = self._scores[:, :t], self._A[:, :t], self._d[:, :t]
-        if self._running is not None and t >= FEWEST:
-            new = self._running.estimate(scores, A[:, :, 0], d, old)
-        else:
-            c = None if self._c is None else self._c[:, :t]
-            new = self.policy.estimator.estimate(scores, A, d, c, old)
+        c = None if self._c is None else self._c[:, :t]
+        new = self.policy.estimator.estimate(scores, A, d, c, old)
         if not any(self.stop):
             return new
         ended = self.stopped
@@ -544,6 +509,18 @@ class Session:
             each = scores * (1.0 - scores) * n / (n - 1)
             most = np.minimum(most, [allowed_variance(row[~np.isnan(row)]) for row in each])
         return np.asarray(most / n)
+
+
+def random_numbers(seed: int | Sequence[int], subjects: int, count: int) -> Array:
+    """Return the first uniform random numbers of the draws of a session's subjects, shape (S, count)."""
+    seeds = _seed_sequences(seed, subjects)
+    return np.stack([np.random.Generator(np.random.PCG64(s)).random(count) for s in seeds])
+
+
+def record_all(session: Session, items: Ints, scores: Array) -> None:
+    """Record all administrations of a new session at once, without a design: items and scores, (S, budget) each."""
+    session._pending = Proposal(items, np.full((len(DESIGN), *items.shape), np.nan))
+    session.tell(scores)
 
 
 def _copied(rng: np.random.Generator) -> np.random.Generator:

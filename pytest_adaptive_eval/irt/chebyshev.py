@@ -7,9 +7,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["nodes", "polynomials", "transform"]
+__all__ = ["nodes", "weights_at"]
 
 Array = NDArray[np.float64]
+
+#: Added to distances from nodes, so that none is 0; distances that are not 0 are so much larger that they stay.
+TINY = 1e-30
 
 
 @lru_cache(maxsize=8)
@@ -21,22 +24,18 @@ def nodes(count: int) -> Array:
 
 
 @lru_cache(maxsize=8)
-def transform(count: int) -> Array:
-    """Return the matrix from values at the nodes to coefficients of the Chebyshev polynomials, read-only."""
-    matrix = 2.0 / count * polynomials(nodes(count), count).T
-    matrix[0] *= 0.5
-    matrix.flags.writeable = False
-    return matrix
+def _barycentric(count: int) -> Array:
+    """Return the barycentric weights of the nodes, shape (count,), read-only (Trefethen 2013, chapter 5)."""
+    weights = np.sin(np.pi * (np.arange(count) + 0.5) / count)
+    weights[1::2] *= -1.0
+    weights.flags.writeable = False
+    return weights
 
 
-def polynomials(x: Array, count: int) -> Array:
-    """Return the first Chebyshev polynomials at x (S,) in [-1, 1], shape (S, count)."""
-    values = np.empty((count, len(x)))
-    values[0] = 1.0
-    if count > 1:
-        values[1] = x
-    double = 2.0 * x
-    for k in range(2, count):  # several times faster than cosines
-        np.multiply(double, values[k - 1], out=values[k])
-        values[k] -= values[k - 2]
-    return values.T
+def weights_at(x: Array, count: int) -> Array:
+    """Return the weights of values at the nodes in the polynomial's value at x (S,) in [-1, 1], shape (S, count)."""
+    distance = x[:, None] - nodes(count)
+    distance += TINY
+    weights = np.divide(_barycentric(count), distance, out=distance)
+    weights /= np.add.reduce(weights, axis=1, keepdims=True)
+    return weights

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt import model as irt
 
-__all__ = ["EAP", "ESTIMATORS", "MAP", "MLE", "Estimate", "Estimator", "PseudoItems"]
+__all__ = ["EAP", "ESTIMATORS", "MAP", "MLE", "Estimate", "Estimator", "PseudoItems", "fisher_scoring"]
 
 Array = NDArray[np.float64]
 
@@ -84,6 +84,56 @@ def _solve(matrix: Array, vector: Array) -> Array:
     return np.asarray(np.linalg.solve(matrix, vector[..., None])[..., 0])
 
 
+def fisher_scoring(
+    derivatives: Callable[[Array], tuple[Array, Array]],
+    theta: Array,
+    information: Array,
+    near: Array | float,
+    iterations: int,
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return the posterior modes of S subjects, the information of the last point but one, and who arrived.
+
+    Parameters
+    ----------
+    derivatives : callable
+        Returns the gradient (S, D) of the log-posterior at abilities (S, D), and the information (S, D, D).
+    theta : array, shape (S, D)
+        Start.
+    information : array, shape (S, D, D)
+        Returned if there is no iteration.
+    near : float or array, shape (S, 1)
+        Subjects whose step is smaller have arrived.
+    iterations : int
+        Largest number of iterations.
+
+    Returns
+    -------
+    theta : array, shape (S, D)
+    information : array, shape (S, D, D)
+    arrived : array of bool, shape (S,)
+    """
+    # a step of more than 2 logits jumps over the slope of the logistic onto its plateau; if steps alternate in
+    # direction, or guessing makes the scoring step too long, the limit halves each time, as in a bisection
+    limit: Array | float = 2.0
+    done: NDArray[np.bool_] | None = None
+    last, arrived = theta, np.zeros(theta.shape, dtype=bool)
+    for i in range(iterations):
+        gradient, fisher = derivatives(theta)
+        information = fisher if done is None else np.where(done[:, None], information, fisher)
+        step = _solve(information, gradient)
+        if i > 5:
+            limit = np.where((step * last).sum(axis=1, keepdims=True) < 0, 0.5 * limit, limit)
+        last, size = step, np.abs(step)
+        theta = theta + np.copysign(np.minimum(size, limit), step)
+        arrived = size < near
+        if arrived.all():
+            break
+        if len(theta) > 1:  # converged subjects stay, so that no estimate depends on the other subjects
+            done = np.asarray(arrived.all(axis=1, keepdims=True))
+            limit = np.where(done, 0.0, limit)
+    return theta, information, np.asarray(arrived.all(axis=1))
+
+
 @dataclass(frozen=True, slots=True)
 class MAP:
     """Maximum a posteriori under a normal prior, by Fisher scoring.
@@ -143,28 +193,14 @@ class MAP:
         if c is None and dimensions == 1:  # of each subject's own items, so that no estimate depends on the others
             steepest = np.maximum(A.max(axis=(1, 2), initial=1.0), -A.min(axis=(1, 2), initial=0.0))
             near = np.sqrt(self.tolerance / steepest)[:, None]
-        # a step of more than 2 logits jumps over the slope of the logistic onto its plateau; if steps alternate in
-        # direction, or guessing makes the scoring step too long, the limit halves each time, as in a bisection
-        limit: Array | float = 2.0
-        done: NDArray[np.bool_] | None = None
-        last, information = theta, start.covariance
-        for i in range(self.iterations):
+
+        def derivatives(theta: Array) -> tuple[Array, Array]:
             gradient, fisher = _derivatives(theta, scores, A, d, c)
-            fisher = fisher + prior
-            information = fisher if done is None else np.where(done[:, None], information, fisher)
-            step = _solve(information, gradient - precision * (theta - self.mean))
-            if i > 5:
-                limit = np.where((step * last).sum(axis=1, keepdims=True) < 0, 0.5 * limit, limit)
-            last, size = step, np.abs(step)
-            theta = theta + np.copysign(np.minimum(size, limit), step)
-            arrived = size < near
-            if arrived.all():
-                break
-            if subjects > 1:  # converged subjects stay, so that no estimate depends on the other subjects
-                done = np.asarray(arrived.all(axis=1, keepdims=True))
-                limit = np.where(done, 0.0, limit)
+            return gradient - precision * (theta - self.mean), fisher + prior
+
+        theta, information, arrived = fisher_scoring(derivatives, theta, start.covariance, near, self.iterations)
         covariance = 1.0 / information if dimensions == 1 else np.linalg.inv(information)
-        return Estimate(theta, np.asarray(covariance), np.asarray(arrived.all(axis=1)))
+        return Estimate(theta, np.asarray(covariance), arrived)
 
     def _single(self, scores: Array, a: Array, d: Array, theta: float) -> Estimate:
         """Return the same for one subject in one dimension without guessing, the usual interview in CI.

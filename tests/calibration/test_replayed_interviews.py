@@ -185,6 +185,7 @@ def test_a_replay_asks_each_subject_as_if_it_were_alone(planted):
         Policy(batch=8),
         Policy(Random(), 0.0, batch=5),
         Policy(MaximumInformation(), 0.0, batch=4),
+        Policy(MaximumInformation(), 0.0),
         Policy(Information(), 0.2, batch=3, standard_error=0.45),
     ],
 )
@@ -200,6 +201,28 @@ def test_replays_that_share_draws_are_those_of_each_budget_alone(planted, policy
         assert shared.stop == alone.stop
         np.testing.assert_array_equal(shared.stopped_at, alone.stopped_at)
         same_interviews(shared, alone)
+    quick = replay_each(bank, policies, scores, seed=[3, 4, 5, 6, 7], designed=False)
+    for with_design, without in zip(together, quick, strict=True):
+        nearly_same_interviews(without, with_design)
+
+
+def test_replays_without_parameters_have_the_draws_of_sessions(planted):
+    scores = planted(5, 90, 6).scores
+    bank = ItemBank("b", [f"i{i}" for i in range(90)], (), np.zeros(90), np.zeros(90), calibrated=False)
+    policies = [Policy(Random(), 0.0, budget=budget) for budget in (30, 8, "100%")]
+    together = replay_each(bank, policies, scores, seed=3)
+    for with_design, without in zip(together, replay_each(bank, policies, scores, seed=3, designed=False), strict=True):
+        assert (without.stop, without.budget) == (with_design.stop, with_design.budget)
+        np.testing.assert_array_equal(without.answers[0], with_design.answers[0])
+
+
+def nearly_same_interviews(quick, plain):
+    """Assert that a replay without designs asked the same and estimates nearly the same."""
+    assert (quick.stop, quick.budget) == (plain.stop, plain.budget)
+    np.testing.assert_array_equal(quick.stopped_at, plain.stopped_at)
+    np.testing.assert_array_equal(quick.answers[0], plain.answers[0])
+    np.testing.assert_allclose(quick.estimate.theta, plain.estimate.theta, atol=1e-7)
+    np.testing.assert_allclose(quick.projection(), plain.projection(), atol=1e-7, rtol=1e-4)
 
 
 def same_interviews(shared, alone):
@@ -236,8 +259,10 @@ def test_assisted_replays_that_share_draws_are_those_of_each_budget_alone(plante
         replace(POLICIES[name], budget=budget, batch=batch) for budget in (45, 8, 21, 44, 9, 30, 60, 8, "100%", 1)
     ]
     seeds = [3, 4, 5, 6, 7, 8]
-    for one, shared in zip(policies, replay_each(bank, policies, scores, seed=seeds), strict=True):
+    quick = replay_each(bank, policies, scores, seed=seeds, designed=False)
+    for one, shared, without in zip(policies, replay_each(bank, policies, scores, seed=seeds), quick, strict=True):
         alone = replay(bank, one, scores, seed=seeds)
+        nearly_same_interviews(without, alone)
         assert (shared.stop, shared.budget, shared.policy.budget_on(bank)) == (alone.stop, alone.budget, alone.budget)
         same_interviews(shared, alone)
 

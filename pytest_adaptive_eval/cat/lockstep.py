@@ -1,0 +1,120 @@
+"""Interview subjects from recorded scores in step, much faster than sessions, with their items.
+
+It serves banks of one dimension without guessing, and policies that spend their budgets.  Designs are not computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.cat.block_draws import BlockDraws, SmoothSelector
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.selectors import MaximumInformation
+from pytest_adaptive_eval.cat.top_draws import TopDraws
+from pytest_adaptive_eval.irt.estimation import MAP, Estimate
+from pytest_adaptive_eval.irt.running import RunningMAP
+from pytest_adaptive_eval.items.bank import ItemBank
+
+__all__ = ["Interviews", "interview_in_step", "servable", "uniform_draws"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Interviews(NamedTuple):
+    """Interviews of S subjects.
+
+    Parameters
+    ----------
+    items : array, shape (S, t)
+    theta : array, shape (S, t)
+        Abilities after each item, or after its batch.
+    estimates : mapping of int to Estimate
+        By the number of items.
+    """
+
+    items: Ints
+    theta: Array
+    estimates: Mapping[int, Estimate]
+
+
+class _Draws(Protocol):
+    """Draws of subjects, one item each at a time."""
+
+    def draw(self, theta: Array, variance: Array, first: int) -> Ints:
+        """Return the next items (S,) at abilities and variances (S,), with the draws before its batch."""
+
+
+def servable(bank: ItemBank, policy: Policy) -> bool:
+    """Return whether interviews by a policy, without its stopping rule and assistance, can be held here."""
+    plain = bank.calibrated and bank.dimensions == 1 and bank.asymptote is None and isinstance(policy.estimator, MAP)
+    selector = policy.selector
+    top = type(selector) is MaximumInformation and selector.mode == "top" and policy.floor == 0.0
+    return plain and (top or isinstance(selector, SmoothSelector))
+
+
+def interview_in_step(
+    banks: Sequence[ItemBank],
+    of: Ints,
+    policy: Policy,
+    scores: Array,
+    numbers: Array,
+    counts: Collection[int] = (),
+) -> Interviews:
+    """Interview subjects in step; each has the items that `Session` draws.
+
+    Parameters
+    ----------
+    banks : sequence of ItemBank
+        With the same number n of items, see `servable`.
+    of : array of int, shape (S,)
+        Bank of each subject.
+    policy : Policy
+        Its budget and stopping rule do not count.
+    scores : array, shape (S, n)
+        NaN marks a missing score.
+    numbers : array, shape (S, t)
+        Uniform random numbers in [0, 1), one for each item of each subject.
+    counts : collection of int
+        Numbers of items after which there is an estimate.
+    """
+    selector, method = policy.selector, policy.estimator
+    assert isinstance(method, MAP)
+    draws: _Draws = TopDraws(banks, of)
+    if isinstance(selector, SmoothSelector):
+        draws = BlockDraws(banks, of, selector, policy.floor, numbers)
+    slopes = np.stack([bank.discrimination[:, 0] for bank in banks])
+    intercepts = np.stack([bank.intercept for bank in banks])
+    (subjects, count), first = numbers.shape, 0
+    ability = RunningMAP(method, np.abs(slopes).max(axis=1)[of], count)
+    items, theta = np.empty((subjects, count), dtype=np.int64), np.empty((subjects, count))
+    estimate, estimates = ability.latest, {}
+    for t in range(1, count + 1):
+        items[:, t - 1] = draws.draw(estimate.theta[:, 0], estimate.covariance[:, 0, 0], first)
+        ends = t - first == policy.batch or t == count
+        if not ends and t not in counts:
+            continue
+        new = items[:, first:t]
+        answers = np.take_along_axis(scores, new, axis=1), slopes[of[:, None], new], intercepts[of[:, None], new]
+        if ends:
+            estimate, first = ability.add(*answers), t
+            theta[:, t - len(new[0]) : t] = estimate.theta
+        if t in counts:
+            estimates[t] = estimate if ends else ability.with_more(*answers)
+    return Interviews(items, theta, estimates)
+
+
+def uniform_draws(numbers: Array, before: Ints, size: int) -> Ints:
+    """Return the items (S, k) that uniform random numbers (S, k) draw of those not asked before, (S, t).
+
+    They are those of `propose` with the selector `Random`.
+    """
+    items = np.empty(numbers.shape, dtype=np.int64)
+    for s, (row, asked) in enumerate(zip(numbers, before, strict=True)):
+        free = np.setdiff1d(np.arange(size), asked, assume_unique=True).tolist()
+        items[s] = [free.pop(int(number * len(free))) for number in row.tolist()]
+    return items
