@@ -334,7 +334,9 @@ def backtest(
             return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
         data = calibrating if data is None else data
         fitted = fits_of[fit](data)
-        fitted_bank = fitted.bank("bank", responses.items) if chosen is None else chosen.bank(fitted, data)
+        fitted_bank = (
+            fitted.bank("bank", responses.items) if chosen is None else chosen.bank(fitted, data, max(counts.values()))
+        )
         return replace(fitted_bank, categories=tuple(categories))
 
     result = Backtest(n, counts, {}, 1, confidence)

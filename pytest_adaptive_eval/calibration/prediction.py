@@ -69,9 +69,9 @@ class Designs(NamedTuple):
     designs: tuple[Design, ...]
     shift: float
 
-    def bank(self, fit: Calibration, responses: Responses) -> ItemBank:
-        """Return a bank without texts, with the predictor of a fit to the responses."""
-        [fitted] = fit_predictors(fit, responses, [self.shift])
+    def bank(self, fit: Calibration, responses: Responses, most: int | None = None) -> ItemBank:
+        """Return a bank without texts, with the predictor of a fit to the responses; see `form_orders` for `most`."""
+        [fitted] = fit_predictors(fit, responses, [self.shift], most)
         predictor = replace(fitted, designs=self.designs)
         return replace(fit.bank("bank", responses.items), predictor=predictor)
 
@@ -131,31 +131,35 @@ def form_orders(rows: Array, noise: Array, scales: Array, most: int | None = Non
         Length up to which the order is greedy, if that is less than a share of `GREEDY`.  The items behind stand by
         what each would lower at that point.
     """
-    n, forms = rows.shape[1], np.arange(len(scales))
+    n = rows.shape[1]
     greedy = min(n if most is None else most, max(1, round(GREEDY * n)))
+    means = rows.mean(axis=1)
+    return np.stack([_form_order(rows, noise, own_scales, means, greedy) for own_scales in scales])
+
+
+def _form_order(rows: Array, noise: Array, scales: Array, means: Array, greedy: int) -> Ints:
+    """Return all items as `form_orders` does for one order, shape (n,), of which the first `greedy` are greedy."""
+    n = rows.shape[1]
     spread = noise + scales**2 @ rows**2  # variance of each score
-    shared = (scales**2 * rows.mean(axis=1)) @ rows + noise / n  # covariance with the mean
-    inverse = np.tile(np.eye(len(rows)), (len(scales), 1, 1))
-    order = np.empty((len(scales), n), dtype=np.int64)
-    taken = np.zeros(spread.shape, dtype=bool)
+    shared = (scales**2 * means) @ rows + noise / n  # covariance with the mean
+    inverse = np.eye(len(rows))
+    order, taken, gain = np.empty(n, dtype=np.int64), np.zeros(n, dtype=bool), np.empty(n)
     for k in range(greedy):
-        gain = np.square(shared)
+        np.square(shared, out=gain)
         gain /= spread
         np.copyto(gain, -1.0, where=taken)
-        item = gain.argmax(axis=1)
-        order[:, k], taken[forms, item] = item, True
-        direction = (inverse @ (scales * rows[:, item].T)[:, :, None])[:, :, 0]
-        total = spread[forms, item][:, None]
-        inverse -= direction[:, :, None] * (direction / total)[:, None, :]
-        along = (scales * direction) @ rows  # of all orders at once, since reading the rows takes most of the time
-        shared -= along * (shared[forms, item][:, None] / total)
-        np.square(along, out=along)
-        along /= total
-        spread -= along
+        order[k] = item = int(gain.argmax())
+        taken[item] = True
+        root = float(spread[item]) ** 0.5
+        direction = inverse @ (scales * rows[:, item] / root)
+        inverse -= direction[:, None] * direction
+        along = (scales * direction) @ rows
+        np.multiply(along, float(shared[item]) / root, out=gain)
+        shared -= gain
+        spread -= np.square(along, out=along)
         np.maximum(spread, noise, out=spread)
-    for form in forms:
-        rest = np.flatnonzero(~taken[form])
-        order[form, greedy:] = rest[np.argsort(-(shared[form] ** 2 / spread[form])[rest], kind="stable")]
+    rest = np.flatnonzero(~taken)
+    order[greedy:] = rest[np.argsort(-(shared**2 / spread)[rest], kind="stable")]
     return order
 
 

@@ -271,7 +271,7 @@ class BlockDraws:
             cumulative += even * self._counts
         cumulative.cumsum(axis=1, out=cumulative)
         target = self._numbers[:, self._drawn] * cumulative[:, -1]
-        block = np.minimum(np.add.reduce(cumulative <= target[:, None], axis=1), self._blocks - 1)
+        block = (cumulative > target[:, None]).argmax(axis=1)
         target -= np.where(block, cumulative[rows, block - 1], 0.0)
         own = self._first + block
         z = theta[:, None] * self._a[own]
@@ -285,10 +285,8 @@ class BlockDraws:
             within += even
         within *= self._free[rows * self._blocks + block]
         within.cumsum(axis=1, out=within)
-        place = np.add.reduce(within <= target[:, None], axis=1)
-        sure = place < BLOCK
-        place = np.minimum(place, BLOCK - 1)
+        place = (within > target[:, None]).argmax(axis=1)  # the first, if there is none
         margin = 4.0 * error + ROUNDING
-        sure &= within[rows, place] - target > margin
+        sure = within[rows, place] - target > margin
         sure &= target - np.where(place, within[rows, place - 1], 0.0) > margin
         return block * BLOCK + place, sure

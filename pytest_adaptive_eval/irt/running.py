@@ -82,7 +82,7 @@ class RunningMAP:
 
         def derivatives(theta: Array) -> tuple[Array, Array]:
             basis = weights_at(self._places(theta[:, 0]), NODES)
-            sums = (self._sums @ basis[:, :, None])[:, :, 0]
+            sums = np.add.reduce(self._sums * basis[:, None], axis=2)
             gradient = self._right - sums[:, 0] - precision * (theta[:, 0] - mean)
             return gradient[:, None], (sums[:, 1] + precision)[:, None, None]
 
