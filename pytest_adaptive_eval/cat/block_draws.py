@@ -31,11 +31,11 @@ Floats = NDArray[np.floating[Any]]
 #: Largest distance of an item's logit from its value at the centre of the nodes.
 REACH = 0.3
 #: Chebyshev nodes for the ability, and for its variance.
-NODES, VARIANCE_NODES = 12, 4
-#: Bound of the interpolation error by ability, relative to a sum of positive ratings: 4 M r^-11 / (r - 1) on the
+NODES, VARIANCE_NODES = 11, 4
+#: Bound of the interpolation error by ability, relative to a sum of positive ratings: 4 M r^-10 / (r - 1) on the
 #: ellipse of half-axis 1.5 i in logits, with r = 10.1.  M = 140 bounds the square of p(1 - p) there, relative to its
 #: value at the centre.
-ABILITY_ERROR = 6e-10
+ABILITY_ERROR = 6e-9
 #: Rounding errors of cumulative sums.
 ROUNDING = 1e-11
 #: Bound of the error of cumulative sums in single precision, per power, where logits are moderate; rounding errors of
@@ -45,6 +45,9 @@ SINGLE_ERROR = 1.2e-7
 MODERATE = 8.0
 #: Products of variance and information up to which ratings are interpolated.
 WEAK = 0.1
+#: Steps of the ability that are expected to be larger than this share of the distance to the last node come in single
+#: precision, since sums at nodes take as long as many of them.
+STEP = 0.2
 #: Items that are rated at once in single precision, as many as fit into a processor's cache.
 CELLS = 1 << 15
 
@@ -131,7 +134,7 @@ class BlockDraws:
         self._layers = VARIANCE_NODES if selector.by_variance else 1
         self._values: Array | None = None
         self._centre, self._highest = np.full(len(of), np.inf), np.zeros(len(of))
-        self._abilities, self._variances = np.empty((len(of), NODES)), np.empty((len(of), self._layers))
+        self._abilities, self._variances = np.zeros((len(of), NODES)), np.zeros((len(of), self._layers))
 
     def draw(self, theta: Array, variance: Array, first: int) -> Ints:
         """Return the next item of each subject, shape (S,), as `propose` draws it.
@@ -144,13 +147,20 @@ class BlockDraws:
             Number of draws before that batch.
         """
         power = self._selector.power(first)
-        top = None
-        if self._smooth(variance, power):
-            error = self._centred(theta, variance)
-            sums = self._at(theta, variance)
+        rough = self._renewed(theta, variance, first)
+        if not rough.any():
+            sums, error, top = self._at(self._rows, theta, variance), self._interpolation_error(), None
         else:
-            error = self._single_error(theta, power)
-            sums, top = self._in_single_precision(theta, variance, power)
+            sums, error, top = (
+                np.empty((len(theta), self._blocks)),
+                self._single_error(theta, power),
+                np.ones(len(theta)),
+            )
+            sums[rough], top[rough] = self._in_single_precision(self._rows[rough], theta, variance, power)
+            if not rough.all():
+                smooth = self._rows[~rough]
+                sums[smooth] = self._at(smooth, theta, variance)
+                error = np.where(rough, error, self._interpolation_error())
         items, sure = self._by_blocks(sums, error, theta, variance, power, top)
         for s in np.flatnonzero(~sure).tolist():
             items[s] = self._exact(s, float(theta[s]), float(variance[s]), first)
@@ -159,11 +169,21 @@ class BlockDraws:
         self._remove(items)
         return items
 
-    def _smooth(self, variance: Array, power: float) -> bool:
-        """Return whether sums can be interpolated."""
-        if not power == self._power <= 2.0:
-            return False
-        return not self._selector.by_variance or bool((variance * self._most <= WEAK).all())
+    def _renewed(self, theta: Array, variance: Array, first: int) -> Bools:
+        """Make sums about new abilities where the old ones are too far; return for which subjects none serve, (S,)."""
+        if not self._selector.power(first) == self._power <= 2.0:
+            return np.ones(len(theta), dtype=bool)
+        rough = np.zeros(len(theta), dtype=bool)
+        away = np.abs(theta - self._centre) > self._radius
+        if self._selector.by_variance:
+            away |= (variance > self._highest) | (variance < 0.5 * self._highest)
+            rough |= variance * self._most > WEAK
+        if away.any():
+            restless = variance > (STEP * self._radius) ** 2 * (first + 1.0)
+            rough |= away & restless
+            for s in self._rows[away & ~rough].tolist():
+                self._renew(s, float(theta[s]), float(variance[s]))
+        return rough
 
     def _exact(self, s: int, theta: float, variance: float, first: int) -> int:
         """Return the next item of a subject, for which all items are rated."""
@@ -172,15 +192,10 @@ class BlockDraws:
         stored = _Stored(self._numbers[s, first : drawn + 1].tolist())
         return int(propose(self._selector, view, drawn + 1 - first, self._floor, [stored], designed=False).items[0, -1])
 
-    def _centred(self, theta: Array, variance: Array) -> Array:
-        """Make sums about new abilities where the old ones are too far; return relative errors, shape (S,) or ()."""
-        away = np.abs(theta - self._centre) > self._radius
-        if self._selector.by_variance:
-            away |= (variance > self._highest) | (variance < 0.5 * self._highest)
-        for s in np.flatnonzero(away).tolist():
-            self._renew(s, float(theta[s]), float(variance[s]))
+    def _interpolation_error(self) -> Array | float:
+        """Return the relative errors of interpolated sums, shape (S,) or all the same."""
         if not self._selector.by_variance:
-            return np.asarray(ABILITY_ERROR)
+            return ABILITY_ERROR
         # 10 (v h / 2)^4, with the fourth derivative, times the growth of errors there
         return np.asarray(4.0 * ABILITY_ERROR + 12.0 * (0.125 * self._most * self._highest) ** 4)
 
@@ -228,39 +243,43 @@ class BlockDraws:
         ratings = self._selector.rating(spread[:, None], (slopes * slopes)[:, None], self._variances[:, :, None])
         self._values[self._rows, :, blocks] -= self._raised(ratings, self._power).reshape(len(items), -1)
 
-    def _at(self, theta: Array, variance: Array) -> Array:
-        """Return the interpolated sums of the blocks at the abilities, shape (S, blocks)."""
-        basis = weights_at((theta - self._centre) / self._radius, NODES)
+    def _at(self, rows: Ints, theta: Array, variance: Array) -> Array:
+        """Return the interpolated sums of some subjects' blocks at the abilities, shape (s, blocks)."""
+        basis = weights_at((theta[rows] - self._centre[rows]) / self._radius[rows], NODES)
         if self._layers > 1:
-            across = weights_at(4.0 * variance / self._highest - 3.0, self._layers)
-            basis = (across[:, :, None] * basis[:, None]).reshape(len(theta), -1)
+            across = weights_at(4.0 * variance[rows] / self._highest[rows] - 3.0, self._layers)
+            basis = (across[:, :, None] * basis[:, None]).reshape(len(rows), -1)
         assert self._values is not None
-        return np.asarray((basis[:, None] @ self._values)[:, 0])
+        values = self._values if len(rows) == len(self._values) else self._values[rows]
+        return np.asarray((basis[:, None] @ values)[:, 0])
 
-    def _in_single_precision(self, theta: Array, variance: Array, power: float) -> tuple[Array, Array]:
-        """Return the sums of the blocks, shape (S, blocks), of ratings divided by the largest, and that one, (S,)."""
-        sums, top = np.empty((len(theta), self._blocks)), np.empty(len(theta))
+    def _in_single_precision(self, rows: Ints, theta: Array, variance: Array, power: float) -> tuple[Array, Array]:
+        """Return some subjects' sums of blocks, (s, blocks), of ratings over the largest, and the largest, (s,)."""
+        sums, top = np.empty((len(rows), self._blocks)), np.empty(len(rows))
         a, d, squared = self._single
         free = self._free.reshape(len(theta), -1)
         step = max(1, CELLS // free.shape[1])
-        for part in (slice(low, low + step) for low in range(0, len(theta), step)):
-            of = self._of[part]
+        for part in (slice(low, low + step) for low in range(0, len(rows), step)):
+            some = rows[part]
+            of = self._of[some]
             if len(set(of.tolist())) == 1:
                 of = of[:1]
-            spread = _spread(theta[part, None].astype(np.float32) * a[of] + d[of])
-            ratings = self._selector.rating(spread, squared[of], variance[part, None].astype(np.float32))
-            ratings *= free[part]
+            spread = _spread(theta[some, None].astype(np.float32) * a[of] + d[of])
+            ratings = self._selector.rating(spread, squared[of], variance[some, None].astype(np.float32))
+            ratings *= free[some]
             highest = ratings.max(axis=1, keepdims=True)
             top[part] = highest[:, 0]
             ratings /= np.maximum(highest, np.finfo(np.float32).tiny)
-            with np.errstate(divide="ignore"):
-                logs = np.log(ratings, out=ratings)
-            logs *= np.float32(power)
-            sums[part] = np.exp(logs, out=logs).reshape(len(ratings), -1, BLOCK).sum(axis=2)
+            if power != 1.0:
+                with np.errstate(divide="ignore"):
+                    logs = np.log(ratings, out=ratings)
+                logs *= np.float32(power)
+                np.exp(logs, out=ratings)
+            sums[part] = ratings.reshape(len(ratings), -1, BLOCK).sum(axis=2)
         return sums, np.maximum(top, np.finfo(np.float32).tiny)
 
     def _by_blocks(
-        self, sums: Array, error: Array, theta: Array, variance: Array, power: float, top: Array | None
+        self, sums: Array, error: Array | float, theta: Array, variance: Array, power: float, top: Array | None
     ) -> tuple[Ints, Bools]:
         """Return the items (S,) that the next random numbers draw, and whether the sums can tell."""
         rows = self._rows

@@ -89,7 +89,7 @@ def interview_in_step(
         draws = BlockDraws(banks, of, selector, policy.floor, numbers)
     slopes = np.stack([bank.discrimination[:, 0] for bank in banks])
     intercepts = np.stack([bank.intercept for bank in banks])
-    (subjects, count), first = numbers.shape, 0
+    (subjects, count), rows, first = numbers.shape, np.arange(len(of))[:, None], 0
     ability = RunningMAP(method, np.abs(slopes).max(axis=1)[of], count)
     items, theta = np.empty((subjects, count), dtype=np.int64), np.empty((subjects, count))
     estimate, estimates = ability.latest, {}
@@ -99,7 +99,7 @@ def interview_in_step(
         if not ends and t not in counts:
             continue
         new = items[:, first:t]
-        answers = np.take_along_axis(scores, new, axis=1), slopes[of[:, None], new], intercepts[of[:, None], new]
+        answers = scores[rows, new], slopes[of[:, None], new], intercepts[of[:, None], new]
         if ends:
             estimate, first = ability.add(*answers), t
             theta[:, t - len(new[0]) : t] = estimate.theta

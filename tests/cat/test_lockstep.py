@@ -150,10 +150,11 @@ def test_interpolated_sums_err_less_than_their_bound(seed: int, theta: float, st
         for item in asked:
             draws._remove(np.array([item]))
         near, less = np.array([theta + step * draws._radius[0]]), np.array([shrinkage * variance])
-        error = float(draws._centred(near, less).max())
+        assert not draws._renewed(near, less, 1000).any()
+        error = float(np.max(draws._interpolation_error()))
         assert draws._centre[0] == theta
         exact = block_sums(bank, selector, View(bank, near[:, None], less[:, None, None], None, asked[None]))
-        found = draws._at(near, less)[0]
+        found = draws._at(np.array([0]), near, less)[0]
         np.testing.assert_allclose(found / found.sum(), exact, rtol=0, atol=2 * error + 1e-12)
 
 
@@ -175,7 +176,7 @@ def test_sums_in_single_precision_err_less_than_their_bound(
     for item in asked:
         draws._remove(np.array([item]))
     at, near, power = np.array([theta]), np.array([variance]), selector.power(count)
-    [sums], _ = draws._in_single_precision(at, near, power)
+    [sums], _ = draws._in_single_precision(np.array([0]), at, near, power)
     exact = block_sums(bank, selector, View(bank, at[:, None], near[:, None, None], None, asked[None]))
     bound = float(draws._single_error(at, power)[0])
     np.testing.assert_allclose((sums / sums.sum()).cumsum(), exact.cumsum(), rtol=0, atol=2 * bound)
