@@ -31,7 +31,7 @@ Floats = NDArray[np.floating[Any]]
 #: Largest distance of an item's logit from its value at the centre of the nodes.
 REACH = 0.3
 #: Chebyshev nodes for the ability, and for its variance.
-NODES, VARIANCE_NODES = 11, 4
+NODES, VARIANCE_NODES = 11, 5
 #: Bound of the interpolation error by ability, relative to a sum of positive ratings: 4 M r^-10 / (r - 1) on the
 #: ellipse of half-axis 1.5 i in logits, with r = 10.1.  M = 140 bounds the square of p(1 - p) there, relative to its
 #: value at the centre.
@@ -176,7 +176,7 @@ class BlockDraws:
         rough = np.zeros(len(theta), dtype=bool)
         away = np.abs(theta - self._centre) > self._radius
         if self._selector.by_variance:
-            away |= (variance > self._highest) | (variance < 0.5 * self._highest)
+            away |= variance > self._highest
             rough |= variance * self._most > WEAK
         if away.any():
             restless = variance > (STEP * self._radius) ** 2 * (first + 1.0)
@@ -196,8 +196,8 @@ class BlockDraws:
         """Return the relative errors of interpolated sums, shape (S,) or all the same."""
         if not self._selector.by_variance:
             return ABILITY_ERROR
-        # 10 (v h / 2)^4, with the fourth derivative, times the growth of errors there
-        return np.asarray(4.0 * ABILITY_ERROR + 12.0 * (0.125 * self._most * self._highest) ** 4)
+        # 12 (v / 4)^5 of the largest variance v times information, with the fifth derivative; errors grow between nodes
+        return np.asarray(4.0 * ABILITY_ERROR + 15.0 * (0.25 * self._most * self._highest) ** 5)
 
     def _single_error(self, theta: Array, power: float) -> Array:
         """Return the relative errors of sums in single precision, shape (S,)."""
@@ -217,7 +217,7 @@ class BlockDraws:
             self._values = np.zeros((len(self._of), self._layers * NODES, self._blocks))
         self._centre[s], self._highest[s] = theta, 1.05 * variance
         self._abilities[s] = theta + self._radius[s] * nodes(NODES)
-        self._variances[s] = self._highest[s] * (0.75 + 0.25 * nodes(self._layers))
+        self._variances[s] = self._highest[s] * (0.5 + 0.5 * nodes(self._layers))
         own, free = (
             slice(self._first[s], self._first[s] + self._blocks),
             slice(s * self._blocks, (s + 1) * self._blocks),
@@ -247,7 +247,7 @@ class BlockDraws:
         """Return the interpolated sums of some subjects' blocks at the abilities, shape (s, blocks)."""
         basis = weights_at((theta[rows] - self._centre[rows]) / self._radius[rows], NODES)
         if self._layers > 1:
-            across = weights_at(4.0 * variance[rows] / self._highest[rows] - 3.0, self._layers)
+            across = weights_at(2.0 * variance[rows] / self._highest[rows] - 1.0, self._layers)
             basis = (across[:, :, None] * basis[:, None]).reshape(len(rows), -1)
         assert self._values is not None
         values = self._values if len(rows) == len(self._values) else self._values[rows]

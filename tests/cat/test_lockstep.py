@@ -140,7 +140,7 @@ def block_sums(bank: ItemBank, selector: Spread | Variance, view: View) -> np.nd
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**31), st.floats(-3, 3), st.floats(-0.99, 0.99), st.floats(0.53, 1.04))
+@given(st.integers(0, 2**31), st.floats(-3, 3), st.floats(-0.99, 0.99), st.floats(0.0, 1.04))
 def test_interpolated_sums_err_less_than_their_bound(seed: int, theta: float, step: float, shrinkage: float) -> None:
     bank = make_bank(510, seed)
     asked = np.random.default_rng(seed).permutation(510)[:120]
