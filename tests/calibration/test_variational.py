@@ -327,7 +327,7 @@ def test_the_curvature_is_that_of_the_hyperbolic_tangent(most):
     squares = np.r_[np.geomspace(1e-4, max(most, 1e-4), 5000), most]
     xi = np.sqrt(squares)
     expected = np.where(squares > 0, np.tanh(xi / 2) / (2 * np.maximum(xi, 1e-9)), 0.25)
-    np.testing.assert_allclose(curvature_at(squares.copy(), np), expected, rtol=1e-5 if most == 0 else 5e-10)
+    np.testing.assert_allclose(curvature_at(squares.copy(), np), expected, rtol=1e-5 if most == 0 else 1e-11)
 
 
 def test_covariances_shrink_with_the_number_of_subjects():
