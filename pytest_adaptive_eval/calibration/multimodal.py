@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.calibration.multimodal_errors import item_covariance, with_item_errors
 from pytest_adaptive_eval.calibration.multimodal_marginal import Standing, standing
 from pytest_adaptive_eval.errors import EstimationError
+from pytest_adaptive_eval.inference.rank_correlation import mean_ranks
 from pytest_adaptive_eval.irt.multimodal import (
     AT_BOUND,
     Abilities,
@@ -214,10 +215,8 @@ def roc_auc(right: ArrayLike, score: ArrayLike) -> float:
 
     NaN if all answers are alike; a fractional answer counts as right from one half.
     """
-    from scipy.stats import rankdata
-
     positive = np.asarray(right, dtype=np.float64).ravel() >= 0.5
-    ranks = rankdata(np.asarray(score, dtype=np.float64).ravel())
+    ranks = mean_ranks(np.ravel(score))
     ones, zeros = int(positive.sum()), int((~positive).sum())
     if not ones or not zeros:
         return float("nan")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
-from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
+from pytest_adaptive_eval.inference.rank_correlation import mean_ranks, rank_correlation, ranking_accuracy
 
 #: Few values, so that ties are frequent.
 LISTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12)
@@ -77,3 +77,8 @@ def test_correlation_is_spearmans(pairs):
     else:
         assert got == pytest.approx(spearmanr(estimate, truth).statistic, abs=1e-12)
         assert rank_correlation(truth, estimate) == pytest.approx(got, abs=1e-12)
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0, math.inf, math.nan])))
+def test_ranks_are_those_of_scipy(values):
+    np.testing.assert_array_equal(mean_ranks(values), rankdata(values))
