@@ -31,6 +31,8 @@ STRIP = 0.8
 DEGREE = 8
 #: Nodes for a subject, at most.
 SHARE = 0.3
+#: Added to distances from nodes: those that are not 0 are so much larger that they stay.
+NEAR = 1e-30
 #: Subjects at which the error is measured.
 MEASURED = 9
 
@@ -99,9 +101,13 @@ def subject_grid(theta: Array, variance: Array, items: Array) -> SubjectGrid | N
 
 def _weights(x: Array, count: int) -> Array:
     """Return the weights of values at the nodes in the polynomial's value at x (S,) in [-1, 1], shape (S, count)."""
-    to_coefficients = chebvander(nodes(count), count - 1).T * (2.0 / count)
-    to_coefficients[0] *= 0.5
-    return np.asarray(chebvander(x, count - 1) @ to_coefficients)
+    signed = np.sin(np.pi * (np.arange(count) + 0.5) / count)
+    signed[1::2] *= -1.0
+    distance = x[:, None] - nodes(count)
+    distance += NEAR  # so that none is 0
+    weights = np.divide(signed, distance, out=distance)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
 
 
 def _curvature(theta: Array, variance: Array, items: Array) -> Array:

@@ -65,7 +65,7 @@ def parts(design: Design, estimated: Evidence, first: Evidence) -> tuple[Array, 
     items, scores, chosen = estimated.items, estimated.scores, first.items.shape[1]
     predicted, variance = estimated.predict(design)
     n = predicted.shape[1]
-    model, error = _with_scores(predicted, items, scores).mean(axis=1), np.sqrt(variance)
+    model, error = _mean(predicted, items, scores), np.sqrt(variance)
     before, drawn = np.s_[:, :chosen], np.s_[:, chosen:]
     scored = ~np.isnan(scores[drawn])
     count = scored.sum(axis=1)
@@ -76,7 +76,7 @@ def parts(design: Design, estimated: Evidence, first: Evidence) -> tuple[Array, 
     outside = n - (~np.isnan(scores[before])).sum(axis=1)
     divisor = np.maximum(count, 1)
     mean = wrong.sum(axis=1) / divisor
-    difference = _with_scores(by_first, items[before], scores[before]).mean(axis=1) + mean * outside / n
+    difference = _mean(by_first, items[before], scores[before]) + mean * outside / n
     # one surprise more than there was, since few draws may show none
     spread = (
         ((wrong**2).sum(axis=1) - count * mean**2 + 0.25)
@@ -88,12 +88,10 @@ def parts(design: Design, estimated: Evidence, first: Evidence) -> tuple[Array, 
     return model, np.where(count, difference, model), error, np.where(count, by_design, error)
 
 
-def _with_scores(predicted: Array, items: Ints, scores: Array) -> Array:
-    """Return predictions (S, n) with the scores that are known in place of theirs."""
-    filled = np.where(np.isnan(scores), np.take_along_axis(predicted, items, axis=1), scores)
-    predicted = predicted.copy()
-    np.put_along_axis(predicted, items, filled, axis=1)
-    return predicted
+def _mean(predicted: Array, items: Ints, scores: Array) -> Array:
+    """Return the means, shape (S,), of predictions (S, n) with the scores that are known in place of theirs."""
+    change = scores - np.take_along_axis(predicted, items, axis=1)
+    return np.asarray((predicted.sum(axis=1) + np.nansum(change, axis=1)) / predicted.shape[1])
 
 
 @dataclass(slots=True)

@@ -205,9 +205,13 @@ class Evidence:
         place = asked.cumsum() - 1
         columns = np.concatenate([np.ones((1, place[-1] + 1)), self._level[None, asked], self._residuals[:, asked]]).T
         columns = np.ascontiguousarray(columns)
-        #: Sums over the scored items of the products of Z's rows at constants of 1, shape (S, K, K), and of their
-        #: products with the scores, shape (S, K), in units of the variances of e.
-        self._products, self._answers = np.empty((S, K, K)), np.empty((S, K))
+        # the smaller system of equations is solved, of Z's rows or of the items
+        self._by_items = 2 * items.shape[1] <= K
+        #: Z at constants of 1 at the scored items, in units of the standard deviation of e, shape (S, k, K), or the
+        #: products of its rows, shape (S, K, K).
+        self._loadings = np.empty((S, items.shape[1] if self._by_items else K, K))
+        #: Products of the rows with the scores, in units of the variance of e, shape (S, K).
+        self._answers = np.empty((S, K))
         #: Sums of the rows over the items without a score, shape (S, K).
         self._sums = np.empty((S, K))
         self._sums[:, :D], self._sums[:, D] = ABILITY_SD * slopes.sum(axis=2), n
@@ -217,7 +221,10 @@ class Evidence:
             part = slice(first, first + step)
             loadings = np.concatenate([ABILITY_SD * by_ability[part], columns.take(place[items[part]], axis=0)], axis=2)
             scaled = loadings * weights[part, :, None]
-            self._products[part] = loadings.swapaxes(1, 2) @ scaled
+            if self._by_items:
+                self._loadings[part] = loadings * np.sqrt(weights[part, :, None])
+            else:
+                self._loadings[part] = loadings.swapaxes(1, 2) @ scaled
             self._answers[part] = (rest[part, None, :] @ scaled)[:, 0]
             self._sums[part] -= (scored[part, None, :] @ loadings)[:, 0]
 
@@ -242,13 +249,15 @@ class Evidence:
         factors = np.full(count, math.sqrt(design.residual))
         factors[:D], factors[D : D + 2] = 1.0, [design.shift, design.shift * design.slope][: count - D]
         sums = self._sums[:, :count] * factors
-        a, by_sums = np.zeros_like(sums), sums
-        if self.items.shape[1]:
-            matrix = self._products[:, :count, :count] * (factors[:, None] * factors / design.noise)
-            matrix += np.eye(count)
-            sides = np.stack([self._answers[:, :count] * (factors / design.noise), sums], axis=2)
-            solved = np.linalg.solve(matrix, sides)
-            a, by_sums = solved[:, :, 0], solved[:, :, 1]
+        sides = np.stack([self._answers[:, :count] * (factors / design.noise), sums], axis=2)
+        if self._by_items:
+            rows = self._loadings[:, :, :count] * (factors / math.sqrt(design.noise))
+            within = rows @ rows.swapaxes(1, 2) + np.eye(rows.shape[1])
+            solved = sides - rows.swapaxes(1, 2) @ np.linalg.solve(within, rows @ sides)
+        else:
+            products = self._loadings[:, :count, :count] * (factors[:, None] * factors / design.noise)
+            solved = np.linalg.solve(products + np.eye(count), sides)
+        a, by_sums = solved[:, :, 0], solved[:, :, 1]
         variance = (sums * by_sums).sum(axis=1) + design.noise * self._own_noise
         along = a * factors
         ability = ABILITY_SD * along[:, :D] - theta

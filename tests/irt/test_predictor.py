@@ -23,11 +23,12 @@ def made(seed=1, n=N, subjects=2, dimensions=1):
 
 @pytest.mark.parametrize("dimensions", [1, 3])
 @pytest.mark.parametrize("design", [DESIGN, replace(DESIGN, shift=0.0), replace(DESIGN, residual=0.0)])
-def test_predictions_are_the_regression_of_the_dense_model(design, dimensions):
+@pytest.mark.parametrize("count", [3, 7])
+def test_predictions_are_the_regression_of_the_dense_model(design, count, dimensions):
     predictor, curves, rng = made(dimensions=dimensions)
-    items = np.stack([rng.permutation(N)[:7] for _ in range(2)])
-    scores = (rng.random((2, 7)) < 0.5).astype(float)
-    scores[1, 3] = np.nan  # as if not asked
+    items = np.stack([rng.permutation(N)[:count] for _ in range(2)])
+    scores = (rng.random((2, count)) < 0.5).astype(float)
+    scores[1, 2] = np.nan  # as if not asked
     found, variance = predictor.predict(design, curves, items, scores)
     for s in range(2):
         known = ~np.isnan(scores[s])
@@ -45,7 +46,7 @@ def test_predictions_are_the_regression_of_the_dense_model(design, dimensions):
         assert variance[s] == pytest.approx(left[np.ix_(rest, rest)].sum() / N**2)
 
 
-@pytest.mark.parametrize("count", [0, 7])
+@pytest.mark.parametrize("count", [0, 3, 7])
 def test_shared_sums_predict_as_each_design_alone(count, monkeypatch):
     predictor, curves, rng = made(subjects=5)
     items = np.stack([rng.permutation(N)[:count] for _ in range(5)])
