@@ -179,6 +179,7 @@ def calibrate(
     recipe: Recipe,
     *,
     choice: ModelChoice | None = None,
+    firsts: Sequence[str] | None = None,
     items: Sequence[Item] | None = None,
     given_parameters: Calibration | None = None,
     policies: Sequence[Policy] = (),
@@ -198,6 +199,8 @@ def calibrate(
     recipe : Recipe
     choice : ModelChoice, optional
         How its model was chosen, for the report.
+    firsts : sequence of str, length S, optional
+        `copies` of the responses, if they are known.
     items : sequence of Item, optional
         Texts, in any order; without them the bank can be backtested, not administered.
     given_parameters : Calibration, optional
@@ -225,7 +228,7 @@ def calibrate(
         Ctrl-C came after the fit, when nothing checked exists yet.  During the
         fit it gives a bank that is marked as interrupted.
     """
-    firsts = copies(responses)
+    firsts = copies(responses) if firsts is None else firsts
     grouped_responses = grouped(responses, firsts)
     _note_families(responses, grouped_responses, recipe, note)
 
@@ -248,8 +251,10 @@ def calibrate(
         designs = _choose_designs(grouped_responses, fits_of_parts, seed, note, progress)
     whole = _bank_of(fit, grouped_responses, designs)
 
+    longest = max((policy.budget_on(whole) for policy in policies), default=None)
+
     def refit(part: Responses) -> ItemBank:
-        return _bank_of(fits_of_parts(part), part, designs)
+        return _bank_of(fits_of_parts(part), part, designs, longest)
 
     tables: list[Conformal] = []
     if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
@@ -287,9 +292,9 @@ def _assessed(
     return quality if choice is None else replace(quality, details={**quality.details, "choice": choice.to_json()})
 
 
-def _bank_of(fit: Calibration, responses: Responses, designs: Designs | None) -> ItemBank:
-    """Return the bank of a fit to these responses, with a predictor where there are designs."""
-    return fit.bank("bank", responses.items) if designs is None else designs.bank(fit, responses)
+def _bank_of(fit: Calibration, responses: Responses, designs: Designs | None, most: int | None = None) -> ItemBank:
+    """Return the bank of a fit to these responses, with a predictor where there are designs; see `Designs.bank`."""
+    return fit.bank("bank", responses.items) if designs is None else designs.bank(fit, responses, most)
 
 
 def _choose_designs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -175,16 +175,19 @@ def _check_device(device: str) -> None:
 
 
 def with_chosen_model(
-    options: argparse.Namespace, recipe: Recipe, responses: Responses
+    options: argparse.Namespace, recipe: Recipe, responses: Responses, firsts: Sequence[str] | None = None
 ) -> tuple[Recipe, ModelChoice | None]:
-    """Return the recipe with the model and dimensions that held-out loss chooses where the options leave them open."""
+    """Return the recipe with the model and dimensions that held-out loss chooses where the options leave them open.
+
+    `firsts` are the `copies` of the responses, if they are known.
+    """
     from pytest_adaptive_eval.calibration.choice import FEWEST_FAMILIES, choose_model
     from pytest_adaptive_eval.calibration.families import grouped
     from pytest_adaptive_eval.calibration.recipe import ENGINES
 
     if options.model is not None or ENGINES[recipe.engine].slow:
         return _with_dimensions(options, recipe, responses), None
-    together = grouped(responses)
+    together = grouped(responses, firsts)
     if (families := len(set(together.families))) < FEWEST_FAMILIES:
         screen.note(f"model {recipe.model}: {families} families are too few to choose one by held-out loss")
         return recipe, None

@@ -92,6 +92,7 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     """Read, fit, check and write; images of the logs go to `folder` first."""
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.calibration.build import calibrate, matched
+    from pytest_adaptive_eval.calibration.families import copies
     from pytest_adaptive_eval.calibration.parameters import read_parameters
 
     bank_of_items = None if options.items is None else read_bank(options.items)
@@ -107,14 +108,16 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     elif items is None:
         _check_ids(responses)
     parameters = choice = None
+    firsts = copies(responses)
     if options.parameters is not None:
         parameters = read_parameters(options.parameters, responses.items, screen.note)
     else:
-        recipe, choice = with_chosen_model(options, recipe, responses)
+        recipe, choice = with_chosen_model(options, recipe, responses, firsts)
     built = calibrate(
         responses,
         recipe,
         choice=choice,
+        firsts=firsts,
         items=items,
         given_parameters=parameters,
         policies=policies,
