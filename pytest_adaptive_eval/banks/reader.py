@@ -9,6 +9,7 @@ without pickle, and a grader's code runs only if the user lists its module.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import heapq
 import itertools
@@ -49,6 +50,10 @@ def _unreadable(error: OSError, path: Path) -> BankError:
     )
 
 
+#: Number of items of a file that are kept after they are parsed: interviews side by side read each more than once.
+KEPT_ITEMS = 256
+
+
 class _LazyItems(Sequence[Item]):
     """Items of a JSONL file, parsed on access.  The file's hash is checked before the first access."""
 
@@ -63,6 +68,7 @@ class _LazyItems(Sequence[Item]):
         self._path, self._ids, self._offsets, self._trusted, self._hash = path, ids, offsets, trusted, expected
         self._root = str(path.parent)
         self._text: mmap.mmap | None = None
+        self._parsed = functools.lru_cache(KEPT_ITEMS)(self._parse)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -74,7 +80,9 @@ class _LazyItems(Sequence[Item]):
     def __getitem__(self, i: int | slice) -> Item | list[Item]:
         if isinstance(i, slice):
             return [self[j] for j in range(*i.indices(len(self)))]
-        i = range(len(self._offsets))[i]
+        return self._parsed(range(len(self._offsets))[i])
+
+    def _parse(self, i: int) -> Item:
         text, start = self._open(), int(self._offsets[i])
         line = text[start : text.find(b"\n", start) + 1]
         where = f"{self._path}:{i + 1}"

@@ -146,8 +146,8 @@ class AnswerRecorder:
         reused = entry.get(REUSED, False)
         return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
 
-    def keep_completion(self, question: Question, completion: Completion) -> None:
-        """Write a completion to the journal, unless a later run should ask again.
+    def keep_completion(self, question: Question, completion: Completion, *, durable: bool = True) -> None:
+        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class AnswerRecorder:
                 entry[LIKELIHOOD] = plain(completion.likelihood)
             if completion.reused:
                 entry[REUSED] = True
-            self.journal.append(self.key(question) + _COMPLETION, entry)
+            self.journal.append(self.key(question) + _COMPLETION, entry, durable=durable)
 
     def too_many_errors(self, budget: int) -> str:
         """Return why failed answers end the interview: too many in a row or of the budget; else empty."""

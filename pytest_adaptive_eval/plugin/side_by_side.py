@@ -310,7 +310,7 @@ class _Waiting:
         if key in self._stored:
             self._stored[key] = completion
         try:
-            self.loop.recorder.keep_completion(question, completion)
+            self.loop.recorder.keep_completion(question, completion, durable=self.leads)
         except AdaptiveEvalError:
             self.ended = True
         if completion.status.infrastructure:

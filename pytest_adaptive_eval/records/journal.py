@@ -201,7 +201,7 @@ class Journal:
         data: dict[str, Any] = json.loads(text)["data"]
         return data
 
-    def append(self, key: str, data: Mapping[str, Any]) -> None:
+    def append(self, key: str, data: Mapping[str, Any], *, durable: bool = True) -> None:
         """Store an answer.
 
         It is in the file afterwards, and survives any end of the process.  It is also on the disk, and survives
@@ -213,6 +213,8 @@ class Journal:
             See `answer_key`.
         data : mapping
             JSON data; texts may hold lone surrogates, numbers must be finite.
+        durable : bool
+            False leaves the sync to the next answer that needs one, or to `close`.
 
         Raises
         ------
@@ -236,7 +238,7 @@ class Journal:
         line = b"%08x %s\n" % (zlib.crc32(payload), payload)
         try:
             write_all(self._fd, line)
-            if time.monotonic() - self._synced >= SYNC_EVERY:
+            if durable and time.monotonic() - self._synced >= SYNC_EVERY:
                 sync(self._fd)
                 self._synced = time.monotonic()
             self._end += len(line)
