@@ -23,7 +23,7 @@ from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gate_plan import GatePlan
 from pytest_adaptive_eval.plugin.live_line import LiveLine
 from pytest_adaptive_eval.plugin.model_fixture import check_scope, find_model_fixture
-from pytest_adaptive_eval.plugin.question import Question, question
+from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, question
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder
 from pytest_adaptive_eval.plugin.reuse import Reuse
@@ -249,14 +249,16 @@ class AskingLoop:
         while drawn and not self._over:
             details = {"reason": reason, "theta_before": self._ability}
             batch = enumerate(drawn[: evaluation.policy.batch], 1)
-            questions = [self._question(i, offset, evaluation.samples, details) for offset, i in batch]
+            questions = [self._test(self._draw(i, offset, evaluation.samples, details)) for offset, i in batch]
             del drawn[: len(self._run_batch(questions))]
         if drawn:
             self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
 
     def _scores(self, proposal: Proposal) -> list[float | None]:
         """Return item scores of one proposal, up to the end of the batch or of the interview."""
-        return self.item_scores([response.score for response in self._run_batch(self.questions(proposal))])
+        return self.item_scores(
+            [response.score for response in self._run_batch(list(map(self._test, self.draws(proposal))))]
+        )
 
     def item_scores(self, response_scores: Sequence[float | None]) -> list[float | None]:
         """Return the score of each item from those of its samples; the last item may lack some."""
@@ -264,23 +266,23 @@ class AskingLoop:
         padded = [*response_scores, *[None] * (-len(response_scores) % samples)]
         return [item_score(padded[n : n + samples]) for n in range(0, len(padded), samples)]
 
-    def questions(self, proposal: Proposal) -> list[Question]:
-        """Create the tests of a proposal, each item's samples one after the other."""
+    def draws(self, proposal: Proposal) -> list[Draw]:
+        """Return the questions of a proposal, each item's samples one after the other."""
         bank, samples = self.evaluation.bank, self.evaluation.samples
         ability, items = self._ability, proposal.items[0]
         columns = {name: plain(getattr(proposal, column)[0].tolist()) for name, column in _DRAW_COLUMNS.items()}
         if bank.calibrated and bank.dimensions == 1:
             columns["difficulty"] = plain(bank.difficulty_of(items).tolist())
-        questions: list[Question] = []
+        draws: list[Draw] = []
         for row, i in enumerate(items.tolist()):
             details = {name: column[row] for name, column in columns.items()}
             details |= {"theta_before": ability, "reason": self.session.reason(i)}
             for sample in range(samples):
-                questions.append(self._question(i, len(questions) + 1, sample, details))
-        return questions
+                draws.append(self._draw(i, len(draws) + 1, sample, details))
+        return draws
 
-    def _question(self, index: int, offset: int, sample: int, details: dict[str, Any]) -> Question:
-        """Create the test of a bank's item.
+    def _draw(self, index: int, offset: int, sample: int, details: dict[str, Any]) -> Draw:
+        """Return the question of a bank's item.
 
         Parameters
         ----------
@@ -293,9 +295,7 @@ class AskingLoop:
             Fields of its `Administration` that its draw sets.
         """
         item = self.evaluation.bank.items[index]
-        test = question(self.node, item, sample)
-        test.interview, test.ihook = self, self._hook
-        test.administration = Administration(
+        administration = Administration(
             position=len(self.recorder.administrations) + offset,
             item=item.id,
             item_hash=item.content_hash,
@@ -304,6 +304,12 @@ class AskingLoop:
             category=list(item.category),
             **details,
         )
+        return Draw(AskedItem(item, sample), administration)
+
+    def _test(self, draw: Draw) -> Question:
+        """Create the test of a question."""
+        test = question(self.node, draw.asked.item, draw.asked.sample)
+        test.interview, test.ihook, test.administration = self, self._hook, draw.administration
         return test
 
     def _run_batch(self, questions: list[Question]) -> list[Response]:

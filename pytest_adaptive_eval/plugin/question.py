@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PLACEHOLDER",
     "AskedItem",
+    "Draw",
     "Question",
     "crash_line",
     "is_placeholder",
@@ -102,6 +103,23 @@ class AskedItem:
         if not 0.0 <= number <= 1.0:
             raise ValueError(f"item.score({value!r}): a score lies in [0, 1]")
         self.given = number
+
+
+@dataclasses.dataclass(slots=True)
+class Draw:
+    """A question that an interview asks, as far as it is known before there is a test of it.
+
+    Parameters
+    ----------
+    asked : AskedItem
+    administration : Administration
+    key : str
+        Key of the answer in the journal; empty until it is computed.
+    """
+
+    asked: AskedItem
+    administration: Administration
+    key: str = ""
 
 
 def _is_number(value: object) -> bool:

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.subjects.base import Completion, Subject
 from pytest_adaptive_eval.subjects.caps import truncation_sentence
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.question import Question
+    from pytest_adaptive_eval.plugin.question import Draw, Question
 
 __all__ = ["AnswerRecorder"]
 
@@ -134,7 +134,7 @@ class AnswerRecorder:
                 subject.restore(question.asked.item, question.asked.sample, stored)
         return unanswered
 
-    def stored(self, test: Question) -> Mapping[str, Any] | Completion | None:
+    def stored(self, test: Question | Draw) -> Mapping[str, Any] | Completion | None:
         """Return the response in the journal as its data, else the completion that no test graded, else None."""
         if self.journal is None:
             return None
@@ -146,7 +146,7 @@ class AnswerRecorder:
         reused = entry.get(REUSED, False)
         return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
 
-    def keep_completion(self, question: Question, completion: Completion, *, durable: bool = True) -> None:
+    def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
         """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
 
         Raises
@@ -224,7 +224,7 @@ class AnswerRecorder:
         mean = float(np.mean(self._guessing_scores)) if self._guessing_scores else np.nan
         return None if np.isnan(mean) else mean
 
-    def key(self, test: Question) -> str:
+    def key(self, test: Question | Draw) -> str:
         """Return the journal's key of the answer to a question."""
         if not test.key:
             item, administration = test.asked.item, test.administration
@@ -241,7 +241,7 @@ class AnswerRecorder:
         return test.key
 
 
-def _note_likelihood(test: Question, facts: Mapping[str, Any] | None) -> None:
+def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> None:
     """Record the log-likelihoods that an answer follows from, if any."""
     if facts:
         test.administration.extra[LIKELIHOOD] = plain(facts)

@@ -23,7 +23,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, Unscored
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
-from pytest_adaptive_eval.plugin.question import Question
+from pytest_adaptive_eval.plugin.question import Draw, Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.records.journal import Journal
 from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage
@@ -109,7 +109,7 @@ class SideBySide:
     def _begin(self, loop: AskingLoop, subject: Subject, own: Sequence[Question], *, alone: bool = False) -> None:
         """Begin a call for questions of the leader, and for others if there is room; none if there are no questions."""
         leading = self._waiting.get(loop.nodeid)
-        requests: list[tuple[_Waiting | None, Question]] = [(leading, question) for question in own]
+        requests: list[tuple[_Waiting | None, Question | Draw]] = [(leading, question) for question in own]
         if leading is not None:
             leading.begin(own)
         if not alone:
@@ -172,13 +172,13 @@ class SideBySide:
     def _leader_id(self) -> str:
         return "" if self._leader is None else self._leader.nodeid
 
-    def _ahead(self, most: int, room: int) -> list[tuple[_Waiting | None, Question]]:
+    def _ahead(self, most: int, room: int) -> list[tuple[_Waiting | None, Question | Draw]]:
         """Return questions to begin, at most `room`, of interviews that together fill `most` and of one more.
 
         The leader's come first, and then those of interviews that have been asked least, so that none is left alone
         with a small batch.
         """
-        requests: list[tuple[_Waiting | None, Question]] = []
+        requests: list[tuple[_Waiting | None, Question | Draw]] = []
         if room <= 0:
             return requests
         self._joined = [waiting for waiting in self._joined if not waiting.ended]
@@ -262,14 +262,14 @@ class _Waiting:
         self.begun: set[str] = set()
         self.ended = self.leads = False
         #: Questions of the open batch; what the journal has of them, by key; those to begin.
-        self._batch: list[Question] = []
+        self._batch: list[Draw] = []
         self._stored: dict[str, Mapping[str, Any] | Completion | None] = {}
-        self._rest: list[Question] = []
+        self._rest: list[Draw] = []
         policy, session = loop.evaluation.policy, loop.session
         #: Whether scores change neither the draws nor their number.
         self._uniform = isinstance(policy.selector, Random) and not (session.adapts_length or session.assistance)
 
-    def take(self, room: int) -> list[Question]:
+    def take(self, room: int) -> list[Draw]:
         """Begin the next questions without an answer, at most `room` and up to the end of a batch, and return them."""
         while not (self.ended or self.begun or self._rest):
             try:
@@ -296,14 +296,14 @@ class _Waiting:
         if (proposal := session.ask()) is None:
             self.ended = True
             return
-        self._batch = self.loop.questions(proposal)
+        self._batch = self.loop.draws(proposal)
         self._stored = {recorder.key(question): recorder.stored(question) for question in self._batch}
         if self._can_ask():
             self._rest = [question for question in self._batch if self._stored[recorder.key(question)] is None]
         else:
             self.ended = True
 
-    def keep(self, question: Question, completion: Completion) -> None:
+    def keep(self, question: Question | Draw, completion: Completion) -> None:
         """Write a completion to the journal.  What cannot be kept, or is a fault of the run, is left to the tests."""
         key = self.loop.recorder.key(question)
         self.begun.discard(key)
@@ -321,7 +321,7 @@ class _Waiting:
         together = self.loop.asks_items or len(self._batch) > 1
         return together and all(question.asked.item.likelihood is None for question in self._batch)
 
-    def _score(self, question: Question) -> float | None:
+    def _score(self, question: Draw) -> float | None:
         """Return the score that the test of a question will give, None for a missing one or where none matters.
 
         Raises

@@ -309,10 +309,10 @@ def test_an_interview_whose_journal_cannot_be_written_leaves_the_others(banks: A
 
     append = Journal.append
 
-    def full(self: Journal, key: str, data: dict[str, Any]) -> None:
+    def full(self: Journal, key: str, data: dict[str, Any], **more: Any) -> None:
         if data["item"].startswith("two"):
             raise JournalError(f"{self.path}: disk full")
-        append(self, key, data)
+        append(self, key, data, **more)
 
     monkeypatch.setattr(Journal, "append", full)
     write_evals(banks, dict.fromkeys(NAMES, "budget = 16"))

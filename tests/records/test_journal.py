@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import JournalError, UsageError
 from pytest_adaptive_eval.records import files
+from pytest_adaptive_eval.records import journal as journal_module
 from pytest_adaptive_eval.records.journal import Journal, answer_key, interview_key
 
 #: Any text, lone surrogates included.
@@ -158,6 +159,20 @@ def test_what_is_handed_out_cannot_change_what_is_kept(tmp_path: Path) -> None:
         assert first is not None
         first["list"].append(3)
         assert journal.get("a") == {"list": [1]}
+
+
+def test_an_answer_that_need_not_be_durable_is_in_the_file_and_waits_for_no_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    with Journal(tmp_path / "j.jsonl") as journal:
+        monkeypatch.setattr(journal_module, "sync", synced.append)
+        journal.append("a", {"score": 1}, durable=False)
+        assert not synced
+        assert b'"score":1' in (tmp_path / "j.jsonl").read_bytes().replace(b" ", b"")
+        journal.append("b", {"score": 0})
+        assert len(synced) == 1
+    assert len(synced) == 2  # at the end
 
 
 def test_fresh_forgets_and_mends(tmp_path: Path) -> None:
