@@ -2,6 +2,9 @@
 
 In one dimension without guessing, the sums in the score function and in the information are smooth functions of the
 ability.  Polynomials through Chebyshev nodes about the last mode stand for them, and a new score only adds its part.
+
+Modes agree with those of `MAP` to eight decimals.  A standard error is that of the last point but one of the iteration,
+and may differ by some parts in 10^5 where it takes one step more or less.
 """
 
 from __future__ import annotations
