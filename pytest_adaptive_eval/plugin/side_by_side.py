@@ -207,7 +207,8 @@ class SideBySide:
     def close(self) -> None:
         """Keep the answers that have come, and close the journals of interviews that did not begin."""
         for waiting in self._waiting.values():
-            waiting.loop.respondent.subject.take_arrived(wait=False)
+            with contextlib.suppress(Exception):  # what is lost is asked again
+                waiting.loop.respondent.subject.take_arrived(wait=False)
         while self._waiting:
             _, waiting = self._waiting.popitem()
             waiting.loop.session.close()
