@@ -102,6 +102,8 @@ class AnswerStore(MutableMapping[str, str]):
         ConfigError
             It is something else.
         """
+        # first, since another process may make the store meanwhile: its table and its numbers appear together
+        tables = self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
         application, version = self._number("application_id"), self._number("user_version")
         if application == APPLICATION_ID and version == SCHEMA_VERSION:
             return True
@@ -109,7 +111,7 @@ class AnswerStore(MutableMapping[str, str]):
             raise ConfigError(
                 f"{self.path}: the store of answers has schema {version}, this version reads {SCHEMA_VERSION}: {_OTHER}"
             )
-        if application or self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
+        if application or tables:
             raise ConfigError(f"{self.path}: a database of something else, expected a store of answers: {_OTHER}")
         return False
 

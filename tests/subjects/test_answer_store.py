@@ -178,6 +178,26 @@ def test_many_processes_make_and_write_one_store(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("pragma", ["application_id", "user_version"])
+def test_a_store_that_another_process_makes_meanwhile_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pragma: str
+) -> None:
+    path, read = tmp_path / "answers.sqlite", AnswerStore._number
+
+    def read_late(store: AnswerStore, name: str) -> int:
+        number = read(store, name)
+        if name == pragma:
+            monkeypatch.undo()
+            AnswerStore(path).close()
+        return number
+
+    monkeypatch.setattr(AnswerStore, "_number", read_late)
+    store = AnswerStore(path)
+    store["key"] = "reply"
+    assert (store["key"], store.fault) == ("reply", "")
+    store.close()
+
+
 def test_files_of_other_kinds_are_refused_and_stay(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("These are notes, and no database, of more than a hundred characters. " * 20)
