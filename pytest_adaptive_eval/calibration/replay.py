@@ -110,8 +110,7 @@ def replay_items(banks: Sequence[ItemBank], of: Ints, policy: Policy, scores: Ar
     """
     count = policy.budget_on(banks[0])
     if all(servable(bank, policy) for bank in banks):
-        numbers = np.stack([np.random.default_rng(seed).random(count) for seed in seeds])
-        return interview_in_step(banks, of, policy, scores, numbers).items
+        return interview_in_step(banks, of, policy, scores, random_numbers(seeds, len(seeds), count)).items
     items = np.empty((len(scores), count), dtype=np.int64)
     for b, bank in enumerate(banks):
         rows = np.flatnonzero(of == b)

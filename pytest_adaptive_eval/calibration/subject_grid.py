@@ -17,7 +17,7 @@ from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.curvature import curvature_at
-from pytest_adaptive_eval.irt.chebyshev import nodes
+from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
 
 __all__ = ["SubjectGrid", "subject_grid"]
 
@@ -31,8 +31,6 @@ STRIP = 0.8
 DEGREE = 8
 #: Nodes for a subject, at most.
 SHARE = 0.3
-#: Added to distances from nodes: those that are not 0 are so much larger that they stay.
-NEAR = 1e-30
 #: Subjects at which the error is measured.
 MEASURED = 9
 
@@ -88,7 +86,7 @@ def subject_grid(theta: Array, variance: Array, items: Array) -> SubjectGrid | N
     layers = max(1, math.ceil(math.log(4.0 / ERROR) / max(math.log(pole), 1e-9)))
     if layers * count > SHARE * subjects:
         return None
-    along, across = _weights(x, count), _weights(rest / reach, layers)
+    along, across = weights_at(x, count), weights_at(rest / reach, layers)
     basis = (across[:, :, None] * along[:, None]).reshape(subjects, -1)
     smooth = chebvander(nodes(count), DEGREE) @ coefficients
     at = np.tile(middle + half * nodes(count), layers)
@@ -97,17 +95,6 @@ def subject_grid(theta: Array, variance: Array, items: Array) -> SubjectGrid | N
     some[:2] = theta.argmin(), theta.argmax()
     error = np.abs(grid.basis[some] @ grid.curvature - _curvature(theta[some], variance[some], items))
     return grid if error.max() <= 10.0 * ERROR else None
-
-
-def _weights(x: Array, count: int) -> Array:
-    """Return the weights of values at the nodes in the polynomial's value at x (S,) in [-1, 1], shape (S, count)."""
-    signed = np.sin(np.pi * (np.arange(count) + 0.5) / count)
-    signed[1::2] *= -1.0
-    distance = x[:, None] - nodes(count)
-    distance += NEAR  # so that none is 0
-    weights = np.divide(signed, distance, out=distance)
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
 
 
 def _curvature(theta: Array, variance: Array, items: Array) -> Array:

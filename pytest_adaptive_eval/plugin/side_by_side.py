@@ -64,7 +64,7 @@ class SideBySide:
         """
         if loop is not self._leader:
             self._lead(loop, subject)
-        key, own = loop.recorder.key, self._waiting.get(loop.nodeid)
+        key, own = loop.recorder.key, self._leading
         missing = {key(question): question for question in loop.recorder.unanswered(subject, questions)}
         begun = self._arrived.keys() | (own.begun if own is not None else set())
         fresh = [question for name, question in missing.items() if name not in begun]
@@ -108,7 +108,7 @@ class SideBySide:
 
     def _begin(self, loop: AskingLoop, subject: Subject, own: Sequence[Question], *, alone: bool = False) -> None:
         """Begin a call for questions of the leader, and for others if there is room; none if there are no questions."""
-        leading = self._waiting.get(loop.nodeid)
+        leading = self._leading
         requests: list[tuple[_Waiting | None, Question | Draw]] = [(leading, question) for question in own]
         if leading is not None:
             leading.begin(own)
@@ -127,7 +127,7 @@ class SideBySide:
             waiting, question = requests[index]
             self._open[id(subject)] -= 1
             told += completion.cost.seconds
-            if waiting is None or waiting is self._waiting.get(self._leader_id):
+            if waiting is None or waiting is self._leading:
                 self._arrived[loop.recorder.key(question)] = completion
             if waiting is None:
                 loop.recorder.keep_completion(question, completion)
@@ -164,13 +164,14 @@ class SideBySide:
 
     def _charge(self, waiting: _Waiting, cost: Usage) -> None:
         """Count a cost of a waiting interview, which is not the leader's."""
-        if self._leader is not None and waiting is not self._waiting.get(self._leader_id):
+        if self._leader is not None and waiting is not self._leading:
             waiting.spent += cost
             self._leader.respondent.usage += cost
 
     @property
-    def _leader_id(self) -> str:
-        return "" if self._leader is None else self._leader.nodeid
+    def _leading(self) -> _Waiting | None:
+        """What is asked ahead of the leader's own tests, if anything is."""
+        return None if self._leader is None else self._waiting.get(self._leader.nodeid)
 
     def _ahead(self, most: int, room: int) -> list[tuple[_Waiting | None, Question | Draw]]:
         """Return questions to begin, at most `room`, of interviews that together fill `most` and of one more.
@@ -186,7 +187,7 @@ class SideBySide:
             if (further := next(self._rest, None)) is None:
                 break
             self._joined.append(further)
-        leading = self._waiting.get(self._leader_id)
+        leading = self._leading
         for waiting in sorted(self._joined, key=lambda w: -1 if w is leading else w.loop.session.asked):
             requests += [(waiting, question) for question in waiting.take(room - len(requests))]
         return requests

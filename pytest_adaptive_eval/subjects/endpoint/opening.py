@@ -92,17 +92,17 @@ class Endpoint:
         """
         if arrived is None:
             return [self.answerer.check(delivery) for delivery in self.wire.post(self.api.path, bodies)]
-        return self.wire.post(
-            self.api.path, bodies, lambda index, delivery: arrived(index, self.answerer.check(delivery))
-        )
+        return self.wire.post(self.api.path, bodies, self._checking(arrived))
 
     def begin(
         self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object]
     ) -> Future[list[Delivery]]:
         """Send requests like `post`, without waiting for the deliveries."""
-        return self.wire.begin(
-            self.api.path, bodies, lambda index, delivery: arrived(index, self.answerer.check(delivery))
-        )
+        return self.wire.begin(self.api.path, bodies, self._checking(arrived))
+
+    def _checking(self, arrived: Callable[[int, Delivery], object]) -> Callable[[int, Delivery], object]:
+        """Return `arrived` with a check of the delivery's model before it."""
+        return lambda index, delivery: arrived(index, self.answerer.check(delivery))
 
     def read(self, delivery: Delivery, max_tokens: int) -> Reply:
         """Return the reply in a delivery, given the cap on its tokens."""
