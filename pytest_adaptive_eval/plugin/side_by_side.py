@@ -64,9 +64,9 @@ class SideBySide:
         """
         if loop is not self._leader:
             self._lead(loop, subject)
-        key, own = loop.recorder.key, self._leading
+        key, leading = loop.recorder.key, self._leading
         missing = {key(question): question for question in loop.recorder.unanswered(subject, questions)}
-        begun = self._arrived.keys() | (own.begun if own is not None else set())
+        begun = self._arrived.keys() | (leading.begun if leading is not None else set())
         fresh = [question for name, question in missing.items() if name not in begun]
         alone = any(question.asked.item.likelihood is not None for question in fresh)  # these share how prompts begin
         if missing or subject.waits_apart:
@@ -106,27 +106,27 @@ class SideBySide:
         if (waiting := self._waiting.pop(nodeid, None)) is not None:
             waiting.loop.session.close()
 
-    def _begin(self, loop: AskingLoop, subject: Subject, own: Sequence[Question], *, alone: bool = False) -> None:
+    def _begin(self, loop: AskingLoop, subject: Subject, questions: Sequence[Question], *, alone: bool = False) -> None:
         """Begin a call for questions of the leader, and for others if there is room; none if there are no questions."""
         leading = self._leading
-        requests: list[tuple[_Waiting | None, Question | Draw]] = [(leading, question) for question in own]
+        requests: list[tuple[_Waiting | None, Question | Draw]] = [(leading, question) for question in questions]
         if leading is not None:
-            leading.begin(own)
+            leading.begin(questions)
         if not alone:
             most = subject.shared_batch
             most += most // 2 if subject.waits_apart else 0  # of which some follow others at once
-            requests += self._ahead(most, most - self._open[id(subject)] - len(own))
+            requests += self._ahead(most, most - self._open[id(subject)] - len(questions))
         if not requests:
             return
         self._open[id(subject)] += len(requests)
-        before, told = subject.usage, 0.0
+        before, timed_seconds = subject.usage, 0.0
         costs: dict[_Waiting, Usage] = {}
 
         def arrived(index: int, completion: Completion) -> None:
-            nonlocal told
+            nonlocal timed_seconds
             waiting, question = requests[index]
             self._open[id(subject)] -= 1
-            told += completion.cost.seconds
+            timed_seconds += completion.cost.seconds
             if waiting is None or waiting is self._leading:
                 self._arrived[loop.recorder.key(question)] = completion
             if waiting is None:
@@ -145,7 +145,7 @@ class SideBySide:
             call = subject.usage - before
             for waiting, cost in costs.items():
                 share = _tokens(cost) / max(_tokens(call), 1)
-                self._charge(waiting, Usage(seconds=max(call.seconds - told, 0.0) * share))
+                self._charge(waiting, Usage(seconds=max(call.seconds - timed_seconds, 0.0) * share))
 
     def _take(self, subject: Subject, *, wait: bool) -> None:
         """Take answers that have come."""
@@ -173,14 +173,14 @@ class SideBySide:
         """What is asked ahead of the leader's own tests, if anything is."""
         return None if self._leader is None else self._waiting.get(self._leader.nodeid)
 
-    def _ahead(self, most: int, room: int) -> list[tuple[_Waiting | None, Question | Draw]]:
-        """Return questions to begin, at most `room`, of interviews that together fill `most` and of one more.
+    def _ahead(self, most: int, limit: int) -> list[tuple[_Waiting | None, Question | Draw]]:
+        """Return questions to begin, at most `limit`, of interviews that together fill `most` and of one more.
 
         The leader's come first, and then those of interviews that have been asked least, so that none is left alone
         with a small batch.
         """
         requests: list[tuple[_Waiting | None, Question | Draw]] = []
-        if room <= 0:
+        if limit <= 0:
             return requests
         self._joined = [waiting for waiting in self._joined if not waiting.ended]
         while sum(waiting.loop.evaluation.policy.batch for waiting in self._joined) <= most:
@@ -189,7 +189,7 @@ class SideBySide:
             self._joined.append(further)
         leading = self._leading
         for waiting in sorted(self._joined, key=lambda w: -1 if w is leading else w.loop.session.asked):
-            requests += [(waiting, question) for question in waiting.take(room - len(requests))]
+            requests += [(waiting, question) for question in waiting.take(limit - len(requests))]
         return requests
 
     def hand_over(self, nodeid: str, path: Path) -> tuple[Journal | None, Usage]:
@@ -271,14 +271,14 @@ class _Waiting:
         #: Whether scores change neither the draws nor their number.
         self._uniform = isinstance(policy.selector, Random) and not (session.adapts_length or session.assistance)
 
-    def take(self, room: int) -> list[Draw]:
-        """Begin the next questions without an answer, at most `room` and up to the end of a batch, and return them."""
+    def take(self, limit: int) -> list[Draw]:
+        """Begin the next questions without an answer, at most `limit` and up to the end of a batch, and return them."""
         while not (self.ended or self.begun or self._rest):
             try:
                 self._open_batch()
             except Exception:  # code of a user, such as a selector or a grader, which fails when its turn comes
                 self.ended = True
-        taken, self._rest = self._rest[:room], self._rest[room:]
+        taken, self._rest = self._rest[:limit], self._rest[limit:]
         self.begun |= set(map(self.loop.recorder.key, taken))
         return taken
 

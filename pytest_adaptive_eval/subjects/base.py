@@ -315,14 +315,14 @@ class Subject(abc.ABC):
         if self.waits_apart and not in_one_call:
             self._send([_drawn(*draw) for draw in draws], lambda n, completion: arrived(n, _cut(completion)))
             return
-        told: set[int] = set()
+        notified: set[int] = set()
 
         def note(index: int, completion: Completion) -> None:
-            told.add(index)
+            notified.add(index)
             arrived(index, completion)
 
         for index, completion in enumerate(self.answer_draws(draws, note)):
-            if index not in told:
+            if index not in notified:
                 arrived(index, completion)
 
     def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> None:
