@@ -139,6 +139,8 @@ class Evaluation:
         Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
     spending : Spending
         Prices, and budgets in tokens and money.
+    wrong_answer : str or None
+        Answer that the test has to fail; None where any made-up one serves.
     """
 
     name: str
@@ -158,6 +160,7 @@ class Evaluation:
     must_pass: tuple[int, ...] = ()
     open_budget: bool = False
     spending: Spending = field(default_factory=Spending)
+    wrong_answer: str | None = None
 
     def with_budget(self, budget: int) -> Evaluation:
         """Return the evaluation with another number of administrations, which its gates need."""
@@ -344,6 +347,7 @@ class EvalSpec:
             must_pass,
             open_budget,
             spending,
+            self.table.wrong_answer,
         )
 
     def _bank(

@@ -97,6 +97,9 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     must_pass: Annotated[
         list[str], described("ids or categories of items that are asked first, and of which none may be wrong")
     ] = []
+    wrong_answer: Annotated[
+        str | None, described("answer that the test has to fail, where it would pass any made-up one")
+    ] = None
     values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
     formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
     ask: Annotated[

@@ -59,10 +59,6 @@ class BoundMetric(NoVerdict):
     name: str
     result: Result
 
-    def __post_init__(self) -> None:
-        if self.result.on_metric is not None:
-            self.result.on_metric()
-
     def at_least(
         self,
         target: float,
@@ -178,8 +174,6 @@ class Result(NoVerdict):
         other evaluations.
     on_verdict : callable, optional
         Called with each requested verdict; returns the verdict to use.
-    on_metric : callable, optional
-        Called when a metric is read, for which a verdict must be requested.
     """
 
     __slots__ = ()
@@ -188,7 +182,6 @@ class Result(NoVerdict):
     notes: tuple[str, ...]
     family: int
     on_verdict: Callable[[Verdict], Verdict] | None
-    on_metric: Callable[[], object] | None
 
     def __getattr__(self, name: str) -> BoundMetric:
         """Return a metric of the result, such as ``accuracy``."""
@@ -310,7 +303,6 @@ class SessionResult(Result):
     chance: float | None = None
     must_pass: tuple[MustPassAnswer, ...] = ()
     on_verdict: Callable[[Verdict], Verdict] | None = None
-    on_metric: Callable[[], object] | None = None
 
     accuracy = _metric_property("accuracy")
     ability = _metric_property("ability")

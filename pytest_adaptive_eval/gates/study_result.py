@@ -192,7 +192,6 @@ class StudyResult(Result):
     members: tuple[Mapping[str, Any], ...] = ()
     family: int = 0
     on_verdict: Callable[[Verdict], Verdict] | None = None
-    on_metric: Callable[[], object] | None = None
 
     def __repr__(self) -> str:
         return f"<result of {self.name}: {self.asked} of {self.size} {self.unit}>"
@@ -333,7 +332,7 @@ class StudyResult(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data for another process, without quantities that have bounds alone; see `from_json`."""
-        run_fields = ("family", "on_verdict", "on_metric", "baselines", "no_baselines", "difference")
+        run_fields = ("family", "on_verdict", "baselines", "no_baselines", "difference")
         data = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in run_fields}
         measured = {name: m.to_json() for name, m in self.quantities.items() if isinstance(m, Measured)}
         return {**data, "quantities": measured, **{name: list(data[name]) for name in _LISTS}}

@@ -23,11 +23,12 @@ from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gate_plan import GatePlan
 from pytest_adaptive_eval.plugin.live_line import LiveLine
 from pytest_adaptive_eval.plugin.model_fixture import check_scope, find_model_fixture
+from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, question
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder
 from pytest_adaptive_eval.plugin.reuse import Reuse
-from pytest_adaptive_eval.plugin.state import sets_up_only
+from pytest_adaptive_eval.plugin.state import Finding, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
@@ -137,7 +138,7 @@ class AskingLoop:
         self.respondent = Respondent()
         self.recorder, self.reuse = AnswerRecorder(), Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
-        self.skipped, self.reruns = "", 0
+        self.skipped, self.reruns, self.finding = "", 0, Finding()
         self._bound = False
         self._hook = node.ihook
         self._setup_only = sets_up_only(node.config)
@@ -165,6 +166,8 @@ class AskingLoop:
         try:
             self._ask_proposals()
             self._repeat_items()
+            if (doubt := self.finding.doubt) and self.recorder.all_right:
+                raise ConfigError(f"{self.nodeid}: {doubt}")
         except AdaptiveEvalError as error:
             self._end_by(error)
         finally:
@@ -198,6 +201,8 @@ class AskingLoop:
 
     def _ask_proposals(self) -> None:
         while not self._over and (proposal := self.session.ask()) is not None:
+            if not (self.recorder.administrations or self.asks_items or self._setup_only):
+                self._check_test(self.evaluation.bank.items[int(proposal.items[0, 0])])
             if not self._affordable(proposal.items.shape[1]):
                 self.session.end(StopReason.COST)
                 break
@@ -210,6 +215,17 @@ class AskingLoop:
             for administration in self.recorder.administrations[asked_before:]:
                 administration.theta_after = ability
             self._live.estimate(self.session)
+
+    def _check_test(self, item: Item) -> None:
+        """Refuse a test that passes whatever the model says, before the first question.
+
+        Raises
+        ------
+        ConfigError
+            It does.
+        """
+        if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
+            raise ConfigError(sentence)
 
     def _affordable(self, items: int) -> bool:
         """Return whether the next items fit into the budgets in tokens and money."""

@@ -148,9 +148,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and the rest of the plugin under ``--adaptive-eval``."""
     config.addinivalue_line(
         "markers",
-        f'{MARKER}(bank, *, category, must_pass, values, formats, name, policy="decide", selector, interview, floor, '
-        'budget, budget_tokens, budget_money, price, stop="decision", standard_error, batch, estimator, seed, '
-        "max_tokens, samples=1, repeat, judge, "
+        f'{MARKER}(bank, *, category, must_pass, wrong_answer, values, formats, name, policy="decide", selector, '
+        'interview, floor, budget, budget_tokens, budget_money, price, stop="decision", standard_error, batch, '
+        "estimator, seed, max_tokens, samples=1, repeat, judge, "
         "ask, normalization, template, examples, shots, delimiter, candidates), or with task, "
         "levels, queries, stop_at, settle, width, scale, pixels, terse in place of a bank: ask its items adaptively, "
         "one test a question; needs --adaptive-eval",

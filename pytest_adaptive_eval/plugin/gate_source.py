@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -13,9 +14,8 @@ from pytest_adaptive_eval.config import GateSpec
 from pytest_adaptive_eval.gates.condition import KINDS, Condition, find_metric
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.gates.result import BoundMetric
-from pytest_adaptive_eval.plugin.assertions import parsed
 
-__all__ = ["FIXTURE", "literal_conditions", "literal_names", "seeks_verdict"]
+__all__ = ["FIXTURE", "literal_conditions", "literal_names"]
 
 #: Fixture that gates take.
 FIXTURE = "adaptive_eval"
@@ -31,7 +31,7 @@ def literal_names(function: Callable[..., object]) -> list[str] | None:
     declared = getattr(function, "adaptive_eval_names", None)
     if declared is not None:
         return list(declared)
-    if (tree := parsed(function)) is None:
+    if (tree := _parsed(function)) is None:
         return None
     uses = sum(isinstance(node, ast.Name) and node.id == FIXTURE for node in ast.walk(tree))
     names = [_subscript(node) for node in ast.walk(tree) if _is_fixture_subscript(node)]
@@ -52,7 +52,7 @@ def literal_conditions(item: pytest.Item) -> list[NamedCondition] | None:
     names = literal_names(item.obj)
     if isinstance(gate := params.get("gate"), GateSpec) and names:
         return [(names[0], gate.condition)]
-    if (tree := parsed(item.obj)) is None:
+    if (tree := _parsed(item.obj)) is None:
         return None
     constants = getattr(inspect.unwrap(item.obj), "__globals__", {})  # a decorator may be of another module
     variables = {**constants, **params, **dict.fromkeys(_local(tree, params))}
@@ -66,10 +66,12 @@ def literal_conditions(item: pytest.Item) -> list[NamedCondition] | None:
         return None
 
 
-def seeks_verdict(item: pytest.Item) -> bool:
-    """Return whether a gate's source asks for a verdict in any branch."""
-    tree = parsed(item.obj) if isinstance(item, pytest.Function) else None
-    return tree is not None and any(_kind_attributes(tree))
+def _parsed(function: Callable[..., object]) -> ast.Module | None:
+    """Return the syntax tree of a function's source, or None if it has no source."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return None
 
 
 class _ConditionReader:
@@ -196,7 +198,6 @@ def _recorded(metric: str, kind: str, arguments: list[Any], keywords: dict[str, 
     conditions: list[Condition] = []
 
     class Recorder:
-        on_metric = None
         verdict = staticmethod(conditions.append)
 
     getattr(BoundMetric(metric, Recorder()), kind)(*arguments, **keywords)  # type: ignore[arg-type]  # a metric uses no more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +19,6 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, resolve
 
 __all__ = [
     "Results",
-    "TrackedVerdict",
     "is_gate",
     "judges_itself",
     "named_evaluations",
@@ -104,37 +103,6 @@ def order(items: list[pytest.Item], needs: Mapping[pytest.Item, Sequence[Evaluat
     return ordered
 
 
-class TrackedVerdict(Verdict):
-    """A verdict as a gate gets it, which knows whether its truth or its outcome was read."""
-
-    __slots__ = ("_outcome_read",)
-
-    @classmethod
-    def of(cls, verdict: Verdict) -> TrackedVerdict:
-        """Create from a verdict whose outcome has not been read."""
-        return cls(**_field_values(verdict))
-
-    def __getattribute__(self, name: str) -> Any:
-        if name == "outcome":
-            object.__setattr__(self, "_outcome_read", True)
-        return super().__getattribute__(name)
-
-    @property
-    def outcome_read(self) -> bool:
-        """Whether anybody read the outcome; to print the verdict is not enough."""
-        return hasattr(self, "_outcome_read")
-
-    @property
-    def sentence(self) -> str:
-        """One line that can be read alone."""
-        return Verdict(**_field_values(self)).sentence
-
-
-def _field_values(verdict: Verdict) -> dict[str, Any]:
-    """Return the fields of a verdict without marking its outcome as read."""
-    return {field.name: object.__getattribute__(verdict, field.name) for field in fields(Verdict)}
-
-
 class Results(NoVerdict):
     """The fixture ``adaptive_eval``: results of interviews and studies by name.
 
@@ -144,21 +112,34 @@ class Results(NoVerdict):
         Returns the interview or study of a name, with its result.
     on_verdict : callable
         Called with each verdict that is asked for, and its evaluation; returns the verdict for the gate.
-    on_metric : callable
-        Called when a metric is taken, of which a verdict is to be asked for.
+    on_any : callable
+        Called with verdicts of which one has to hold.
     """
 
     def __init__(
         self,
         lookup: Callable[[str], tuple[EvaluationNode, SessionResult | StudyResult]],
         on_verdict: Callable[[EvaluationNode, Verdict], Verdict],
-        on_metric: Callable[[], object],
+        on_any: Callable[[Sequence[Verdict]], object],
     ) -> None:
-        self._lookup, self._on_verdict, self._on_metric = lookup, on_verdict, on_metric
+        self._lookup, self._on_verdict, self._on_any = lookup, on_verdict, on_any
 
     def __getitem__(self, name: str) -> Any:
         node, result = self._lookup(name)
-        return replace(result, on_verdict=lambda verdict: self._on_verdict(node, verdict), on_metric=self._on_metric)
+        return replace(result, on_verdict=lambda verdict: self._on_verdict(node, verdict))
+
+    def any_of(self, *verdicts: Verdict) -> bool:
+        """Return whether one of the verdicts holds, which is all that the gate asks of them.
+
+        Raises
+        ------
+        ConfigError
+            There is none, or something else than verdicts.
+        """
+        if not verdicts or not all(isinstance(verdict, Verdict) for verdict in verdicts):
+            raise ConfigError("any_of takes verdicts, such as adaptive_eval[...].accuracy.at_least(0.6)")
+        self._on_any(verdicts)
+        return any(verdicts)
 
     def __repr__(self) -> str:
         return "adaptive_eval"

@@ -9,25 +9,25 @@ import numbers
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
-from pytest_adaptive_eval.plugin.assertions import can_fail, grades, scores
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import Once
 from pytest_adaptive_eval.records.run_record import plain
-from pytest_adaptive_eval.subjects.base import Subject
+from pytest_adaptive_eval.subjects.base import RequestLog, Subject, repeated_request
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import QuestionOwner
     from pytest_adaptive_eval.records.run_record import Administration
 
 __all__ = [
+    "NOT_ASKED",
     "PLACEHOLDER",
     "AskedItem",
     "Draw",
@@ -37,6 +37,11 @@ __all__ = [
     "question",
 ]
 
+#: What is wrong with a test that passes by itself.
+NOT_ASKED = (
+    "the test passed without asking its model, so every answer would count as right: call the model's fixture in the "
+    "test and judge what it returns"
+)
 #: Value of the parameter ``item`` at collection.
 PLACEHOLDER = object()
 
@@ -128,25 +133,7 @@ def _is_number(value: object) -> bool:
 
 def question(template: pytest.Function, item: Item, sample: int = 0) -> Question:
     """Create the test of one item from the placeholder; samples are named ``ITEM``, ``ITEM#2`` ..."""
-    asked = AskedItem(item, sample)
-    spec, name = template.callspec, f"{item.id}#{sample + 1}" if sample else item.id
-    ids = [name if id_part.startswith(PARAMETER) else id_part for id_part in spec._idlist]
-    test = Question.from_parent(
-        template.parent,
-        name=f"{template.originalname}[{'-'.join(ids)}]",
-        # pytest has no public names for these; both are the same since pytest 8.0
-        callspec=dataclasses.replace(spec, params={**spec.params, "item": asked}, _idlist=ids),
-        fixtureinfo=template._fixtureinfo,
-        originalname=template.originalname,
-    )
-    path, line, domain = template.location  # pytest would search the source for the same lines each time
-    test.location = (path, line, domain.removesuffix(template.name) + test.name)
-    for mark in template.own_markers:  # marks added late, by hooks
-        if mark not in test.own_markers and mark is not getattr(template, "no_timeout", None):
-            test.own_markers.append(mark)
-            test.keywords[mark.name] = mark
-    test.asked = test.funcargs["item"] = asked  # so that pytest sets up no fixture for it
-    return test
+    return Question.of(template, AskedItem(item, sample))
 
 
 class Question(Once):
@@ -171,6 +158,34 @@ class Question(Once):
     #: The first fault of its subtests.
     _subtest: BaseException | None = None
 
+    @classmethod
+    def of(cls, template: pytest.Function, asked: AskedItem) -> Self:
+        """Create the test of one item from the placeholder."""
+        spec, item = template.callspec, asked.item
+        name = f"{item.id}#{asked.sample + 1}" if asked.sample else item.id
+        ids = [name if id_part.startswith(PARAMETER) else id_part for id_part in spec._idlist]
+        test: Self = cls.from_parent(
+            template.parent,
+            name=f"{template.originalname}[{'-'.join(ids)}]",
+            # pytest has no public names for these; both are the same since pytest 8.0
+            callspec=dataclasses.replace(spec, params={**spec.params, "item": asked}, _idlist=ids),
+            fixtureinfo=template._fixtureinfo,
+            originalname=template.originalname,
+        )
+        path, line, domain = template.location  # pytest would search the source for the same lines each time
+        test.location = (path, line, domain.removesuffix(template.name) + test.name)
+        for mark in template.own_markers:  # marks added late, by hooks
+            if mark not in test.own_markers and mark is not getattr(template, "no_timeout", None):
+                test.own_markers.append(mark)
+                test.keywords[mark.name] = mark
+        test.asked = test.funcargs["item"] = asked  # so that pytest sets up no fixture for it
+        return test
+
+    @functools.cached_property
+    def requests(self) -> RequestLog:
+        """Requests of its fixtures and its body."""
+        return RequestLog()
+
     @functools.cached_property
     def ihook(self) -> Any:
         """Hooks of its file, which pytest would look up seven times a test."""
@@ -183,7 +198,8 @@ class Question(Once):
             return
         with self._once("setup", self.interview, runs_code=self._runs_fixtures()) as again:
             if not again:
-                super().setup()
+                with self.requests.active():  # a fixture may ask
+                    super().setup()
 
     def _runs_fixtures(self) -> bool:
         """Return whether the set-up calls a fixture; one of a module, without parameters, is called once."""
@@ -263,10 +279,19 @@ class Question(Once):
             lines = [f"{name}: " + value.replace("\n", "\n    ") for name, value in sections.items() if value]
             self.add_report_section("call", "question", "\n".join(lines))
 
-    def _run_test(self) -> None:
-        """Run the test.  Raise if it passes without checking the answer."""
-        asked = self.asked
-        with warnings.catch_warnings():
+    def run_body(self) -> None:
+        """Run the test.
+
+        Raises
+        ------
+        AssertionError
+            One of the test's own fails.
+        Unscored
+            One of the model or the grader fails.
+        ConfigError
+            The test returns a value.
+        """
+        with warnings.catch_warnings(), self.requests.active():
             warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
             try:
                 super().runtest()
@@ -282,25 +307,46 @@ class Question(Once):
                 raise Unscored(
                     Status.ERROR.value, f"an assertion of the model or the grader failed: {message}"
                 ) from error
+
+    def _run_test(self) -> None:
+        """Run the test.  Raise if it passes without judging an answer of the model."""
+        try:
+            self.run_body()
+        finally:
+            methods = self._methods
+            if self.asked.graded is not None:
+                methods.add("grade")
+            if self.asked.given is not None:
+                methods.add("score")
+        self._check_judged(methods)
+
+    @property
+    def _methods(self) -> set[str]:
+        """Methods of the item by which tests of its interview have judged answers; the question adds its own."""
+        return set() if self.interview is None else self.interview.finding.methods
+
+    def _check_judged(self, methods: Collection[str]) -> None:
+        """Raise if a test that passed has judged no answer of the model."""
+        asked, log = self.asked, self.requests
+        if log.repeated:  # the test may have caught the refusal
+            raise ConfigError(repeated_request(log.repeated))
+        if asked.given != 0 and not log.count and any(isinstance(v, Subject) for v in self.funcargs.values()):
+            raise ConfigError(f"{self.nodeid}: {NOT_ASKED}")
         graded = asked.graded
         if asked.given is not None or self._subtest is not None:  # a failed subtest makes the answer wrong
             return
         if asked.fault is not None:
             raise asked.fault  # the test caught it
-        if graded is None and grades(self.function):
+        if graded is None and methods:
             raise Unscored(
-                Status.ERROR.value, "the test ended without item.grade(...) or item.score(...), which stand in it"
-            )
-        if graded is None and not (hasattr(self.function, "adaptive_eval_where") or can_fail(self.function)):
-            raise ConfigError(
-                f"{self.nodeid}: the test asserts nothing, so that every answer would count as right: write `assert "
-                "item.grade(...)`, an assertion of your own, or item.score(...)"
+                Status.ERROR.value,
+                "the test ended without item.grade(...) or item.score(...), by which it judges other answers",
             )
         if graded is None or graded == 1:
             return
         if graded == 0:
             raise ConfigError(
-                f"{self.nodeid}: the test passed although item.grade(...) gave 0, so that every answer would count as "
+                f"{self.nodeid}: the test passed although item.grade(...) gave 0, so every answer would count as "
                 "right: write `assert item.grade(...)`, or item.score(...) where the score is another"
             )
         raise ConfigError(
@@ -327,7 +373,7 @@ class Question(Once):
         if response.status is not Status.OK or not getattr(item.custom, "deterministic", True):
             return response
         toml = hasattr(self.function, "adaptive_eval_where")
-        right = response.score == 1 and grades(self.function) and not scores(self.function)
+        right = response.score == 1 and self._methods == {"grade"}
         by_item = right or (toml and bool(response.text))
         if stored_score is None and not by_item:
             return response  # the test scores with other code

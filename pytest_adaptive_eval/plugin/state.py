@@ -24,8 +24,21 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.subjects.answer_store import AnswerStore
     from pytest_adaptive_eval.subjects.base import Subject, Usage
 
-__all__ = ["STATE", "Companions", "EvaluationNode", "Once", "QuestionOwner", "RunState", "resolve", "sets_up_only"]
+__all__ = [
+    "STATE",
+    "WRONG_ANSWER",
+    "Companions",
+    "EvaluationNode",
+    "Finding",
+    "Once",
+    "QuestionOwner",
+    "RunState",
+    "resolve",
+    "sets_up_only",
+]
 
+#: How to name an answer that a test must fail.
+WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'
 #: Markers by which plugins are told to run a failed test again.
 RERUN_MARKERS = ("flaky",)
 
@@ -159,6 +172,33 @@ class Companions(Protocol):
         """Close the journals of interviews that did not begin."""
 
 
+class Finding:
+    """What answers have shown of a test.
+
+    Attributes
+    ----------
+    methods : set of str
+        Methods of the item by which the test has judged an answer: ``grade``, ``score``.
+    fault : str
+        Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
+    """
+
+    def __init__(self) -> None:
+        self.methods: set[str] = set()
+        self.fault = ""
+
+    @property
+    def doubt(self) -> str:
+        """Why a test that no answer has failed may check nothing; empty where it is known to judge answers."""
+        if self.methods or not self.fault:
+            return ""
+        return (
+            "every answer passed, and it cannot be seen whether the test checks any, since made-up ones end it with an "
+            f"error ({self.fault}): write `assert item.grade(...)`, or name an answer that it has to fail: "
+            f"{WRONG_ANSWER}"
+        )
+
+
 class QuestionOwner(Protocol):
     """The interview of a question, as far as the question needs it."""
 
@@ -169,6 +209,8 @@ class QuestionOwner(Protocol):
     reruns: int
     #: Random state that the questions share.
     generators: GeneratorStates
+    #: What made-up answers have shown of the test.
+    finding: Finding
 
     def recall(self, test: Any) -> Response | None:
         """Return the answer that an earlier, killed run left to a question, if any."""

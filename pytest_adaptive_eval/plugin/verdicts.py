@@ -1,16 +1,15 @@
-"""Verdicts that gates ask for: keep them for the record, and fail gates that ignore theirs."""
+"""Verdicts that gates ask for: keep them for the record, and fail gates whose verdicts do not hold."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 import pytest
 
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
-from pytest_adaptive_eval.plugin.gate_source import seeks_verdict
-from pytest_adaptive_eval.plugin.gates import Results, TrackedVerdict
+from pytest_adaptive_eval.plugin.gates import Results
 from pytest_adaptive_eval.plugin.question import crash_line
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.records.run_record import GateRecord
@@ -18,13 +17,18 @@ from pytest_adaptive_eval.text import relative
 
 __all__ = ["VERDICTS", "VerdictLog"]
 
+_NO_VERDICT = (
+    "the test takes the fixture adaptive_eval and asked for no verdict: assert one, such as "
+    'adaptive_eval["name"].accuracy.at_least(0.6); to read results, write the hook pytest_adaptive_eval_report'
+)
+_ADVICE = "; where one of them suffices, write `assert adaptive_eval.any_of(first, second)`"
+
 
 class _Entry(NamedTuple):
-    """A verdict of an evaluation, and the object that the gate got."""
+    """A verdict of an evaluation."""
 
     evaluation: str
     verdict: Verdict
-    tracked: TrackedVerdict
 
 
 class VerdictLog:
@@ -40,8 +44,8 @@ class VerdictLog:
         self._state = state
         self.running = ""
         self._entries: dict[str, list[_Entry]] = {}
-        #: Gates that took a metric.
-        self._metric_takers: set[str] = set()
+        #: Verdicts of which one has to hold, by gate.
+        self._alternatives: dict[str, list[Sequence[Verdict]]] = {}
         self._records: dict[str, list[GateRecord]] = {}
         #: Exception with which each gate ended, None where it passed: a gate is judged once.
         self._endings: dict[str, BaseException | None] = {}
@@ -53,7 +57,7 @@ class VerdictLog:
         return Results(
             self._state.lookup,
             lambda node, verdict: self._add(gate, node, verdict),
-            lambda: self._metric_takers.add(gate.nodeid),
+            lambda verdicts: self._alternatives.setdefault(gate.nodeid, []).append(verdicts),
         )
 
     def set_over(self, item: pytest.Item, *, over: bool) -> None:
@@ -71,9 +75,8 @@ class VerdictLog:
         final = verdict if changed is None else changed
         if final.allowed and not final.notice and final.on_inconclusive == "warn":
             gate.warn(AdaptiveEvalWarning(final.sentence))
-        tracked = TrackedVerdict.of(final)
-        self._entries.setdefault(gate.nodeid, []).append(_Entry(self._name(node), final, tracked))
-        return tracked
+        self._entries.setdefault(gate.nodeid, []).append(_Entry(self._name(node), final))
+        return final
 
     def _name(self, node: EvaluationNode) -> str:
         """Return an evaluation's name, or its node id if several have that name."""
@@ -91,15 +94,20 @@ class VerdictLog:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
-        """Fail a gate that passed without asking whether its verdicts hold, and remember how it ended."""
+        """Fail a gate whose verdicts do not hold, whatever its body does, and remember how it ended."""
         __tracebackhide__ = True
-        self._metric_takers.discard(item.nodeid)
         self.running = item.nodeid
         try:
-            yield
+            try:
+                yield
+            except (pytest.skip.Exception, pytest.xfail.Exception):
+                self._check_verdicts(item)
+                raise
             __tracebackhide__ = False
             if item.nodeid not in self._endings:
-                self._check_asked(item)
+                if item in self._state.needs and item.nodeid not in self._entries:
+                    pytest.fail(_NO_VERDICT, pytrace=False)
+                self._check_verdicts(item)
         except BaseException as error:
             self._end(item, error)
             raise
@@ -111,18 +119,17 @@ class VerdictLog:
         if item in self._state.needs or item.nodeid in self._entries:
             self._endings.setdefault(item.nodeid, error)
 
-    def _check_asked(self, item: pytest.Item) -> None:
-        if item.nodeid not in self._entries:
-            if item.nodeid in self._metric_takers:
-                pytest.fail("the test took a metric and asked for no verdict: call .at_least(...) of it", pytrace=False)
-            if item in self._state.needs and seeks_verdict(item):
-                advice = "a gate that is not to judge is left out by -k or -m"
-                pytest.fail(f"the test asked for none of the verdicts that its source has: {advice}", pytrace=False)
-        for entry in self._entries.get(item.nodeid, ()):
-            if not entry.verdict and not entry.tracked.outcome_read:
-                advice = "write `assert` before it, or read its outcome where it need not hold"
-                sentence = entry.verdict.sentence
-                pytest.fail(f"{sentence}; the test did not ask whether this holds: {advice}", pytrace=False)
+    def _check_verdicts(self, item: pytest.Item) -> None:
+        """Fail a gate that has a verdict that does not hold, unless the gate asks for one of several that hold."""
+        entries, alternatives = self._entries.get(item.nodeid, ()), self._alternatives.get(item.nodeid, ())
+        failed = [
+            entry.verdict
+            for entry in entries
+            if not entry.verdict and not any(entry.verdict in group and any(group) for group in alternatives)
+        ]
+        if failed:
+            more = f" ({len(failed)} of {len(entries)} verdicts do not hold)" if len(entries) > 1 else ""
+            pytest.fail(f"{failed[0].sentence}{more}{_ADVICE if more else ''}", pytrace=False)
 
     def records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord] | None:
         """Return a gate's records, or None if the test is no gate or was skipped before it asked."""

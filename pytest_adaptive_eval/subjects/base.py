@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import hashlib
 import json
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status, cut_text
 from pytest_adaptive_eval.subjects.caps import Cap
 
-__all__ = ["AnswerSource", "Completion", "Subject", "SubjectIdentity", "Usage", "sample_of"]
+__all__ = [
+    "AnswerSource",
+    "Completion",
+    "NoFurtherAnswer",
+    "RequestLog",
+    "Subject",
+    "SubjectIdentity",
+    "Usage",
+    "repeated_request",
+    "sample_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +170,87 @@ class AnswerSource(Protocol):
 
     def keep(self, item: Item, completion: Completion) -> None:
         """Store the answer to an item, if it may serve others."""
+
+
+class RequestLog:
+    """Requests that the body of one test makes, of whichever subject.
+
+    A request that is repeated within one administration gets the same completion again, so that a retry cannot exchange
+    an answer.  A subject whose decoding samples refuses the second one.
+
+    Parameters
+    ----------
+    made_up : str or None
+        Answer to every request in place of asking; None where subjects are asked.
+
+    Attributes
+    ----------
+    count : int
+        Number of requests so far.
+    repeated : str
+        Name of a sampling subject that got the same request twice; empty if none did.
+    """
+
+    #: Log of the test body that runs now; a body may ask from several threads.
+    current: ClassVar[RequestLog | None] = None
+    #: Most requests that are answered with a made-up text: a test may repeat a request until an answer suits it.
+    MOST_MADE_UP = 20
+
+    def __init__(self, made_up: str | None = None) -> None:
+        self.made_up, self.count, self.repeated = made_up, 0, ""
+        self._completions: dict[tuple[Any, ...], Completion] = {}
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[RequestLog]:
+        """Answer and record the requests in this context."""
+        outer, RequestLog.current = RequestLog.current, self
+        try:
+            yield self
+        finally:
+            RequestLog.current = outer
+
+    def next_made_up(self) -> str | None:
+        """Count one request.  Return the made-up answer to it, if there is one.
+
+        Raises
+        ------
+        NoFurtherAnswer
+            Too many requests got the made-up answer.
+        """
+        self.count += 1
+        if self.made_up is not None and self.count > self.MOST_MADE_UP:
+            raise NoFurtherAnswer
+        return self.made_up
+
+    def complete(self, subject: Subject, item: Item) -> Completion:
+        """Return a subject's completion of an item, which is asked for once.
+
+        Raises
+        ------
+        ConfigError
+            The subject samples, and got this request before.
+        """
+        if (made_up := self.next_made_up()) is not None:
+            return Completion(made_up)
+        key = (id(subject), item.likelihood is not None, *_key(item))
+        if (known := self._completions.get(key)) is None:
+            known = self._completions[key] = subject.complete_anew(item)
+        elif subject.identity.samples:
+            self.repeated = subject.identity.name
+            raise ConfigError(repeated_request(self.repeated))
+        return known
+
+
+def repeated_request(name: str) -> str:
+    """Return the sentence on a sampling subject that got the same request twice for one question."""
+    return (
+        f"{name!r} got the same request twice for one question, and its decoding samples: the second answer would "
+        "replace the one that counts; ask once, or write samples=N to ask every item N times"
+    )
+
+
+class NoFurtherAnswer(BaseException):
+    """End of a test body that asks on and on; no `Exception`, which such a test may catch."""
 
 
 class Subject(abc.ABC):
@@ -417,11 +509,16 @@ class Subject(abc.ABC):
         Unscored
             The answer was truncated, refused or empty, or it failed.
         """
-        item = _drawn(item, self.sample)
-        completion = self._take(item) or self.answer_draws([(item, self.sample)])[0]
-        self.reused += completion.reused
+        item, log = _drawn(item, self.sample), RequestLog.current
+        completion = self.complete_anew(item) if log is None else log.complete(self, item)
         if completion.status is not Status.OK:
             raise Unscored(completion.status.value, completion.detail, completion.text)
+        return completion
+
+    def complete_anew(self, item: Item) -> Completion:
+        """Return the prefetched completion of an item, or ask for one."""
+        completion = self._take(item) or self.answer_draws([(item, self.sample)])[0]
+        self.reused += completion.reused
         return completion
 
     def _take(self, item: Item) -> Completion | None:

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval import Item
+from pytest_adaptive_eval.plugin.question import AskedItem
+
 QUESTION = """
 import pytest
 @pytest.mark.adaptive_eval("toy.jsonl", budget=20{more})
@@ -39,7 +42,7 @@ def model():
     return Scored(SubjectIdentity("scored"))
 """
 GRADE = "item.grade(model.generate(item.prompt))"
-FORGOTTEN = "test_it.py::test_toy?q*?: the test passed although item.grade(...) gave 0, *: write `assert item.grade(*"
+FORGOTTEN = "test_it.py::test_toy*: the test passed *although item.grade(...) gave 0, *: write `assert item.grade(*"
 
 
 def asking(lab: Any, body: str, more: str = "", tenths: int = 0) -> Any:
@@ -54,68 +57,13 @@ def asking(lab: Any, body: str, more: str = "", tenths: int = 0) -> Any:
 def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None:
     result = asking(lab, body, more)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert len(lab.asked) == 1
-    result.stdout.fnmatch_lines([*(() if "xfail" in more else [f"ERROR toy: {FORGOTTEN}"]), "*it was given up*"])
+    assert lab.asked == []
+    result.stdout.fnmatch_lines([*(() if "xfail" in more else [f"ERROR toy: {FORGOTTEN}"]), "*nothing could be asked*"])
     assert lab.outcomes() == [("test_gate", "ERROR")]
     (interview,) = lab.record["interviews"]
     assert fnmatch(interview["error"], FORGOTTEN)
-    assert (interview["scored"], interview["stop"]) == (0, "GIVEN_UP")
+    assert (interview["scored"], interview["stop"]) == (0, "UNASKED")
     assert [line for path in lab.journals for line in path.read_text().splitlines() if '"score"' in line] == []
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "item.answer in model.generate(item.prompt)",
-        "text = model.generate(item.prompt).strip(); print(len(text)); text == item.answer",
-        "compare(model.generate(item.prompt), item.answer)",
-    ],
-)
-def test_a_question_that_asserts_nothing(lab: Any, body: str) -> None:
-    lab.bank()
-    lab.toy(9)
-    lab.tests(QUESTION.format(body=body, more="") + "def compare(text, answer):\n    return text == answer\n")
-    assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
-    (interview,) = lab.record["interviews"]
-    assert fnmatch(interview["error"], "*: the test asserts nothing, so that every answer would count as right: *")
-    assert interview["scored"] == 0
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "compare(model.generate(item.prompt), item.answer)",
-        "check(model.generate(item.prompt), item.answer)",
-        "np.testing.assert_equal(model.generate(item.prompt), item.answer)",
-        "of = CHECKS['x']; of(model.generate(item.prompt), item.answer)",
-        "CHECKS['x'](model.generate(item.prompt), item.answer)",
-        "made().holds(model.generate(item.prompt), item.answer)",
-        "rule = made(); rule.holds(model.generate(item.prompt), item.answer)",
-        "request.getfixturevalue('check')(model.generate(item.prompt), item.answer)",
-    ],
-)
-def test_a_question_that_another_asserts(lab: Any, body: str) -> None:
-    lab.bank()
-    lab.toy(9)
-    helper = "import numpy as np\ndef compare(text, answer):\n    assert text == answer\n"
-    helper += "CHECKS = {'x': compare}\nclass Rule: holds = staticmethod(compare)\ndef made(): return Rule()\n"
-    fixture = "@pytest.fixture(scope='module')\ndef check(): return compare\n"
-    lab.tests(
-        QUESTION.format(body=body, more="").replace("item, model", "item, model, check, request") + helper + fixture
-    )
-    assert lab.run().ret == 0
-    assert lab.outcomes() == [("test_gate", "PASS")]
-
-
-@pytest.mark.parametrize("call", ["given(item, '')", "given(text='', item=item)"])
-def test_a_helper_that_ends_before_it_grades(lab: Any, call: str) -> None:
-    lab.bank()
-    lab.toy(9)
-    helper = "def given(item, text):\n    if text:\n        assert item.grade(text)\n"
-    lab.tests(QUESTION.format(body=call, more="") + helper)
-    assert lab.run().ret == 1
-    (interview,) = lab.record["interviews"]
-    assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
 
 
 @pytest.mark.parametrize("answer", ["right", "wrong"])
@@ -129,39 +77,10 @@ def test_a_question_that_returns_instead(lab: Any, answer: str) -> None:
     assert interview["scored"] == 0
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "[assert_(item) for attempt in range(0) for assert_ in [lambda item: item.grade('right')]]",
-        "for text in (): assert item.grade(text)",
-        "if not item.prompt: item.score(1)",
-    ],
-)
-def test_a_question_that_ends_before_it_grades(lab: Any, body: str) -> None:
-    result = asking(lab, body)
-    assert result.ret == 1
-    (interview,) = lab.record["interviews"]
-    assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
-    assert "the test ended without item.grade(...) or item.score(...), which stand in it" in interview["error"]
-
-
-def test_a_fault_of_grading_that_the_test_catches(lab: Any) -> None:
-    asking(lab, "import contextlib\n    with contextlib.suppress(Exception):\n        assert item.grade(None)")
-    (interview,) = lab.record["interviews"]
-    assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
-
-
-def test_a_question_with_a_score_of_its_own(lab: Any) -> None:
-    judge = "judge = type('J', (), {'score': len, 'grade': len})"
-    asking(lab, f"assert item.prompt or item.grade('x'); {judge}; assert judge.score(item.prompt)")
-    (interview,) = lab.record["interviews"]
-    assert set(interview["statuses"]) == {"ok"}
-
-
 PARTLY = "item.item = __import__('dataclasses').replace(item.item, custom=lambda *_: 0.3); "
 
 
-@pytest.mark.parametrize("body", ["assert item.grade('x')", "assert item.grade('x') > 0.2"])
+@pytest.mark.parametrize("body", [f"assert {GRADE}", f"assert {GRADE} > 0.2"])
 def test_an_assertion_that_passes_a_fraction(lab: Any, body: str) -> None:
     result = asking(lab, PARTLY + body)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -172,7 +91,7 @@ def test_an_assertion_that_passes_a_fraction(lab: Any, body: str) -> None:
 
 
 def test_a_fraction_that_is_scored(lab: Any) -> None:
-    asking(lab, PARTLY + "item.score(item.grade('x'))")
+    asking(lab, PARTLY + f"item.score({GRADE})")
     (interview,) = lab.record["interviews"]
     assert {one["score"] for one in interview["administrations"]} == {0.3}
 
@@ -187,8 +106,8 @@ def test_a_named_question_that_does_not_assert(lab: Any) -> None:
 @pytest.mark.parametrize(
     ("body", "scores"),
     [
-        (f"{GRADE}; assert item.grade('right')", {1.0}),  # the last grade counts
-        (f"assert not {GRADE}; item.score(1)", {1.0}),
+        ("text = model.generate(item.prompt); item.grade('right'); assert item.grade(text)", {0.0}),  # the last counts
+        (f"item.score(0.25 + {GRADE} / 2)", {0.25}),
         (f"item.score({GRADE})", {0.0}),
         (f"assert {GRADE}", {0.0}),
     ],
@@ -252,13 +171,9 @@ def test_what_is_no_text_is_no_wrong_answer(lab: Any, body: str, kind: str) -> N
     assert lab.outcomes() == [("test_gate", "ERROR")]
 
 
-def test_a_number_is_what_a_numeric_grader_reads(lab: Any) -> None:
-    lab.bank()
-    path = lab.path / "toy.jsonl"
-    path.write_text(path.read_text().replace('"answer": "right"', '"answer": "4", "grader": "numeric"'))
-    lab.toy()
-    lab.tests(QUESTION.format(body="assert item.grade(4) and item.grade(4.0)", more=""))
-    assert lab.run().ret == 0
+def test_a_number_is_what_a_numeric_grader_reads() -> None:
+    asked = AskedItem(Item(id="a", prompt="?", answer="4", grader="numeric"))
+    assert (asked.grade(4), asked.grade(4.0), asked.grade(5)) == (1.0, 1.0, 0.0)
 
 
 def test_what_is_no_text_in_toml(lab: Any) -> None:
@@ -270,18 +185,60 @@ def test_what_is_no_text_in_toml(lab: Any) -> None:
     assert [outcome for _, outcome in lab.outcomes()] == ["ERROR"]
 
 
-@pytest.mark.parametrize("outcome", ["FAIL", "INCONCLUSIVE"])
-@pytest.mark.parametrize("body", ["{}", "return {}", "print({}.sentence)", "found = [{}, accuracy.at_least(0.1)]"])
-def test_a_gate_that_does_not_assert(lab: Any, body: str, outcome: str) -> None:
+#: Bodies of gates that leave out, swallow or evade the assertion of a verdict.
+EVASIONS = {
+    "forgotten": "{}",
+    "returned": "return {}",
+    "printed": "print({}.sentence)",
+    "kept": "found = [{}, accuracy.at_least(0.1)]",
+    "read": "assert {}.outcome in ('FAIL', 'INCONCLUSIVE')",
+    "logged": "import logging; logging.info({}.outcome)",
+    "denied": "assert not {}",
+    "or_true": "assert {} or True",
+    "raises": "with pytest.raises(AssertionError): assert {}",
+    "caught": "import contextlib\n    with contextlib.suppress(AssertionError): assert {}",
+    "json": "assert {}.to_json()['outcome'] != 'PASS'",
+    "skipped": "pytest.skip(str({}))",
+    "xfailed": "pytest.xfail(str({}))",
+    "one_of_two": "assert accuracy.at_least(0.1) or {}\n    {}",
+}
+
+
+@pytest.mark.parametrize(("outcome", "verdict"), [("FAIL", "0.99"), ("INCONCLUSIVE", "0.75")])
+def test_a_gate_whose_verdict_does_not_hold_fails_whatever_its_body_does(lab: Any, outcome: str, verdict: str) -> None:
     lab.bank()
     lab.toy(8)
-    verdict = f"accuracy.at_least({0.99 if outcome == 'FAIL' else 0.75})"
-    lab.tests(GATE.format(body=body.format(verdict), mark=""))
+    text = GATE.format(body="assert accuracy.at_least(0.1)", mark="")
+    for name, body in EVASIONS.items():
+        found = body.replace("{}", f"accuracy.at_least({verdict})")
+        text += f"def test_{name}(adaptive_eval):\n    accuracy = adaptive_eval['toy'].accuracy\n    {found}\n"
+    lab.tests(text)
     result = lab.run("-W", "ignore::pytest.PytestReturnNotNoneWarning")
     assert result.ret == 1
-    result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines([f"{outcome} accuracy *; the test did not ask whether this holds: write `assert` *"])
-    assert lab.outcomes()[0] == ("test_gate", outcome)
+    result.assert_outcomes(passed=2, failed=len(EVASIONS))
+    result.stdout.fnmatch_lines(
+        [
+            f"{outcome} accuracy *",
+            "*verdicts do not hold); where one of them suffices, write `assert adaptive_eval.any_of(*",
+        ]
+    )
+    by_gate = dict(lab.outcomes())
+    assert by_gate.pop("test_gate") == "PASS"
+    assert {f"test_{name}" for name in EVASIONS} == set(by_gate)
+
+
+def test_a_gate_for_which_one_verdict_suffices(lab: Any) -> None:
+    lab.bank()
+    lab.toy(8)
+    both = "accuracy.at_least(0.99), accuracy.at_least(0.1)"
+    lab.tests(GATE.format(body=f"assert adaptive_eval.any_of({both})", mark=""))
+    assert lab.run().ret == 0
+    lab.tests(GATE.format(body="adaptive_eval.any_of(accuracy.at_least(0.99), accuracy.at_least(0.98))", mark=""))
+    assert lab.run().ret == 1
+    lab.tests(GATE.format(body="adaptive_eval.any_of(accuracy.at_least(0.1), True)", mark=""))
+    result = lab.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*any_of takes verdicts, such as *"])
 
 
 @pytest.mark.parametrize("body", ["assert accuracy", "assert adaptive_eval['toy']", "assert accuracy and 1"])
@@ -324,30 +281,22 @@ def test_a_gate_that_asks_in_a_branch_that_is_not_taken(lab: Any) -> None:
 def test_branch(adaptive_eval):
     if adaptive_eval["toy"].asked > 1000:
         assert adaptive_eval["toy"].accuracy.at_least(0.9)
-def test_count(adaptive_eval):  # no gate at all
+def test_count(adaptive_eval):
     assert adaptive_eval["toy"].asked == 30
 """
     )
     result = lab.run()
     assert result.ret == 1
-    result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["the test asked for none of the verdicts that its source has: *left out by -k or -m"])
-    assert lab.outcomes() == [("test_gate", "PASS"), ("test_branch", "ERROR")]
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(["the test takes the fixture adaptive_eval and asked for no verdict: assert one, *"])
+    assert lab.outcomes() == [("test_gate", "PASS"), ("test_branch", "ERROR"), ("test_count", "ERROR")]
 
 
 @pytest.mark.parametrize(
     "body",
-    [
-        "assert not accuracy.at_least(0.99)",
-        "assert accuracy.at_least(0.99).outcome == 'FAIL'",
-        "assert accuracy.at_least(0.99).to_json()['outcome'] == 'FAIL'",
-        "assert accuracy.at_least(0.99) or True",
-        "accuracy.at_least(0.1)",  # it holds
-        "accuracy.at_least(0.75, on_inconclusive='pass')",
-        "pytest.skip(str(accuracy.at_least(0.99)))",
-    ],
+    ["accuracy.at_least(0.1)", "accuracy.at_least(0.75, on_inconclusive='pass')"],  # both hold
 )
-def test_a_gate_that_says_what_it_wants(lab: Any, body: str) -> None:
+def test_a_gate_whose_verdict_holds_need_not_assert(lab: Any, body: str) -> None:
     lab.bank()
     lab.toy(8)
     lab.tests(GATE.format(body=body, mark=""))
@@ -375,18 +324,16 @@ def test_a_verdict_keeps_what_a_plugin_made_of_it(lab: Any) -> None:
             return dataclasses.replace(verdict, notes=("seen",))
         """,
     )
-    lab.tests(GATE.format(body="import dataclasses; assert not dataclasses.replace(accuracy.at_least(0.99))", mark=""))
-    assert lab.run().ret == 0
-    assert lab.record["gates"][0]["verdict"]["notes"] == ["seen"]
     lab.tests(GATE.format(body="accuracy.at_least(0.99)", mark=""))
     assert lab.run().ret == 1
+    assert lab.record["gates"][0]["verdict"]["notes"] == ["seen"]
 
 
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("assert accuracy.at_least", "the test took a metric and asked for no verdict: call .at_least(...) of it"),
-        ("accuracy", "the test took a metric and asked for no verdict: call .at_least(...) of it"),
+        ("assert accuracy.at_least", "the test takes the fixture adaptive_eval and asked for no verdict: assert one"),
+        ("accuracy", "the test takes the fixture adaptive_eval and asked for no verdict: assert one"),
         (
             "assert accuracy >= 0.6",
             "accuracy of toy is not a verdict and has no truth value: call a condition such as .at_least",
@@ -403,13 +350,6 @@ def test_a_gate_that_is_none(lab: Any, body: str, told: str) -> None:
     assert result.ret == 1
     assert told in " ".join(result.stdout.str().split())
     assert lab.record["exit_status"] == 1
-
-
-def test_a_test_that_reads_a_result_is_no_gate(lab: Any) -> None:
-    lab.bank()
-    lab.toy(8)
-    lab.tests(GATE.format(mark="", body="assert accuracy == 30").replace('["toy"].accuracy', '["toy"].asked'))
-    assert lab.run().ret == 0
 
 
 def test_a_verdict_asked_for_when_the_test_is_over(lab: Any) -> None:

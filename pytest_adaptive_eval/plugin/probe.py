@@ -1,0 +1,270 @@
+"""Run a test of questions on made-up answers, to see whether anything that a model says can fail it.
+
+What a test checks is seen by what it does: it asks, gets an answer that is right for no item, and has to fail.  So an
+assertion counts that fails, wherever it is written, and one that is forgotten, caught, never reached, constant or in
+another thread does not.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.plugin.model_fixture import find_model_fixture
+from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question
+from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner
+from pytest_adaptive_eval.subjects.base import RequestLog, Subject
+
+__all__ = ["check_test"]
+
+#: A word that no benchmark has as an answer; its letters show where any part of it comes from.
+_WORD = "Qzxqzzqx"
+#: Made-up answers: words, then for tests that read other forms a number, and an object that a test may index.
+_ANSWERS = (f"{_WORD} qzzx zqxxqz.", "-73051.9182640137", f'{{"answer": "{_WORD}"}}')
+_MADE_UP = re.compile(rf"[qzx\W]*|.*{_WORD}.*|-?73051(?:\.9\d*)?", re.IGNORECASE | re.DOTALL)
+_OVER = (KeyboardInterrupt, SystemExit, pytest.exit.Exception)
+
+
+class _ProbedItem(AskedItem):
+    """The argument ``item`` of a probe: what comes of a made-up answer is wrong, whatever the grader would cost.
+
+    Parameters
+    ----------
+    item : Item
+    named : bool
+        Whether the user has named the wrong answer, which the item's own grader then judges.
+    grade_of_made_up : float
+        What `grade` returns for a made-up answer.
+    """
+
+    def __init__(self, item: Item, *, named: bool, grade_of_made_up: float) -> None:
+        super().__init__(item)
+        self._named, self._grade = named, grade_of_made_up
+        #: Whether a text to grade came of the made-up answer.
+        self.derived = False
+
+    def grade(self, text: str | float) -> float:
+        """Return the given grade of a made-up answer or a part of it, else the item's grade."""
+        if self._named or _MADE_UP.fullmatch(str(text)) is None:
+            return super().grade(text)
+        self.text, self.read, self.graded, self.derived = str(text), True, self._grade, True
+        return self._grade
+
+
+class _Unprobed(Exception):
+    """The test cannot be run without asking its model."""
+
+
+class _Probe(Question):
+    """A question whose model gives a made-up answer; it reports nothing."""
+
+    asked: _ProbedItem
+    #: Whether the test takes something that may answer.
+    has_model = False
+    #: Whether the test passed.
+    passed = False
+    #: Exception that ended the test, other than a failed assertion.
+    error = ""
+
+    def setup(self) -> None:
+        """Set up the fixtures.
+
+        Raises
+        ------
+        _Unprobed
+            One of them asks, and the model is of another package.
+        """
+        last = {name: found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if found}
+        asking = [name for name, found in last.items() if found.scope == "function" and "item" in found.argnames]
+        if asking:
+            wide = [name for name, found in last.items() if found.scope != "function" and not _of_pytest(found)]
+            _, model, _ = find_model_fixture({name: self._request.getfixturevalue(name) for name in wide})
+            if not isinstance(model, Subject):
+                raise _Unprobed(f"the fixture {asking[0]!r} takes the item and may ask the model")
+        super().setup()
+
+    def runtest(self) -> None:
+        """Run the body; what it raises is kept and not reported."""
+        for name in self._models():
+            self.has_model = True
+            if not isinstance(self.funcargs[name], Subject):  # a subject takes its answer from the log
+                self.funcargs[name] = _StandIn(self.funcargs[name], self.requests)
+        if "subtests" in self.funcargs:
+            self.funcargs["subtests"] = _Subtests()
+        try:
+            self.run_body()
+            self.passed = self.asked.given != 0
+        except AssertionError:
+            pass
+        except _OVER:
+            raise
+        except BaseException as error:  # whatever a test does with a text that it cannot read
+            self.error = _line(error)
+
+    def _models(self) -> list[str]:
+        """Return the fixtures that may answer: the identified model, else all fixtures of the user's that it takes."""
+        name, model, _ = find_model_fixture(self.funcargs)
+        if model is not None:
+            return [name]
+        info = self._fixtureinfo
+        found = {name: info.name2fixturedefs.get(name, ())[-1:] for name in info.argnames}
+        return [name for name, definitions in found.items() if definitions and not _of_pytest(definitions[0])]
+
+    def take_report(self, report: pytest.TestReport, error: BaseException | None, *, of_subtest: bool) -> None:
+        """Take up a report that a plugin for soft assertions failed."""
+        self.passed &= not report.failed
+
+
+def _of_pytest(definition: Any) -> bool:
+    """Return whether a fixture belongs to pytest itself."""
+    return str(getattr(definition.func, "__module__", "")).startswith("_pytest")
+
+
+def _line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+
+
+class _Subtests:
+    """Fixture ``subtests`` of a probe, whose failures end it."""
+
+    def test(self, *_args: object, **_kwargs: object) -> Any:
+        return warnings.catch_warnings()
+
+    subtest = test
+
+
+class _StandIn:
+    """In place of a user's model: each call of it, or of anything it holds, returns the made-up answer."""
+
+    def __init__(self, model: object, log: RequestLog) -> None:
+        self._parts = model, log
+
+    @property  # type: ignore[misc]  # a test may ask for the type of its model
+    def __class__(self) -> Any:
+        return type(self._parts[0])
+
+    def __getattr__(self, name: str) -> Any:
+        model, log = self._parts
+        value = getattr(model, name)
+        plain = value is None or isinstance(value, str | bytes | int | float | list | tuple | dict)
+        return value if plain or name.startswith("__") else _StandIn(value, log)
+
+    def __call__(self, *_args: object, **_kwargs: object) -> Any:
+        return _Reply(self._parts[1].next_made_up())
+
+
+class _Reply(str):
+    """The made-up answer, also where a test looks for it in a reply's attributes, keys or elements."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(key) if isinstance(key, slice) else self
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(str(self))
+
+    def __call__(self, *_args: object, **_kwargs: object) -> Any:
+        return self
+
+
+def check_test(interview: QuestionOwner, node: pytest.Function, item: Item, wrong_answer: str | None) -> str:
+    """Run the test of an interview on made-up answers, before it asks a model, and note what that shows.
+
+    Parameters
+    ----------
+    interview : QuestionOwner
+        `QuestionOwner.finding` gets what is seen.
+    node : pytest.Function
+        The placeholder.
+    item : Item
+    wrong_answer : str or None
+        Answer that the user's test has to fail; None for any made-up one.
+
+    Returns
+    -------
+    str
+        Why its verdicts would mean nothing; empty where nothing is known against it.
+    """
+    named, finding, partial = wrong_answer is not None, interview.finding, dict[float, str]()
+    for answer in _ANSWERS if wrong_answer is None else (wrong_answer,):
+        # where a made-up answer got a part of the score, another grade has to change it
+        asked = _ProbedItem(item, named=named, grade_of_made_up=float(bool(partial)))
+        probe = _run(interview, node, asked, answer)
+        if isinstance(probe, str):
+            finding.fault = probe
+            return ""
+        finding.methods |= {"grade"} if asked.derived or (named and asked.graded is not None) else set()
+        finding.methods |= {"score"} if asked.given is not None and probe.requests.count else set()
+        if probe.error:
+            finding.fault = probe.error
+        elif not probe.passed:
+            finding.fault = ""
+            return ""
+        elif not named and probe.requests.count and asked.given is not None and (partial or asked.given < 1):
+            # such as a similarity; a constant is the same for every answer
+            partial[asked.given] = _fault(probe, named=False)
+        else:
+            return _fault(probe, named=named)
+    return next(iter(partial.values())) if len(partial) == 1 else ""
+
+
+def _run(interview: QuestionOwner, node: pytest.Function, asked: _ProbedItem, answer: str) -> _Probe | str:
+    """Run one probe between its set-up and teardown, without the reports of pytest's protocol.
+
+    Returns
+    -------
+    _Probe or str
+        Why the test cannot be run, such as fixtures that fail, which the first question reports.
+    """
+    probe = _Probe.of(node, asked)
+    probe.interview, probe.requests = interview, RequestLog(answer)
+    hook = probe.ihook
+    try:
+        hook.pytest_runtest_setup(item=probe)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            call = pytest.CallInfo.from_call(lambda: hook.pytest_runtest_call(item=probe), "call", reraise=_OVER)
+            if probe.passed:
+                hook.pytest_runtest_makereport(item=probe, call=call)
+    except _OVER:
+        raise
+    except BaseException as error:
+        return _line(error)
+    finally:
+        hook.pytest_runtest_teardown(item=probe, nextitem=node)
+    return probe
+
+
+def _fault(probe: _Probe, *, named: bool) -> str:
+    """Return why a test that passed on a made-up answer judges nothing."""
+    asked, test = probe.asked, probe.nodeid.partition("[")[0]
+    if not probe.has_model:
+        return (
+            f"{test}: the test takes no model, so nobody can see whether it asks one: give it a fixture that answers, "
+            "such as `model`"
+        )
+    if not probe.requests.count:
+        return f"{test}: {NOT_ASKED}"
+    if asked.derived and asked.given is None:
+        how = "although item.grade(...) gave 0"
+    elif asked.graded is not None and not named:
+        how = "since item.grade(...) got a text that does not come from the model"
+    else:
+        how = "and checked nothing"
+    answer = "on the wrong_answer of its marker" if named else f"on the made-up answer {probe.requests.made_up!r}"
+    hint = "" if named else f"; if such an answer is right, name a wrong one: {WRONG_ANSWER}"
+    return (
+        f"{test}: the test passed {answer} {how}, so every answer would count as right: write `assert "
+        f"item.grade(...)`, an assertion on the answer, or item.score(...){hint}"
+    )

@@ -1,0 +1,203 @@
+"""A test of questions counts where a made-up answer fails it, however it is written."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+#: Bodies that judge nothing, with a part of what is said of them.
+NOTHING = {
+    "forgotten": ("ok = model.generate(item.prompt) == item.answer", "checked nothing"),
+    "logged": ("logging.info(re.search('x', model.generate(item.prompt)))", "checked nothing"),
+    "dumped": ("json.dumps(model.generate(item.prompt) == item.answer)", "checked nothing"),
+    "graded_and_forgotten": ("ok = item.grade(model.generate(item.prompt))", "although item.grade(...) gave 0"),
+    "not_negative": ("assert item.grade(model.generate(item.prompt)) >= 0", "although item.grade(...) gave 0"),
+    "caught": (
+        "try: assert model.generate(item.prompt) == item.answer\n    except AssertionError: pass",
+        "checked nothing",
+    ),
+    "suppressed": (
+        "with contextlib.suppress(Exception): assert item.grade(model.generate(item.prompt))",
+        "although item.grade(...) gave 0",
+    ),
+    "never_reached": ("text = model.generate(item.prompt)\n    if text == 'x': assert 0", "checked nothing"),
+    "empty_loop": ("for line in model.generate(item.prompt).splitlines()[1:]: assert line == '4'", "checked nothing"),
+    "no_match": (
+        "found = re.search(r'[0-9]+', model.generate(item.prompt))\n    if found: assert found[0] == item.answer",
+        "checked nothing",
+    ),
+    "constant": ("model.generate(item.prompt); assert True", "checked nothing"),
+    "of_a_tuple": ("assert (model.generate(item.prompt) == item.answer, 'must be right')", "checked nothing"),
+    "of_the_item": ("model.generate(item.prompt); assert item.answer", "checked nothing"),
+    "of_the_gold": ("model.generate(item.prompt); assert item.grade(item.answer)", "does not come from the model"),
+    "in_a_thread": (
+        "t = threading.Thread(target=check, args=(model.generate(item.prompt), item)); t.start(); t.join()",
+        "checked nothing",
+    ),
+    "in_a_process": (
+        "text = model.generate(item.prompt); subprocess.run([sys.executable, '-c', f'assert {text!r} == 4'], "
+        "stderr=subprocess.DEVNULL)",
+        "checked nothing",
+    ),
+    "scored_by_a_constant": ("model.generate(item.prompt); item.score(True)", "checked nothing"),
+    "scored_by_a_part": ("model.generate(item.prompt); item.score(0.7)", "checked nothing"),
+    "never_asked": ("item.score(True)", "without asking its model"),
+    "never_asked_nor_scored": ("assert item.prompt", "without asking its model"),
+    "asks_until_it_suits": (
+        "while not (text := model.generate(item.prompt)): pass\n    assert isinstance(text, str)",
+        "checked nothing",
+    ),
+    "negative": ("assert 'secret' not in model.generate(item.prompt)", "name a wrong one"),
+    "number_only": ("ok = int(float(model.generate(item.prompt))) == 4", "checked nothing"),
+    "object_only": ("ok = json.loads(model.generate(item.prompt))['answer'] == 4", "checked nothing"),
+    "wrongly_named": ("assert item.grade(model.generate(item.prompt))", "on the wrong_answer of its marker"),
+}
+#: Bodies that judge answers.
+SOMETHING = {
+    "graded": "assert item.grade(model.generate(item.prompt))",
+    "compared": "assert model.generate(item.prompt) == item.answer",
+    "scored": "item.score(item.grade(model.generate(item.prompt)))",
+    "scored_in_part": "item.score(0.5 + item.grade(model.generate(item.prompt)) / 2)",
+    "similar": "item.score(difflib.SequenceMatcher(None, model.generate(item.prompt), item.answer).ratio())",
+    "of_a_variable": "ok = model.generate(item.prompt) == item.answer; assert ok",
+    "by_a_helper": "check(model.generate(item.prompt), item)",
+    "by_a_module": "helping.check(model.generate(item.prompt), item.answer)",
+    "by_numpy": "np.testing.assert_equal(model.generate(item.prompt), item.answer)",
+    "by_unittest": "unittest.TestCase().assertEqual(model.generate(item.prompt), item.answer)",
+    "raised": "if model.generate(item.prompt) != item.answer: raise AssertionError('wrong')",
+    "of_a_number": "assert int(float(model.generate(item.prompt).replace('right', '4'))) == 4",
+    "of_an_object": "assert json.loads(json.dumps({'answer': model.generate(item.prompt)}))['answer'] == item.answer",
+    "of_a_first_letter": "assert item.grade(model.generate(item.prompt).strip()[:5])",
+    "in_upper_case": "assert model.generate(item.prompt).upper() == 'RIGHT'",
+    "found": "assert re.search('[a-z]+', model.generate(item.prompt))[0] == item.answer",
+    "negative": "assert 'wrong' not in model.generate(item.prompt)",
+    "of_another_type": "assert type(model).__name__ and model.generate(item.prompt) == item.answer",
+    "by_a_fixture": "judged(model.generate(item.prompt), item)",
+}
+MARKS = {("something", "negative"): ", wrong_answer='so wrong'", ("nothing", "wrongly_named"): ", wrong_answer='right'"}
+HEAD = """
+import contextlib, difflib, json, logging, re, subprocess, sys, threading, unittest
+import helping, numpy as np, pytest
+
+def check(text, item):
+    assert text == item.answer
+
+@pytest.fixture
+def judged():
+    return check
+"""
+SUBJECT = """
+    from pytest_adaptive_eval.subjects.calling import CallableSubject
+    yield CallableSubject(Toy().generate, "toy", checkpoint="hash")
+    return
+"""
+
+
+@pytest.mark.parametrize("setup", ["", SUBJECT], ids=["object", "subject"])
+@pytest.mark.parametrize(("kind", "bodies"), [("nothing", NOTHING), ("something", SOMETHING)])
+def test_bodies(lab: Any, kind: str, bodies: dict[str, Any], setup: str) -> None:
+    lab.bank()
+    lab.toy(10, setup=setup)
+    (lab.path / "helping.py").write_text(
+        '"""PYTEST_DONT_REWRITE"""\ndef check(text, answer):\n    assert text == answer\n'
+    )
+    text = HEAD
+    for name, body in bodies.items():
+        code = body if isinstance(body, str) else body[0]
+        mark = f"@pytest.mark.adaptive_eval('toy.jsonl', name='{name}', budget=2, stop='budget'"
+        text += f"{mark}{MARKS.get((kind, name), '')})\ndef test_{name}(item, model, judged):\n    {code}\n"
+    lab.tests(text)
+    result = lab.run("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::SyntaxWarning")
+    interviews = {interview["name"]: interview for interview in lab.record["interviews"]}
+    assert interviews.keys() == bodies.keys()
+    if kind == "something":
+        assert {name: interview["error"] for name, interview in interviews.items() if interview["error"]} == {}
+        assert result.ret == 0
+        assert {interview["scored"] for interview in interviews.values()} == {2}
+        return
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    for name, (_, sentence) in bodies.items():
+        assert sentence in interviews[name]["error"], name
+        assert interviews[name]["scored"] == 0
+    assert not (lab.path / "asked.txt").exists(), "no model was asked"
+
+
+def test_no_answer_has_failed_a_test_that_cannot_read_made_up_ones(lab: Any) -> None:
+    lab.bank()
+    lab.toy(10)
+    body = "part = {{'right': 1{}}}[model.generate(item.prompt)]; assert part"
+    mark = "@pytest.mark.adaptive_eval('toy.jsonl', budget=5, stop='budget')"
+    lab.tests(f"import pytest\n{mark}\ndef test_toy(item, model):\n    " + body.format(", 'wrong': 0"))
+    assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
+    (interview,) = lab.record["interviews"]
+    assert re.search(r"it cannot be seen whether the test checks any, .*\(KeyError: .*wrong_answer", interview["error"])
+    lab.toy(5)  # now an answer fails it
+    assert lab.run("--adaptive-eval-fresh").ret == 0
+
+
+RETRY = """
+import json, pytest
+from pytest_adaptive_eval import SubjectIdentity
+from pytest_adaptive_eval.subjects.calling import CallableSubject
+
+def retried(test):
+    def again(item, model):
+        for attempt in range(30):
+            try:
+                return test(item, model)
+            except ValueError:
+                pass
+        raise ValueError("unreadable")
+    return again
+
+class Sampling(CallableSubject):
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.identity = SubjectIdentity("toy", "hash", {"do_sample": {samples}, "temperature": {samples}})
+
+@pytest.fixture(scope="module")
+def model():
+    from conftest import Toy
+    yield Sampling(Toy().generate, "toy")
+
+@pytest.mark.adaptive_eval("toy.jsonl", budget=20, stop="budget")
+{decorator}
+def test_toy(item, model):
+    assert json.loads(model.generate(item.prompt)) == item.answer
+
+def test_gate(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.at_least(0.5)
+"""
+RETRYING_HOOK = """
+def pytest_pyfunc_call(pyfuncitem):
+    if "item" not in pyfuncitem.fixturenames: return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    for attempt in range(30):
+        try:
+            pyfuncitem.obj(**arguments)
+            return True
+        except ValueError: pass
+    raise ValueError("unreadable")
+"""
+UNREADABLE = "if n % 3: return 'so'\nreturn '\"right\"'"
+
+
+@pytest.mark.parametrize("samples", [0, 1])
+@pytest.mark.parametrize("by", ["decorator", "hook"])
+def test_a_test_cannot_ask_until_it_can_read_the_answer(lab: Any, by: str, samples: int) -> None:
+    lab.bank()
+    lab.toy(10, fault=UNREADABLE, more=RETRYING_HOOK if by == "hook" else "")
+    decorator = "@retried" if by == "decorator" else ""
+    lab.tests(RETRY.replace("{decorator}", decorator).replace("{samples}", str(samples)))
+    result = lab.run()
+    (interview,) = lab.record["interviews"]
+    assert len(lab.asked) == len({*lab.asked}), "every question is asked once"
+    assert lab.outcomes() == [("test_gate", "ERROR")]
+    if samples:
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert "'toy' got the same request twice for one question, and its decoding samples" in interview["error"]
+    else:
+        assert result.ret == 1
+        assert interview["statuses"]["error"] >= 2
