@@ -326,7 +326,7 @@ def test_every_snippet_of_the_documentation_tests_for_the_record() -> None:
         before, _, after = block.partition("pytest --adaptive-eval")
         assert "rm -f record.json" in before, block
         assert "--adaptive-eval-record=record.json" in after, block
-        assert "test -s record.json" in after, block
+        assert "adaptive-eval report record.json --exit-code" in after, block
 
 
 @pytest.mark.parametrize(

@@ -317,6 +317,12 @@ class Condition:
         self._check_value()
         self._check_decision()
         self.measure.check_value(self)
+        least = self.measure.minimum
+        if self.kind == "at_least" and least is not None and self.value <= least:
+            raise ConfigError(
+                f"{self.measure.call(self)}: every {self.measure.name.replace('_', ' ')} is at least {least:g}, so the "
+                "gate cannot fail; write the lowest value that you would accept"
+            )
 
     def _check_value(self) -> None:
         """Refuse a kind that the metric lacks, a value that is no number, a wrong rank and a missing subject."""

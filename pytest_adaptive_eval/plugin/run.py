@@ -50,6 +50,26 @@ class RunHooks:
                     state.exchange.publish(item.nodeid, item.result.to_json())
         return (yield)
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self) -> Generator[None, object, object]:
+        """Keep the exit status of the run where another plugin ends the process with 0."""
+        try:
+            return (yield)
+        except SystemExit as error:
+            if error.code:
+                raise
+            raise pytest.exit.Exception("a plugin ended the session by sys.exit") from error
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_unconfigure(self) -> Generator[None, object, object]:
+        """Keep the exit status of the run where another plugin ends the process with 0."""
+        try:
+            return (yield)
+        except SystemExit as error:
+            if error.code:
+                raise
+            return None
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Fail a test that runs a second time or elsewhere."""

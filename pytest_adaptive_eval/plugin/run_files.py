@@ -59,11 +59,12 @@ class RunFiles:
         run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
         run.run = new_run_id(self._started, os.urandom(4))
         run.warn()
+        run.warnings += self._earlier_tries()
         self._put("record", self.state.folder / "runs" / f"{run.run}.json", self._write_run)
-        self._put("record copy", settings.record, lambda path: write_record(path, run))
-        self._put("new baseline", self._new_baseline() if passed else None, lambda path: write_record(path, run))
         self._put("JUnit report", settings.junit, self._write_gate_report)
         self._put("page", settings.html, self._write_page)
+        self._put("new baseline", self._new_baseline() if passed else None, lambda path: write_record(path, run))
+        self._put("record copy", settings.record, lambda path: write_record(path, run))
 
     def rewrite(self) -> None:
         """Write again all that states the exit status; a file that cannot be written is removed."""
@@ -77,6 +78,17 @@ class RunFiles:
                     self._write_page(path)
             except Exception:  # no file may state a status of 0
                 path.unlink(missing_ok=True)
+
+    def _earlier_tries(self) -> list[str]:
+        """Return a sentence for each gate that passed after other tries; none where the history cannot be read."""
+        from pytest_adaptive_eval.records.history import History
+        from pytest_adaptive_eval.records.tries import earlier_tries
+
+        if not (self.state.folder / "runs").is_dir():
+            return []
+        with suppress(AdaptiveEvalError, OSError):
+            return earlier_tries(self._run, History(self.state.folder).runs)
+        return []
 
     def _put(self, name: str, path: Path | None, write: Callable[[Path], object]) -> None:
         """Write one file; a failure does not stop the others."""

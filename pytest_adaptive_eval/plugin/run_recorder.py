@@ -108,11 +108,21 @@ class RunRecorder:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
-        """Write the record and the reports; a run that cannot account for itself does not pass."""
+        """Write the record and the reports, also where another plugin ends the session with an exit status of its own.
+
+        A run that cannot account for itself does not pass.
+        """
         self.state.exchange.break_off()
-        yield
+        ended: BaseException | None = None
+        try:
+            yield
+        except (pytest.exit.Exception, SystemExit) as error:
+            ended = error
         self._close(session, exitstatus)
         self._has_answers = self._files.has_journals()
+        if ended is not None:
+            status = ended.returncode if isinstance(ended, pytest.exit.Exception) else ended.code
+            raise pytest.exit.Exception(str(ended), None if status in (0, None) else 1) from ended
 
     def _close(self, session: pytest.Session, exitstatus: int) -> None:
         """Record the run if it evaluated something, and fail it if it should have."""

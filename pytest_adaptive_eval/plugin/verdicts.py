@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -44,8 +45,6 @@ class VerdictLog:
         self._state = state
         self.running = ""
         self._entries: dict[str, list[_Entry]] = {}
-        #: Verdicts of which one has to hold, by gate.
-        self._alternatives: dict[str, list[Sequence[Verdict]]] = {}
         self._records: dict[str, list[GateRecord]] = {}
         #: Exception with which each gate ended, None where it passed: a gate is judged once.
         self._endings: dict[str, BaseException | None] = {}
@@ -57,7 +56,7 @@ class VerdictLog:
         return Results(
             self._state.lookup,
             lambda node, verdict: self._add(gate, node, verdict),
-            lambda verdicts: self._alternatives.setdefault(gate.nodeid, []).append(verdicts),
+            lambda verdicts: self._choose(gate, verdicts),
         )
 
     def set_over(self, item: pytest.Item, *, over: bool) -> None:
@@ -77,6 +76,18 @@ class VerdictLog:
             gate.warn(AdaptiveEvalWarning(final.sentence))
         self._entries.setdefault(gate.nodeid, []).append(_Entry(self._name(node), final))
         return final
+
+    def _choose(self, gate: pytest.Item, verdicts: Sequence[Verdict]) -> None:
+        """Keep those of alternative verdicts that hold; the first of them names the others."""
+        failed = [verdict for verdict in verdicts if not verdict]
+        if not failed or len(failed) == len(verdicts):
+            return
+        first = next(verdict for verdict in verdicts if verdict)
+        note = "one of several verdicts suffices; not held: " + "; ".join(verdict.sentence for verdict in failed)
+        kept = [e for e in self._entries.get(gate.nodeid, ()) if not any(e.verdict is verdict for verdict in failed)]
+        self._entries[gate.nodeid] = [
+            _Entry(e.evaluation, replace(first, notes=(*first.notes, note))) if e.verdict is first else e for e in kept
+        ]
 
     def _name(self, node: EvaluationNode) -> str:
         """Return an evaluation's name, or its node id if several have that name."""
@@ -120,13 +131,9 @@ class VerdictLog:
             self._endings.setdefault(item.nodeid, error)
 
     def _check_verdicts(self, item: pytest.Item) -> None:
-        """Fail a gate that has a verdict that does not hold, unless the gate asks for one of several that hold."""
-        entries, alternatives = self._entries.get(item.nodeid, ()), self._alternatives.get(item.nodeid, ())
-        failed = [
-            entry.verdict
-            for entry in entries
-            if not entry.verdict and not any(entry.verdict in group and any(group) for group in alternatives)
-        ]
+        """Fail a gate that has a verdict that does not hold."""
+        entries = self._entries.get(item.nodeid, ())
+        failed = [entry.verdict for entry in entries if not entry.verdict]
         if failed:
             more = f" ({len(failed)} of {len(entries)} verdicts do not hold)" if len(entries) > 1 else ""
             pytest.fail(f"{failed[0].sentence}{more}{_ADVICE if more else ''}", pytrace=False)

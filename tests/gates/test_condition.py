@@ -45,6 +45,8 @@ def make_bank(*, calibrated=True, **more):
         ({"value": float("inf")}, "expected a number"),
         ({"value": 1.01}, r"accuracy\.at_least\(1\.01\): an accuracy lies in \[0, 1\]"),
         ({"value": -0.01}, r"an accuracy lies in \[0, 1\]"),
+        ({"value": 0.0}, r"accuracy\.at_least\(0\.0\): every accuracy is at least 0, so the gate cannot fail"),
+        ({"metric": "auc", "value": 0}, "every auc is at least 0, so the gate cannot fail"),
         ({"metric": "ability", "value": float("nan")}, r"ability\.at_least\(nan\): expected a number"),
         ({"confidence": 0.49}, r"confidence is 0\.49, expected a number in \[0\.5, 1\)"),
         ({"confidence": 1.0}, r"confidence is 1\.0"),
@@ -93,7 +95,7 @@ def test_comparisons_out_of_range(condition, change, message):
 
 
 def test_what_lies_in_range_is_taken():
-    for value in (0, 0.0, 1, 1.0):
+    for value in (0.01, 1, 1.0):
         assert replace(AT_LEAST, value=value).value == value
     assert replace(ABILITY, value=-30.0).value == -30.0
     assert replace(AT_LEAST, confidence=0.5).confidence == 0.5

@@ -100,7 +100,7 @@ def test_an_interview_cut_short_is_an_error_whatever_it_found():
         session.tell([[1.0]])
     session.end(StopReason.INTERRUPTED)
     result = SessionResult.of("eval", session, statuses={"ok": 30})
-    verdict = result.accuracy.at_least(0.0)
+    verdict = result.accuracy.at_least(0.1)
     assert verdict.outcome is Outcome.ERROR
     assert StopReason.INTERRUPTED.value in verdict.sentence
     assert result.interval() is None

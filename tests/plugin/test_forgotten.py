@@ -439,3 +439,32 @@ def test_a_gate_that_hands_its_result_on_asks_the_whole_budget(lab: Any, body: s
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
     assert interview["asked"] == asked
+
+
+def test_a_gate_that_passed_after_other_tries_names_them(lab: Any) -> None:
+    lab.bank()
+    lab.toy(8)
+    gate = GATE.format(body="assert accuracy.at_least(0.75)", mark="")
+    lab.tests(gate.replace("budget=30", "budget=10"))
+    assert lab.run().ret == 1
+    lab.tests(gate.replace("budget=30", "budget=60"))
+    result = lab.run("--adaptive-eval-seed=7")
+    assert result.ret == 0
+    (warning,) = lab.record["warnings"]
+    assert warning.startswith(
+        "test_gate passed after 1 other run of it for this checkpoint within a day: INCONCLUSIVE (seed 0, 10 of 60 items)"
+    )
+    result.stdout.fnmatch_lines(["*test_gate passed after 1 other run*"])
+    lab.toy(8, identity='"toy", "another"')
+    assert lab.run("--adaptive-eval-seed=7").ret == 0
+    assert lab.record["warnings"] == [], "another checkpoint"
+
+
+@pytest.mark.parametrize("end", ["pytest.exit('done', returncode=0)", "sys.exit(0)", "sys.exit()"])
+@pytest.mark.parametrize("hook", ["sessionfinish", "terminal_summary", "unconfigure"])
+def test_no_hook_makes_a_failed_run_end_with_0(lab: Any, hook: str, end: str) -> None:
+    lab.bank()
+    lab.toy(0, more=f"@pytest.hookimpl(trylast=True)\ndef pytest_{hook}(): {end}\n")
+    lab.tests(GATE.format(body="assert accuracy.at_least(0.5)", mark=""))
+    assert lab.spawn().ret == 1
+    assert lab.record["exit_status"] == 1

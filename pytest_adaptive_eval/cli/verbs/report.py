@@ -40,6 +40,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--comment", metavar="FILE", type=Path, help=text)
     add("--link", metavar="URL", default="", help="address of the whole report, for the comment")
     add("--junit", metavar="FILE", type=Path, help="a JUnit report of the gates")
+    text = "exit with the status that the run ended with, and with 1 where its record does not have one"
+    add("--exit-code", action="store_true", help=text)
     add("--github", action="store_true", help="annotations, step summary and outputs of a GitHub Actions step")
     add("--responses", metavar="FILE", type=Path, help="every answer, as JSON lines or, by its suffix, CSV")
     add("--studies", metavar="FILE", type=Path, help="results of studies for each subject, as JSON lines or CSV")
@@ -72,7 +74,9 @@ def _run(options: argparse.Namespace) -> int:
             from pytest_adaptive_eval.reports.github import write_github
 
             write_github(record, os.environ, put, folder=Path.cwd(), alarms=alarms)
-    return PASSED
+    if not options.exit_code:
+        return PASSED
+    return NOT_PASSED if record.exit_status is None else record.exit_status
 
 
 def _write(
@@ -181,6 +185,7 @@ REGISTERED = (
         (
             "report latest --html report.html",
             "report record.json --markdown summary.md --junit gates.xml",
+            "report record.json --exit-code",
         ),
     ),
 )
