@@ -451,9 +451,8 @@ def test_a_gate_that_passed_after_other_tries_names_them(lab: Any) -> None:
     result = lab.run("--adaptive-eval-seed=7")
     assert result.ret == 0
     (warning,) = lab.record["warnings"]
-    assert warning.startswith(
-        "test_gate passed after 1 other run of it for this checkpoint within a day: INCONCLUSIVE (seed 0, 10 of 60 items)"
-    )
+    tries = "INCONCLUSIVE (seed 0, 10 of 60 items)"
+    assert warning.startswith(f"test_gate passed after 1 other run of it for this checkpoint within a day: {tries}")
     result.stdout.fnmatch_lines(["*test_gate passed after 1 other run*"])
     lab.toy(8, identity='"toy", "another"')
     assert lab.run("--adaptive-eval-seed=7").ret == 0

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.cli.options import PASSED, spare
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, spare
 from pytest_adaptive_eval.cli.runs import (
     RUN,
     add_bank_argument,
