@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.plugin.model_fixture import find_model_fixture
 from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question
 from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner
-from pytest_adaptive_eval.subjects.base import RequestLog, Subject
+from pytest_adaptive_eval.subjects.base import RequestLog
 
 __all__ = ["check_test"]
 
@@ -84,7 +84,7 @@ class _Probe(Question):
         if asking:
             wide = [name for name, found in last.items() if found.scope != "function" and not _of_pytest(found)]
             _, model, _ = find_model_fixture({name: self._request.getfixturevalue(name) for name in wide})
-            if not isinstance(model, Subject):
+            if not RequestLog.sees(model):
                 raise _Unprobed(f"the fixture {asking[0]!r} takes the item and may ask the model")
         super().setup()
 
@@ -92,8 +92,10 @@ class _Probe(Question):
         """Run the body; what it raises is kept and not reported."""
         for name in self._models():
             self.has_model = True
-            if not isinstance(self.funcargs[name], Subject):  # a subject takes its answer from the log
-                self.funcargs[name] = _StandIn(self.funcargs[name], self.requests)
+            if not RequestLog.sees(model := self.funcargs[name]):  # a subject takes its answer from the log
+                stand_in = self.funcargs[name] = _StandIn(model, self.requests)
+                attributes = getattr(self.instance, "__dict__", {})  # of a class of tests, which a fixture may set
+                attributes.update({n: stand_in for n, value in attributes.items() if value is model})
         if "subtests" in self.funcargs:
             self.funcargs["subtests"] = _Subtests()
         try:
@@ -107,17 +109,32 @@ class _Probe(Question):
             self.error = _line(error)
 
     def _models(self) -> list[str]:
-        """Return the fixtures that may answer: the identified model, else all fixtures of the user's that it takes."""
+        """Return the fixtures that may answer.
+
+        These are the identified model, and fixtures of the test that take it.  Where no model is identified, they are
+        all fixtures of the user's that the test takes.
+        """
         name, model, _ = find_model_fixture(self.funcargs)
-        if model is not None:
-            return [name]
-        info = self._fixtureinfo
-        found = {name: info.name2fixturedefs.get(name, ())[-1:] for name in info.argnames}
-        return [name for name, definitions in found.items() if definitions and not _of_pytest(definitions[0])]
+        last = {n: found[-1] for n, found in self._fixtureinfo.name2fixturedefs.items() if found}
+        arguments = [n for n in self._fixtureinfo.argnames if n in last and not _of_pytest(last[n])]
+        if model is None:
+            return arguments
+        return [name, *(n for n in arguments if n != name and name in _needs(n, last))]
 
     def take_report(self, report: pytest.TestReport, error: BaseException | None, *, of_subtest: bool) -> None:
         """Take up a report that a plugin for soft assertions failed."""
         self.passed &= not report.failed
+
+
+def _needs(name: str, definitions: Mapping[str, Any]) -> set[str]:
+    """Return all fixtures that a fixture takes, also by way of others."""
+    needed: set[str] = set()
+    pending = [name]
+    while pending:
+        arguments = {*getattr(definitions.get(pending.pop()), "argnames", ())} - needed
+        needed |= arguments
+        pending += arguments
+    return needed
 
 
 def _of_pytest(definition: Any) -> bool:

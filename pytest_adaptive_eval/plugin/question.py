@@ -39,8 +39,8 @@ __all__ = [
 
 #: What is wrong with a test that passes by itself.
 NOT_ASKED = (
-    "the test passed without asking its model, so every answer would count as right: call the model's fixture in the "
-    "test and judge what it returns"
+    "the test passed without asking its model, so every answer would count as right: take the model as an argument, "
+    "call it in the test and judge what it returns"
 )
 #: Value of the parameter ``item`` at collection.
 PLACEHOLDER = object()
@@ -330,7 +330,7 @@ class Question(Once):
         asked, log = self.asked, self.requests
         if log.repeated:  # the test may have caught the refusal
             raise ConfigError(repeated_request(log.repeated))
-        if asked.given != 0 and not log.count and any(isinstance(v, Subject) for v in self.funcargs.values()):
+        if asked.given != 0 and not log.count and any(map(RequestLog.sees, self.funcargs.values())):
             raise ConfigError(f"{self.nodeid}: {NOT_ASKED}")
         graded = asked.graded
         if asked.given is not None or self._subtest is not None:  # a failed subtest makes the answer wrong

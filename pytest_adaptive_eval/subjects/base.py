@@ -200,6 +200,13 @@ class RequestLog:
         self.made_up, self.count, self.repeated = made_up, 0, ""
         self._completions: dict[tuple[Any, ...], Completion] = {}
 
+    @staticmethod
+    def sees(model: object) -> bool:
+        """Return whether a log gets the requests to a model: to a `Subject` whose class answers `complete` alone."""
+        return isinstance(model, Subject) and all(
+            getattr(type(model), name) is getattr(Subject, name) for name in ("generate", "score", "complete")
+        )
+
     @contextlib.contextmanager
     def active(self) -> Iterator[RequestLog]:
         """Answer and record the requests in this context."""

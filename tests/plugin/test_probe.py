@@ -52,6 +52,7 @@ NOTHING = {
     "negative": ("assert 'secret' not in model.generate(item.prompt)", "name a wrong one"),
     "number_only": ("ok = int(float(model.generate(item.prompt))) == 4", "checked nothing"),
     "object_only": ("ok = json.loads(model.generate(item.prompt))['answer'] == 4", "checked nothing"),
+    "asked_by_a_fixture": ("ok = item.grade(ask(item.prompt))", "although item.grade(...) gave 0"),
     "wrongly_named": ("assert item.grade(model.generate(item.prompt))", "on the wrong_answer of its marker"),
 }
 #: Bodies that judge answers.
@@ -75,6 +76,7 @@ SOMETHING = {
     "negative": "assert 'wrong' not in model.generate(item.prompt)",
     "of_another_type": "assert type(model).__name__ and model.generate(item.prompt) == item.answer",
     "by_a_fixture": "judged(model.generate(item.prompt), item)",
+    "asked_by_a_fixture": "assert item.grade(ask(item.prompt))",
 }
 MARKS = {("something", "negative"): ", wrong_answer='so wrong'", ("nothing", "wrongly_named"): ", wrong_answer='right'"}
 HEAD = """
@@ -87,6 +89,10 @@ def check(text, item):
 @pytest.fixture
 def judged():
     return check
+
+@pytest.fixture
+def ask(model):
+    return lambda prompt: model.generate(prompt)
 """
 SUBJECT = """
     from pytest_adaptive_eval.subjects.calling import CallableSubject
@@ -107,7 +113,7 @@ def test_bodies(lab: Any, kind: str, bodies: dict[str, Any], setup: str) -> None
     for name, body in bodies.items():
         code = body if isinstance(body, str) else body[0]
         mark = f"@pytest.mark.adaptive_eval('toy.jsonl', name='{name}', budget=2, stop='budget'"
-        text += f"{mark}{MARKS.get((kind, name), '')})\ndef test_{name}(item, model, judged):\n    {code}\n"
+        text += f"{mark}{MARKS.get((kind, name), '')})\ndef test_{name}(item, model, judged, ask):\n    {code}\n"
     lab.tests(text)
     result = lab.run("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::SyntaxWarning")
     interviews = {interview["name"]: interview for interview in lab.record["interviews"]}
@@ -122,6 +128,25 @@ def test_bodies(lab: Any, kind: str, bodies: dict[str, Any], setup: str) -> None
         assert sentence in interviews[name]["error"], name
         assert interviews[name]["scored"] == 0
     assert not (lab.path / "asked.txt").exists(), "no model was asked"
+
+
+@pytest.mark.parametrize(("body", "status"), [("assert item.grade({})", 0), ("ok = item.grade({})", 4)])
+def test_a_class_of_tests_that_keeps_its_model(lab: Any, body: str, status: int) -> None:
+    lab.bank()
+    lab.toy(10)
+    lab.tests(
+        f"""
+        import pytest
+        class TestToy:
+            @pytest.fixture(autouse=True)
+            def _keep(self, model):
+                self.kept = model
+            @pytest.mark.adaptive_eval("toy.jsonl", budget=2, stop="budget")
+            def test_toy(self, item):
+                {body.format("self.kept.generate(item.prompt)")}
+        """
+    )
+    assert lab.run().ret == status
 
 
 def test_no_answer_has_failed_a_test_that_cannot_read_made_up_ones(lab: Any) -> None:
