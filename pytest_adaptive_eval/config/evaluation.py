@@ -23,7 +23,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.item import WRONG, Item
 from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.items.presentation import REPORT_KEY, presented
 from pytest_adaptive_eval.ladder.policy import LADDER
@@ -139,6 +139,8 @@ class Evaluation:
         Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
     spending : Spending
         Prices, and budgets in tokens and money.
+    unanswered : str
+        What answers count as that are empty, refused or cut, see `items.item.Response.of`.
     """
 
     name: str
@@ -158,6 +160,7 @@ class Evaluation:
     must_pass: tuple[int, ...] = ()
     open_budget: bool = False
     spending: Spending = field(default_factory=Spending)
+    unanswered: str = WRONG
 
     def with_budget(self, budget: int) -> Evaluation:
         """Return the evaluation with another number of administrations, which its gates need."""
@@ -344,6 +347,7 @@ class EvalSpec:
             must_pass,
             open_budget,
             spending,
+            self.table.unanswered,
         )
 
     def _bank(

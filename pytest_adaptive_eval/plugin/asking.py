@@ -30,7 +30,7 @@ from pytest_adaptive_eval.plugin.reuse import Reuse
 from pytest_adaptive_eval.plugin.state import sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
-from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.subjects.caps import Cap, recorded_caps
 
 __all__ = ["AskingLoop", "Fault", "Respondent"]
@@ -358,6 +358,20 @@ class AskingLoop:
             self.state.companions.advance(self)
         return response
 
+    @property
+    def unanswered(self) -> str:
+        """What an unanswered question counts as, see `items.item.Response.of`."""
+        return self.evaluation.unanswered
+
+    def latest(self, taken: Sequence[tuple[Subject, Completion]]) -> Completion | None:
+        """Return the latest of the completions that the model under evaluation gave, as far as that is known.
+
+        A model that is no `Subject` may ask one.
+        """
+        subject = self.respondent.subject
+        known = isinstance(subject, Subject)
+        return next((completion for source, completion in reversed(taken) if source is subject or not known), None)
+
     def recall(self, test: Question) -> Response | None:
         """Return the answer that an interrupted run of this interview left, if any."""
         if not self._bound:
@@ -423,7 +437,7 @@ class AskingLoop:
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
         respondent.identity = identity
         for file in self.gate_plan.baselines().values():
-            file.check(decoding=respondent.decoding, prompt=self.prompt_hash)
+            file.check(decoding=respondent.decoding, prompt=self.prompt_hash, unanswered=self.unanswered)
         if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
             respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity, self.prompt_hash)
         self.evaluation = self.evaluation.for_subject(
@@ -496,6 +510,7 @@ class AskingLoop:
                 "budget": evaluation.budget,
                 "samples": evaluation.samples,
                 "repeat": str(evaluation.repeat),
+                "unanswered": evaluation.unanswered,
                 **({"must_pass": evaluation.must_pass_ids} if evaluation.must_pass else {}),
             },
             seed=evaluation.stream,

@@ -19,7 +19,7 @@ from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.subjects.base import Completion, Subject
-from pytest_adaptive_eval.subjects.caps import truncation_sentence
+from pytest_adaptive_eval.subjects.caps import truncation_warning
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.question import Draw, Question
@@ -106,10 +106,11 @@ class AnswerRecorder:
         self.statuses[response.status.value] += 1
         if not administration.sample:
             self._guessing_scores.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
-        if response.status is Status.OK and (response.text or test.asked.read):
+        if response.score is not None and (response.text or test.asked.read):
             self._texts += 1
-            self._unreadable += not (item.readable(response.text) or abstains(response.text))
-            if response.score == 0.0:
+            whole = response.status is Status.OK
+            self._unreadable += whole and not (item.readable(response.text) or abstains(response.text))
+            if whole and response.score == 0.0:
                 self._wrong += 1
                 self._finding[finding_kind(item, item.grader, response.text)] += 1
 
@@ -192,31 +193,8 @@ class AnswerRecorder:
         )
 
     def cut(self, cap: object) -> str:
-        """Return a sentence on answers that were truncated, empty if none was; `cap` is the one that held, if known."""
-        count = self.statuses[Status.TRUNCATED.value]
-        return truncation_sentence(count, len(self.administrations), cap) if count else ""
-
-    def too_many_cut(self, cap: object, levels: Mapping[str, int]) -> str:
-        """Return a sentence if most answers, or all of a level, were truncated; else empty.
-
-        Parameters
-        ----------
-        cap : object
-            The cap that held, if known.
-        levels : mapping of str to int
-            Level of each item; empty if the interview is no climb.
-        """
-        if self.statuses[Status.TRUNCATED.value] > UNREADABLE_SHARE * len(self.administrations):
-            return self.cut(cap)
-        answers, cut = Counter[int](), Counter[int]()
-        for entry in self.administrations:
-            if (level := levels.get(entry.item)) is not None:
-                answers[level] += 1
-                cut[level] += entry.status == Status.TRUNCATED.value
-        whole = next((level for level in sorted(answers) if cut[level] == answers[level]), None)
-        if whole is None:
-            return ""
-        return truncation_sentence(cut[whole], answers[whole], cap, answers=f"answers of level {whole}")
+        """Return a warning where many answers were truncated, else empty; `cap` is the one that held, if known."""
+        return truncation_warning(self.statuses[Status.TRUNCATED.value], len(self.administrations), cap)
 
     @property
     def guessing(self) -> float | None:

@@ -17,8 +17,11 @@ import numpy as np
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
+from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
 from pytest_adaptive_eval.records.interviewer_faults import interviewer_faults
+from pytest_adaptive_eval.subjects.caps import truncation_warning
 
 __all__ = [
     "ONLY_REQUIRED",
@@ -61,8 +64,6 @@ _NO_GATE = "no gate: nothing was judged"
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _JUDGED = "only models' opinion speaks for this promotion: all gates that passed are on answers that a judge graded"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
-#: Fields of a category without a score.
-_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}
 _ATOMS = frozenset((type(None), int, bool))
 
 
@@ -221,6 +222,8 @@ def noise_of(administrations: list[Administration], samples: int, size: int) -> 
 class InterviewRecord(_Record):
     """Interview of one subject on one bank; without any score, its estimates are None, in categories too.
 
+    A category without a score has the accuracy [0, 1] where others have one.
+
     Parameters
     ----------
     name, nodeid : str
@@ -249,6 +252,9 @@ class InterviewRecord(_Record):
         Standard error of the accuracy by the draws, for comparing runs; gates never use it.
     accuracy_model : dict or None
         The bank's own projection; shown only.
+    unanswered : str
+        What answers count as that are empty, refused or cut, see `items.item.Response.of`; empty in records of earlier
+        versions.
     samples : int
         Answers that an item's score is the mean of; further ones to an item are repeats, which count for
         `decoding_noise` alone.
@@ -289,6 +295,7 @@ class InterviewRecord(_Record):
     accuracy_model: dict[str, Any] | None
     accuracy_conformal: dict[str, Any] | None = None
     accuracy_error: float | None = None
+    unanswered: str = ""
     samples: int = 1
     decoding_noise: dict[str, Any] | None = None
     categories: list[dict[str, Any]] = field(default_factory=list)
@@ -308,7 +315,14 @@ class InterviewRecord(_Record):
             self.theta = self.standard_error = None
             self.accuracy = self.accuracy_model = self.accuracy_conformal = self.accuracy_error = None
             self.levels = None
-        self.categories = [{**row, **_NO_ESTIMATES} if row.get("scored") == 0 else row for row in self.categories]
+        self.categories = [self._category(row) for row in self.categories]
+
+    def _category(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the row of a category, without an estimate where it has no score: the accuracy may be any."""
+        if row.get("scored") != 0:
+            return row
+        unknown = Interval(0.5, 0.0, 1.0, 0.95, "no score").to_json()
+        return {**row, "accuracy": unknown if row.get("asked") and self.scored else None, "standard_error": None}
 
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
         """Return the draws for inference, without propensities if the policy bounded none of them from below.
@@ -331,6 +345,21 @@ class InterviewRecord(_Record):
         first = set(map(str, self.policy.get("asked_first") or ()))
         take_all = sum(1 for _ in takewhile(lambda a: a.item in first, asked))
         return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise, take_all=take_all)
+
+    @property
+    def counting(self) -> str:
+        """What answers count as that are empty, refused or cut.
+
+        Earlier versions counted them as missing; where a record of them has none, both are the same.
+        """
+        return self.unanswered or (MISSING if unanswered_sentence(self.statuses) else WRONG)
+
+    @property
+    def truncation_warning(self) -> str:
+        """Warning on truncated answers; empty if they are few."""
+        decoding = self.subject.get("decoding")
+        cap = decoding.get("max_tokens") if isinstance(decoding, Mapping) else None
+        return truncation_warning(self.statuses.get(Status.TRUNCATED, 0), sum(self.statuses.values()), cap)
 
     @property
     def interviewer_faults(self) -> list[str]:
@@ -532,7 +561,9 @@ class RunRecord(_Record):
             self.warnings.append(f"{_REQUIRED}: {', '.join(absent)}")
         if opinion := self._opinion_warning():
             self.warnings.append(opinion)
-        self.warnings += [f"{i.name or i.nodeid}: {text}" for i in self.interviews for text in i.interviewer_faults]
+        for i in self.interviews:
+            sentences = filter(None, [i.truncation_warning, *i.interviewer_faults])
+            self.warnings += [f"{i.name or i.nodeid}: {sentence}" for sentence in sentences]
 
     def _opinion_warning(self) -> str:
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""

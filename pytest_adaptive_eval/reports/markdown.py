@@ -164,8 +164,8 @@ def _interviews(interviews: Sequence[InterviewRecord]) -> str:
         return ""
     rows = []
     for interview in interviews[:_ROWS]:
-        missing, error = words.missing(interview), words.void(interview)
-        end = words.stop(interview) + (f" (no score: {missing})" if missing else "")
+        statuses, error = words.statuses(interview), words.void(interview)
+        end = words.stop(interview) + (f" ({statuses})" if statuses else "")
         rows.append(
             (
                 _inline(interview.subject.get("name") or "-", _NAME),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import hashlib
 import json
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
-from pytest_adaptive_eval.items.item import Item, Status, cut_text
+from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.subjects.caps import Cap
 
-__all__ = ["AnswerSource", "Completion", "Subject", "SubjectIdentity", "Usage", "sample_of"]
+__all__ = ["AnswerSource", "Completion", "Subject", "SubjectIdentity", "Usage", "completions_taken", "sample_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Completion:
     text : str
         Raw answer, without the prompt.
     status : Status
-        ``ok`` if the subject ended its answer by itself.
+        ``ok`` if the subject ended its answer by itself.  Without text and score it becomes ``empty``.
     score : float or None
         Score of an answer whose text is unknown, such as a recorded score.
     detail : str
@@ -83,6 +84,46 @@ class Completion:
     likelihood: Mapping[str, Any] = field(default_factory=dict, hash=False)
     cost: Usage = field(default_factory=Usage, compare=False)
     reused: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.status is Status.OK and self.unread:
+            object.__setattr__(self, "status", Status.EMPTY)
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is no answer to grade: a fault of the infrastructure, or neither a text nor a score."""
+        return self.status.infrastructure or (self.score is None and not self.text.strip())
+
+    def response(self, item: Item, unanswered: str) -> Response:
+        """Return the response to an item, by its known score, or else by the item's grader.
+
+        Parameters
+        ----------
+        item : Item
+        unanswered : str
+            See `items.item.Response.of`.
+        """
+        status, score, detail = self.status, self.score, self.detail
+        if score is None and not (self.unread or status.missing(unanswered)):
+            try:
+                score = item.grade(self.text)
+            except Unscored as fault:
+                status, detail = Status(fault.status), fault.detail
+        return Response.of(status, score, self.text, detail, unanswered)
+
+
+#: Where `completions_taken` collects completions, if it does.
+_collectors: list[list[tuple[Subject, Completion]]] = []
+
+
+@contextlib.contextmanager
+def completions_taken() -> Iterator[list[tuple[Subject, Completion]]]:
+    """Collect the completions that subjects give to `Subject.generate` and `Subject.score`, also within other code."""
+    _collectors.append([])
+    try:
+        yield _collectors[-1]
+    finally:
+        _collectors.pop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +207,7 @@ class Subject(abc.ABC):
 
     A subclass has an `identity` and answers batches of items.  Tests call
     `generate` for the text, or `score`, which also works for recorded scores.
-    Both raise `Unscored` if there is no answer.
+    Both raise `Unscored` if there is no answer.  A truncated answer is graded as it is.
 
     Attributes
     ----------
@@ -373,7 +414,7 @@ class Subject(abc.ABC):
         Raises
         ------
         Unscored
-            The answer was truncated, refused or empty, or it failed.
+            The answer is empty, or it failed.
         ConfigError
             Only the score of the answer is known.
         """
@@ -393,7 +434,7 @@ class Subject(abc.ABC):
         Raises
         ------
         Unscored
-            The answer was truncated, refused or empty, it failed, or its recorded score is outside [0, 1].
+            The answer is empty, it failed, or its recorded score is outside [0, 1].
         """
         asked, item = item, getattr(item, "item", item)  # a test's `item` wraps that of the bank
         completion = self.complete(item)
@@ -415,12 +456,14 @@ class Subject(abc.ABC):
         Raises
         ------
         Unscored
-            The answer was truncated, refused or empty, or it failed.
+            The answer is empty, or it failed.
         """
         item = _drawn(item, self.sample)
         completion = self._take(item) or self.answer_draws([(item, self.sample)])[0]
         self.reused += completion.reused
-        if completion.status is not Status.OK:
+        for taken in _collectors:
+            taken.append((self, completion))
+        if completion.unread:
             raise Unscored(completion.status.value, completion.detail, completion.text)
         return completion
 
@@ -437,12 +480,13 @@ class Subject(abc.ABC):
 def _whole(item: Item, said: Sequence[Completion]) -> Completion | None:
     """Return the completion of an item from those of its turns so far; None if a turn is to come."""
     last = said[-1]
-    if last.status is not Status.OK or last.score is not None or not item.turns:
+    if last.unread or last.score is not None or not item.turns:
         return last
     if len(said) <= len(item.turns):
         return None
     cost = sum((completion.cost for completion in said), Usage())
-    return replace(last, text=item.transcript([completion.text for completion in said]), cost=cost)
+    first = next((completion for completion in said if completion.status is not Status.OK), last)
+    return replace(first, text=item.transcript([completion.text for completion in said]), cost=cost)
 
 
 def _cut(completion: Completion) -> Completion:

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.ladder.policy import Climb
 from pytest_adaptive_eval.tasks.content import content_of
 from pytest_adaptive_eval.tasks.family import TaskFamily
@@ -186,6 +187,8 @@ class Network:
     seed : int
     confidence : float
         Confidence of each one-sided bound.
+    unanswered : str
+        What answers of the interviewees count as that are empty, refused or cut, see `items.item.Response.of`.
     where : str
         Place, for messages.
 
@@ -206,6 +209,7 @@ class Network:
     retries: int = 2
     seed: int = 0
     confidence: float = 0.95
+    unanswered: str = WRONG
     where: str = "network"
 
     def __post_init__(self) -> None:
