@@ -131,8 +131,6 @@ def by_category(
 
 def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) -> CategoryResult:
     """Return the result with its interval, from a log of the category's scores over `log.size` items."""
-    if not result.scored:  # by the record, the accuracy may be any
-        return result
     share = log.size / result.size
     mean = merge_missing_bounds(*with_missing_bounded(log, confidence))
     total = float(np.nansum(log.scores))

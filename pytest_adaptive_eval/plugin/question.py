@@ -358,11 +358,14 @@ class Question(Once):
             except AssertionError:
                 score = 0.0
             except Unscored as fault:
-                status, text = Status(fault.status), cut_text(fault.text) or asked.text
-                response = Response.of(status, None, text, fault.detail, interview.unanswered)
-                if status.infrastructure:
+                completion = Completion(cut_text(fault.text) or asked.text, Status(fault.status), detail=fault.detail)
+                response = Response.of(completion.status, None, completion.text, fault.detail, interview.unanswered)
+                if completion.status.infrastructure:
                     self.response, self.lasting = response, fault.lasting
                     raise
+                if asked.fault is not fault:  # a model raised it, and what it wrote is graded
+                    with contextlib.suppress(UsageError):
+                        return completion.response(asked.item, interview.unanswered)
                 return response
             except pytest.skip.Exception as fault:
                 self.response = Response(Status.NOT_RUN, None, asked.text, f"skipped: {fault.msg}")

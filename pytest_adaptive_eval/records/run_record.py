@@ -17,7 +17,6 @@ import numpy as np
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
-from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
 from pytest_adaptive_eval.records.interviewer_faults import interviewer_faults
@@ -64,6 +63,8 @@ _NO_GATE = "no gate: nothing was judged"
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _JUDGED = "only models' opinion speaks for this promotion: all gates that passed are on answers that a judge graded"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
+#: Fields of a category without a score.
+_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}
 _ATOMS = frozenset((type(None), int, bool))
 
 
@@ -222,8 +223,6 @@ def noise_of(administrations: list[Administration], samples: int, size: int) -> 
 class InterviewRecord(_Record):
     """Interview of one subject on one bank; without any score, its estimates are None, in categories too.
 
-    A category without a score has the accuracy [0, 1] where others have one.
-
     Parameters
     ----------
     name, nodeid : str
@@ -315,14 +314,7 @@ class InterviewRecord(_Record):
             self.theta = self.standard_error = None
             self.accuracy = self.accuracy_model = self.accuracy_conformal = self.accuracy_error = None
             self.levels = None
-        self.categories = [self._category(row) for row in self.categories]
-
-    def _category(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the row of a category, without an estimate where it has no score: the accuracy may be any."""
-        if row.get("scored") != 0:
-            return row
-        unknown = Interval(0.5, 0.0, 1.0, 0.95, "no score").to_json()
-        return {**row, "accuracy": unknown if row.get("asked") and self.scored else None, "standard_error": None}
+        self.categories = [{**row, **_NO_ESTIMATES} if row.get("scored") == 0 else row for row in self.categories]
 
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
         """Return the draws for inference, without propensities if the policy bounded none of them from below.

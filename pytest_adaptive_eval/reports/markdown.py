@@ -208,7 +208,7 @@ def _categories(interview: InterviewRecord) -> str:
         return ""
     rows = []
     for row in interview.categories[:_ROWS]:
-        interval = row.get("accuracy")
+        interval = words.category_accuracy(row)
         accuracy = "-"
         if interval:
             estimate, low, high = (number(interval[name]) for name in ("estimate", "low", "high"))

@@ -318,7 +318,7 @@ def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
     """Return the rows of the table of categories; levels have a figure instead."""
     rows = []
     for row in map(as_mapping, [] if interview.levels else interview.categories):
-        interval = interval_of(as_mapping(row.get("accuracy")))
+        interval = interval_of(words.category_accuracy(row))
         text = "-"
         if interval:
             low, estimate, high = map(number, interval)

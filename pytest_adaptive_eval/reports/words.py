@@ -21,6 +21,7 @@ __all__ = [
     "agent_usages",
     "asked_item",
     "bank_name",
+    "category_accuracy",
     "climb",
     "confidence",
     "dimensions",
@@ -45,6 +46,7 @@ __all__ = [
     "settings",
     "share",
     "standing_notes",
+    "statuses",
     "stop",
     "study_cost",
     "study_line",
@@ -196,6 +198,12 @@ def statuses(interview: InterviewRecord) -> str:
 def _has_no_score(status: str, counting: str) -> bool:
     """Return whether answers of a recorded status have no score; a record may hold foreign ones."""
     return status not in _STATUSES or Status(status).missing(counting)
+
+
+def category_accuracy(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any."""
+    unknown = as_count(row.get("scored")) == 0 and as_count(row.get("asked"))
+    return {"estimate": 0.5, "low": 0.0, "high": 1.0} if unknown else as_mapping(row.get("accuracy"))
 
 
 def noise(interview: InterviewRecord) -> str:
