@@ -22,6 +22,7 @@ __all__ = [
     "MARK",
     "MARKED",
     "MISSING",
+    "UNANSWERED",
     "WRONG",
     "Grader",
     "Item",
@@ -81,7 +82,7 @@ class Status(enum.StrEnum):
 
 _INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN)
 #: Statuses of answers that a subject did not finish or did not give, and their words.
-_UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED: "cut at the cap"}
+UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED: "cut at the cap"}
 
 
 def unanswered_sentence(statuses: Mapping[str, int]) -> str:
@@ -92,7 +93,7 @@ def unanswered_sentence(statuses: Mapping[str, int]) -> str:
     statuses : mapping of str to int
         Number of answers by status.
     """
-    counts = [f"{count} {words}" for status, words in _UNANSWERED.items() if (count := statuses.get(status, 0))]
+    counts = [f"{count} {words}" for status, words in UNANSWERED.items() if (count := statuses.get(status, 0))]
     return ", ".join(counts).replace(" ", f" of {sum(statuses.values())} ", 1)
 
 

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.items.item import Item, Response, Status
+from pytest_adaptive_eval.items.item import UNANSWERED, Item, Response, Status
 from pytest_adaptive_eval.studies.network import prompts
 from pytest_adaptive_eval.studies.network.engine import AgentCall, Call, Conversation, Result, SubjectCall
 from pytest_adaptive_eval.studies.network.items import LevelItems
-from pytest_adaptive_eval.studies.network.node_result import UNANSWERED, NodeResult, PanelMember
+from pytest_adaptive_eval.studies.network.node_result import NodeResult, PanelMember
 from pytest_adaptive_eval.studies.network.roles import Dialogue, Directive, Exchange, Review
 from pytest_adaptive_eval.studies.network.topology import Network, Node, Supervision
 from pytest_adaptive_eval.subjects.base import Completion
@@ -293,7 +293,7 @@ class Interview:
         self.counts["answers"] += 1
         self.counts["unscored"] += response.score is None
         self.counts["faults"] += response.status.infrastructure
-        if response.status.value in UNANSWERED:
+        if response.status in UNANSWERED:
             self.counts[response.status.value] += 1
         return response
 

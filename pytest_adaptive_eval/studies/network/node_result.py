@@ -16,7 +16,7 @@ from pytest_adaptive_eval.studies.network.roles import Dialogue, Exchange, Revie
 from pytest_adaptive_eval.studies.plain import fields_json, plain
 from pytest_adaptive_eval.subjects.base import Usage
 
-__all__ = ["COUNTERS", "ERRORS", "UNANSWERED", "NodeResult", "PanelMember"]
+__all__ = ["COUNTERS", "ERRORS", "NodeResult", "PanelMember"]
 
 Array = NDArray[np.float64]
 #: Counters of a node, with their meanings.
@@ -42,8 +42,6 @@ COUNTERS: Mapping[str, str] = {
     "refused": "questions that the interviewee refused",
     "truncated": "answers that were truncated",
 }
-#: Counters of answers that count as wrong where none is read, or as missing.
-UNANSWERED = ("empty", "refused", "truncated")
 #: Errors of an interviewer as MACEval counts them: format violations and redundant questions.
 ERRORS = ("format", "level", "repeat", "silent")
 

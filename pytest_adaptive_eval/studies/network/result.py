@@ -11,9 +11,9 @@ import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.items.item import MISSING, WRONG, Status
+from pytest_adaptive_eval.items.item import MISSING, UNANSWERED, WRONG, Status
 from pytest_adaptive_eval.studies.network.energy import energy, mean_area
-from pytest_adaptive_eval.studies.network.node_result import UNANSWERED, NodeResult
+from pytest_adaptive_eval.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.studies.network.roles import Review
 from pytest_adaptive_eval.studies.plain import fields_json, plain
 from pytest_adaptive_eval.subjects.base import Usage
@@ -100,7 +100,7 @@ class NetworkResult:
     @property
     def statuses(self) -> dict[str, int]:
         """Number of the interviewee's answers by status: those that it did not give or finish, and all others as ok."""
-        counts = {name: self._count(name) for name in UNANSWERED}
+        counts = {status.value: self._count(status.value) for status in UNANSWERED}
         return {Status.OK.value: self._count("answers") - sum(counts.values()), **counts}
 
     @property
