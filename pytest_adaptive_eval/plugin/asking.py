@@ -16,7 +16,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalE
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
-from pytest_adaptive_eval.items.item import Item, Response, Status
+from pytest_adaptive_eval.items.item import MISSING, Item, Response, Status
 from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
@@ -135,7 +135,8 @@ class AskingLoop:
         self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
         self.fault: Fault | None = None
         self.respondent = Respondent()
-        self.recorder, self.reuse = AnswerRecorder(), Reuse(self.state.answers, node.config.rootpath)
+        self.recorder = AnswerRecorder(self.evaluation.unanswered)
+        self.reuse = Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns = "", 0
         self._bound = False
@@ -510,7 +511,7 @@ class AskingLoop:
                 "budget": evaluation.budget,
                 "samples": evaluation.samples,
                 "repeat": str(evaluation.repeat),
-                "unanswered": evaluation.unanswered,
+                **({"unanswered": MISSING} if evaluation.unanswered == MISSING else {}),
                 **({"must_pass": evaluation.must_pass_ids} if evaluation.must_pass else {}),
             },
             seed=evaluation.stream,

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
-from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
+from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
 from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
@@ -39,6 +39,11 @@ FEWEST_WRONG = 3
 class AnswerRecorder:
     """Administrations of one interview, and the journal that keeps answers for later runs.
 
+    Parameters
+    ----------
+    unanswered : str
+        What answers count as that are empty, refused or cut, see `items.item.Response.of`.
+
     Attributes
     ----------
     administrations : list of Administration
@@ -48,7 +53,8 @@ class AnswerRecorder:
         None where no answer may outlive the run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unanswered: str = WRONG) -> None:
+        self._unanswered = unanswered
         self.administrations: list[Administration] = []
         self.statuses: Counter[str] = Counter()
         self.journal: Journal | None = None
@@ -69,8 +75,8 @@ class AnswerRecorder:
 
     def stored_response(self, test: Question) -> Response | None:
         """Return the response of an earlier run, graded again, if the journal has one."""
-        stored = self.journal.get(self.key(test)) if self.journal is not None else None
-        if stored is None or self.journal is None:
+        stored = self.stored(test)
+        if not isinstance(stored, Mapping) or self.journal is None:
             return None
         test.administration.resumed = True
         _note_likelihood(test, stored.get(LIKELIHOOD))
@@ -139,13 +145,18 @@ class AnswerRecorder:
         """Return the response in the journal as its data, else the completion that no test graded, else None."""
         if self.journal is None:
             return None
-        if (graded := self.journal.get(self.key(test))) is not None:
+        graded = self.journal.get(self.key(test))
+        if graded is not None and not self._lacks_score(graded):
             return graded
-        if (entry := self.journal.get(self.key(test) + _COMPLETION)) is None:
+        if (entry := graded or self.journal.get(self.key(test) + _COMPLETION)) is None:
             return None
         status, facts = Status(entry["status"]), entry.get(LIKELIHOOD, {})
         reused = entry.get(REUSED, False)
         return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
+
+    def _lacks_score(self, entry: Mapping[str, Any]) -> bool:
+        """Return whether an earlier version kept a response without the score that it now has."""
+        return self._unanswered == WRONG and entry.get("score") is None and str(entry.get("status")) in UNANSWERED
 
     def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
         """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
