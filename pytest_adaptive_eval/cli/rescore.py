@@ -74,6 +74,11 @@ class _Rescored:
     result: SessionResult | None = None
 
     @property
+    def extra(self) -> dict[str, Any]:
+        """Further fields of the record, with what unanswered items count as now."""
+        return {**self.old.extra, "unanswered": self.unanswered}
+
+    @property
     def names(self) -> tuple[str, str]:
         """Name and node id of the interview."""
         return self.old.name, self.old.nodeid
@@ -296,7 +301,7 @@ def _compare_with(
 def _other_interview(interview: _Rescored, other: _Rescored, name: str) -> BaselineFile:
     """Return another interview of the run as a baseline."""
     bank = {**other.old.bank, "content_hash": other.bank.content_hash}
-    record = replace(other.old, administrations=other.administrations, bank=bank, unanswered=other.unanswered)
+    record = replace(other.old, administrations=other.administrations, bank=bank, extra=other.extra)
     baseline_bank = other.bank if other.bank.comparable(interview.bank) else interview.bank
     file = baseline_of(record, baseline_bank, f"evaluation {name!r}", "")
     twins = baseline_bank.content_hash != interview.bank.content_hash
@@ -419,10 +424,9 @@ def _new_record(interview: _Rescored) -> InterviewRecord:
         old,
         bank=bank_data,
         administrations=interview.administrations,
-        unanswered=interview.unanswered,
         decoding_noise=noise.to_json() if (noise := _noise(interview)) else None,
         notes=list(dict.fromkeys([*kept, *interview.notes, *filter(None, [must_pass_sentence(must_pass)])])),
         conditions=[condition.to_json() for condition in interview.conditions],
-        extra={**old.extra, **({"baselines": interview.sources} if interview.sources else {})},
+        extra={**interview.extra, **({"baselines": interview.sources} if interview.sources else {})},
         **findings(interview.result, abilities),
     )

@@ -251,9 +251,6 @@ class InterviewRecord(_Record):
         Standard error of the accuracy by the draws, for comparing runs; gates never use it.
     accuracy_model : dict or None
         The bank's own projection; shown only.
-    unanswered : str
-        What answers count as that are empty, refused or cut, see `items.item.Response.of`; empty in records of earlier
-        versions.
     samples : int
         Answers that an item's score is the mean of; further ones to an item are repeats, which count for
         `decoding_noise` alone.
@@ -294,7 +291,6 @@ class InterviewRecord(_Record):
     accuracy_model: dict[str, Any] | None
     accuracy_conformal: dict[str, Any] | None = None
     accuracy_error: float | None = None
-    unanswered: str = ""
     samples: int = 1
     decoding_noise: dict[str, Any] | None = None
     categories: list[dict[str, Any]] = field(default_factory=list)
@@ -337,6 +333,11 @@ class InterviewRecord(_Record):
         first = set(map(str, self.policy.get("asked_first") or ()))
         take_all = sum(1 for _ in takewhile(lambda a: a.item in first, asked))
         return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise, take_all=take_all)
+
+    @property
+    def unanswered(self) -> str:
+        """The setting of that name, see `items.item.Response.of`; empty in records of earlier versions."""
+        return str(self.extra.get("unanswered") or "")
 
     @property
     def counting(self) -> str:
