@@ -187,10 +187,10 @@ class Network:
     seed : int
     confidence : float
         Confidence of each one-sided bound.
-    unanswered : str
-        What answers of the interviewees count as that are empty, refused or cut, see `items.item.Response.of`.
     where : str
         Place, for messages.
+    unanswered : str
+        What answers of the interviewees count as that are empty, refused or cut, see `items.item.Response.of`.
 
     Raises
     ------
@@ -209,8 +209,8 @@ class Network:
     retries: int = 2
     seed: int = 0
     confidence: float = 0.95
-    unanswered: str = WRONG
     where: str = "network"
+    unanswered: str = WRONG
 
     def __post_init__(self) -> None:
         self._check_settings()
