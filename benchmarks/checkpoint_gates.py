@@ -28,7 +28,7 @@ from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.subjects import load_subject
 
@@ -65,7 +65,7 @@ def sampled(bank: ItemBank, checkpoint: str, seed: int) -> Array:
     for start in range(0, len(items), 64):
         batch = items[start : start + 64]
         for item, answer in zip(batch, subject.answer(batch), strict=True):
-            out.append(item.grade(answer.text) if answer.status is Status.OK else 0.0)
+            out.append(answer.response(item, WRONG).score or 0.0)
     return np.array(out)
 
 

@@ -43,7 +43,7 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.item import WRONG, Item, Response, Status
 from pytest_adaptive_eval.ladder.policy import LADDER_POLICY, AdaptiveClimb, Climb
 
 Array = NDArray[np.float64]
@@ -58,6 +58,9 @@ SEEDS = 5000
 SIZE = 100
 #: Answers that a candidate loses and gains against its baseline.
 LOST, GAINED = 8, 3
+#: Items that a subject answers with an empty text, whatever their difficulty, and the score that such an answer has.
+EMPTY = 10
+EMPTY_SCORE = Response.of(Status.EMPTY, None, "", "", WRONG).score or 0.0
 #: Sizes of the categories whose accuracies count alike, and right answers in each: the macro accuracy is .6.
 CATEGORY_SIZES, CATEGORY_RIGHT = (60, 25, 15), (42, 15, 6)
 #: Interviews without a decision that are judged all the same.
@@ -240,6 +243,31 @@ def accuracy_gate(
     return verdicts(interview(of, policy, sheets(chances(accuracy), right, seeds, rng), rng, condition), condition)
 
 
+def silent_gate(
+    bank: str, policy: Policy, right: int, side: Outcome, seeds: int, rng: np.random.Generator
+) -> list[Outcome]:
+    """``at_least`` on the accuracy of a subject that answers `EMPTY` items with nothing."""
+    of, accuracy = banks()[bank], right / SIZE
+    condition = Condition("accuracy", "at_least", accuracy + (HAIR if side is Outcome.PASS else 0.0))
+    chance, scores = chances(right / (SIZE - EMPTY)), np.full((seeds, SIZE), EMPTY_SCORE)
+    answered = rng.permuted(np.tile(np.arange(SIZE), (seeds, 1)), axis=1)[:, EMPTY:]
+    for own, row in zip(answered, scores, strict=True):
+        row[own] = sheets(chance[own], right, 1, rng)[0]
+    return verdicts(interview(of, policy, scores, rng, condition), condition)
+
+
+def silent_loss_gate(bank: str, policy: Policy, side: Outcome, seeds: int, rng: np.random.Generator) -> list[Outcome]:
+    """``not_worse_than`` for candidates that lose exactly the margin by empty answers, whatever the difficulty."""
+    of, chance = banks()[bank], chances(0.8)
+    condition = Condition("accuracy", "not_worse_than", LOST / SIZE - (HAIR if side is Outcome.PASS else 0.0), "old")
+    base = sheets(chance, round(0.8 * SIZE), 1, rng)[0]
+    candidates, places = np.tile(base, (seeds, 1)), np.flatnonzero(base == 1.0)
+    lost = rng.permuted(np.tile(places, (seeds, 1)), axis=1)[:, :LOST]
+    np.put_along_axis(candidates, lost, EMPTY_SCORE, axis=1)
+    old = Baseline("old", base)
+    return verdicts(interview(of, policy, candidates, rng, condition, baseline=old), condition, [old])
+
+
 def likelihood_gate(side: Outcome, seeds: int, rng: np.random.Generator) -> list[Outcome]:
     """The likelihood ratio of a true bank, with the ability at the end of the indifference region."""
     of = banks()["good"]
@@ -415,6 +443,9 @@ def cells() -> list[Cell]:
                 name = f"accuracy at_least {share:.2f}, {bank}, {stop}"
                 add(name, partial(accuracy_gate, bank, policy, round(share * SIZE), "accuracy"))
         add(f"not_worse_than, whole baseline, {bank}, decision", partial(paired_gate, bank, DECIDE, True))
+    for stop, policy in STOPS.items():
+        add(f"accuracy at_least 0.60, a tenth empty, {stop}", partial(silent_gate, "good", policy, 60))
+        add(f"not_worse_than, a loss by empty answers, {stop}", partial(silent_loss_gate, "good", policy))
     uniform = replace(STOPS["budget"], selector=POLICIES[FIXED_FORM].selector, floor=0.0)
     add("accuracy at_least 0.60, uniform draws, budget", partial(accuracy_gate, "good", uniform, 60, "accuracy"))
     add("ability at_least, good, decision", partial(accuracy_gate, "good", DECIDE, 60, "ability"))

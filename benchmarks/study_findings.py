@@ -178,7 +178,7 @@ def truncated() -> str:
         toml = declared(server.url, settings, options="model_options = { max_tokens = 16 }")
         record = run(toml.replace("models = {  }\n", ""))
     sentence = record["verdicts"][0]
-    return str(sentence).partition("; ")[0][:60] + " ...; " + (record["studies"][0]["error"] or "no word of truncation")
+    return str(sentence).partition("; ")[0][:60] + " ...; " + "; ".join(record["studies"][0]["notes"])
 
 
 def not_sure() -> str:

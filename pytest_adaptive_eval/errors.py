@@ -15,7 +15,7 @@
     │   └── SandboxUnavailable  this machine cannot run a model's code in a sandbox
     ├── AlertError              an alert that a service did not take
     ├── EstimationError         no finite estimate follows from the numbers
-    └── Unscored                an administered item has a status instead of a score
+    └── Unscored                there is no answer to grade
 
 A message names the file, line or item, the value found and the value
 expected, and ends with the fix.  The plugin turns every `UsageError` into
@@ -100,7 +100,10 @@ class EstimationError(AdaptiveEvalError):
 
 
 class Unscored(AdaptiveEvalError):
-    """Raised by a subject when an answer has a status but no score.
+    """Raised by a subject or a grader where there is no answer to grade.
+
+    A fault of the infrastructure leaves the item without a score.  With any other status the answer is wrong, unless
+    the evaluation counts unanswered items as missing.
 
     Parameters
     ----------

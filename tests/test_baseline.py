@@ -77,10 +77,20 @@ def test_age_is_told_from_thirty_days_on() -> None:
 
 def test_a_change_of_decoding_or_prompt_is_refused_where_both_are_known() -> None:
     file = BaselineFile(Baseline("main", np.ones(4)), "run.json", decoding="d1", prompt="p1")
-    file.check(decoding="d1", prompt="p1")
-    file.check(decoding="", prompt="p1")
-    BaselineFile(file.baseline, "run.json").check(decoding="d1", prompt="p1")
+    file.check(decoding="d1", prompt="p1", unanswered="wrong")
+    file.check(decoding="", prompt="p1", unanswered="wrong")
+    BaselineFile(file.baseline, "run.json").check(decoding="d1", prompt="p1", unanswered="wrong")
     with pytest.raises(BaselineError, match=r"run\.json: the decoding settings changed .*\(hash d1 then, d2 now\)"):
-        file.check(decoding="d2", prompt="p2")
+        file.check(decoding="d2", prompt="p2", unanswered="wrong")
     with pytest.raises(BaselineError, match="the test that makes the prompts changed"):
-        file.check(decoding="d1", prompt="p2")
+        file.check(decoding="d1", prompt="p2", unanswered="wrong")
+
+
+@pytest.mark.parametrize(("before", "now"), [("missing", "wrong"), ("wrong", "missing")])
+def test_a_baseline_that_counted_unanswered_items_otherwise_is_refused(before: str, now: str) -> None:
+    baseline = Baseline("main", np.ones(4))
+    BaselineFile(baseline, "run.json").check(decoding="", prompt="", unanswered=now)  # it has none
+    file = BaselineFile(baseline, "run.json", unanswered=before)
+    file.check(decoding="", prompt="", unanswered=before)
+    with pytest.raises(BaselineError, match=f'count as {before} in the baseline and as {now} here.*"{before}"'):
+        file.check(decoding="", prompt="", unanswered=now)

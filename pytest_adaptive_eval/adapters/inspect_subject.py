@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
@@ -16,6 +17,8 @@ __all__ = ["InspectSubject"]
 
 #: Status of an answer by the reason for which Inspect says that it ended.
 _STOPS = {"max_tokens": Status.TRUNCATED, "model_length": Status.TRUNCATED, "content_filter": Status.REFUSED}
+#: Status of an answer by the limit of Inspect that ended its sample, which else cut it.
+_LIMITS = {"time": Status.TIMEOUT, "working": Status.TIMEOUT, "operator": Status.NOT_RUN}
 
 
 class InspectSubject(Subject):
@@ -102,19 +105,20 @@ class InspectSubject(Subject):
     def _completion(self, sample: Any) -> Completion:
         if sample.error is not None:
             return Completion("", Status.ERROR, detail=f"Inspect: {sample.error.message:.300}")
-        text = sample.output.completion
-        if self._scorer:
-            return self._scored(sample, text)
-        status = _STOPS.get(sample.output.stop_reason or "", Status.OK if text.strip() else Status.EMPTY)
-        limit = f"Inspect: the sample met its limit of {sample.limit.type}" if sample.limit else ""
-        return Completion(text, Status.TRUNCATED if limit else status, detail=limit)
+        text, status, detail = sample.output.completion, _STOPS.get(sample.output.stop_reason or "", Status.OK), ""
+        if sample.limit:
+            status = _LIMITS.get(sample.limit.type, Status.TRUNCATED)
+            detail = f"Inspect: the sample met its limit of {sample.limit.type}"
+        completion = Completion(text, status, detail=detail)
+        return completion if completion.status.infrastructure or not self._scorer else self._scored(sample, completion)
 
-    def _scored(self, sample: Any, text: str) -> Completion:
+    def _scored(self, sample: Any, completion: Completion) -> Completion:
         """Return an answer with the value of the task's scorer."""
         from inspect_ai.scorer import value_to_float
 
         scores = sample.scores or {}
         if self._scorer not in scores:
             scorers = ", ".join(scores) or "none"
-            return Completion(text, Status.ERROR, detail=f"Inspect: no score of {self._scorer!r}; found: {scorers}")
-        return Completion(text, score=min(max(value_to_float()(scores[self._scorer].value), 0.0), 1.0))
+            detail = f"Inspect: no score of {self._scorer!r}; found: {scorers}"
+            return replace(completion, status=Status.ERROR, detail=detail)
+        return replace(completion, score=min(max(value_to_float()(scores[self._scorer].value), 0.0), 1.0))

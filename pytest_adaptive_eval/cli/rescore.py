@@ -15,7 +15,7 @@ from pytest_adaptive_eval.cat.policy import FIXED_FORM, POLICIES
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.config import StudySpec, TomlEval, bank_notes
+from pytest_adaptive_eval.config import EvalSpec, StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.findings import findings
@@ -26,11 +26,12 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.item import WRONG, Item, Status, unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import levelled
 from pytest_adaptive_eval.records.baseline import BaselineFile, baseline_of, read_again, read_baseline
 from pytest_adaptive_eval.records.must_pass import recorded_must_pass
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, noise_of
+from pytest_adaptive_eval.subjects.base import Completion
 from pytest_adaptive_eval.text import counted
 
 __all__ = ["rescore"]
@@ -46,6 +47,8 @@ class _Rescored:
     bank : ItemBank
     administrations : list of Administration
         Recorded administrations with new scores.
+    unanswered : str
+        What answers count as that are empty, refused or cut, see `items.item.Response.of`.
     notes : list of str
         Notes of the new record.
     conditions : list of Condition
@@ -62,12 +65,18 @@ class _Rescored:
     old: InterviewRecord
     bank: ItemBank
     administrations: list[Administration]
+    unanswered: str
     notes: list[str] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     baselines: dict[str, Baseline] = field(default_factory=dict)
     sources: dict[str, Mapping[str, str]] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     result: SessionResult | None = None
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """Further fields of the record, with what unanswered items count as now."""
+        return {**self.old.extra, "unanswered": self.unanswered}
 
     @property
     def names(self) -> tuple[str, str]:
@@ -114,7 +123,8 @@ def rescore(
     BaselineError
         A baseline is not comparable, or the baseline of the run is gone, has changed or is unknown.
     """
-    interviews = [_graded(interview, banks) for interview in record.interviews]
+    settings = {evaluation.spec.name: evaluation.spec for evaluation in gates}
+    interviews = [_graded(interview, banks, settings.get(interview.name)) for interview in record.interviews]
     study_names = {name for study in record.studies for name in (study.name, study.nodeid)}
     study_gates = [gate for gate in record.gates if gate.interview in study_names]
     judgments = _conditions(record, interviews, gates, study_gates)
@@ -147,18 +157,23 @@ def _passes(record: RunRecord, verdicts: Sequence[GateRecord]) -> bool:
     return decided and all(gate.holds for gate in verdicts) and not any(errors)
 
 
-def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Rescored:
-    """Return the interview with the scores by its present bank."""
+def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank], spec: EvalSpec | StudySpec | None) -> _Rescored:
+    """Return the interview with the scores by its present bank, counted as `spec` or else the record says."""
     bank = _same_items(old, banks.get(old.name))
     items = dict(zip(map(str, bank.ids), bank.items, strict=True))
-    pairs = [(entry, _regraded(entry, items[entry.item])) for entry in old.administrations]
-    if any(before.item_hash == new.item_hash and before.score != new.score for before, new in pairs):
+    unanswered = spec.table.unanswered if isinstance(spec, EvalSpec) else old.unanswered or WRONG
+    pairs = [(entry, _regraded(entry, items[entry.item], unanswered)) for entry in old.administrations]
+    unchanged = [(a.score, b.score) for a, b in pairs if a.item_hash == b.item_hash]
+    if any(before != new for before, new in unchanged if None not in (before, new)):
         note = "the test scores answers in its own way, so that the recorded scores stand"
-        return _Rescored(old, bank, list(old.administrations), [note])
-    rescored = _Rescored(old, bank, [new for _, new in pairs])
+        return _Rescored(old, bank, list(old.administrations), old.counting, [note])
+    rescored = _Rescored(old, bank, [new for _, new in pairs], unanswered)
+    if old.counting != unanswered and (sentence := unanswered_sentence(old.statuses)):
+        rescored.notes.append(f"{sentence}: these counted as {old.counting} in the record, and as {unanswered} here")
     if changed := sum(new.score != before.score for before, new in pairs):
         rescored.notes.append(f"{counted(changed, 'answer')} got another score than was recorded")
-    if lost := sum(new.score is None and before.score is not None for before, new in pairs):
+    kept = [pair for pair in pairs if not Status(pair[0].status).missing(unanswered)]
+    if lost := sum(new.score is None and before.score is not None for before, new in kept):
         rescored.notes.append(f"{counted(lost, 'score')} of changed items are lost: no text was kept")
     return rescored
 
@@ -182,12 +197,14 @@ def _same_items(old: InterviewRecord, bank: ItemBank | None) -> ItemBank:
     return bank
 
 
-def _regraded(entry: Administration, item: Item) -> Administration:
+def _regraded(entry: Administration, item: Item, unanswered: str) -> Administration:
     """Return an administration with its score by the present item, None where a changed item cannot be graded."""
-    score = entry.score if item.content_hash == entry.item_hash else None
-    if entry.status == Status.OK and entry.text:
+    score, status = entry.score if item.content_hash == entry.item_hash else None, Status(entry.status)
+    if entry.text or status is not Status.OK:
         with suppress(AdaptiveEvalError):
-            score = float(item.grade(entry.text))
+            response = Completion(entry.text, status).response(item, unanswered)
+            if response.status.infrastructure == status.infrastructure:  # else it cannot be graded here
+                score = response.score
     return replace(entry, score=score, item_hash=item.content_hash)
 
 
@@ -272,7 +289,8 @@ def _compare_with(
             else:
                 file = _read(interview, name, recorded_gates, spec if name == "baseline" else name, folders)
                 interview.sources[name] = file.source
-            file.check(decoding=str(old.subject.get("decoding_hash", "")), prompt=str(old.extra.get("prompt", "")))
+            decoding, prompt = str(old.subject.get("decoding_hash", "")), str(old.extra.get("prompt", ""))
+            file.check(decoding=decoding, prompt=prompt, unanswered=interview.unanswered)
             interview.baselines[name] = file.baseline
         except BaselineMissing as error:
             interview.absent[name] = str(error)
@@ -283,7 +301,7 @@ def _compare_with(
 def _other_interview(interview: _Rescored, other: _Rescored, name: str) -> BaselineFile:
     """Return another interview of the run as a baseline."""
     bank = {**other.old.bank, "content_hash": other.bank.content_hash}
-    record = replace(other.old, administrations=other.administrations, bank=bank)
+    record = replace(other.old, administrations=other.administrations, bank=bank, extra=other.extra)
     baseline_bank = other.bank if other.bank.comparable(interview.bank) else interview.bank
     file = baseline_of(record, baseline_bank, f"evaluation {name!r}", "")
     twins = baseline_bank.content_hash != interview.bank.content_hash
@@ -302,14 +320,14 @@ def _read(
     recorded_baselines = interview.old.extra.get("baselines")
     source = recorded_baselines.get(name) if isinstance(recorded_baselines, Mapping) else None
     if spec is None and isinstance(source, Mapping):
-        return read_again(source, folders, interview.bank, interview.old.name)
+        return read_again(source, folders, interview.bank, interview.old.name, unanswered=interview.unanswered)
     if spec is None:
         if any(_compared(gate, name) for gate in recorded_gates):
             raise BaselineError(
                 "the run was compared with a baseline, and its record does not say which: name it with --baseline FILE"
             )
         raise BaselineMissing("there is no baseline: name one with --baseline FILE")
-    file = read_baseline(spec, folders, interview.bank, interview.old.name)
+    file = read_baseline(spec, folders, interview.bank, interview.old.name, unanswered=interview.unanswered)
     if isinstance(source, Mapping) and source.get("hash") != file.source["hash"]:
         interview.notes.append(f"{spec} is another baseline than the run was compared with")
     return file
@@ -409,6 +427,6 @@ def _new_record(interview: _Rescored) -> InterviewRecord:
         decoding_noise=noise.to_json() if (noise := _noise(interview)) else None,
         notes=list(dict.fromkeys([*kept, *interview.notes, *filter(None, [must_pass_sentence(must_pass)])])),
         conditions=[condition.to_json() for condition in interview.conditions],
-        extra={**old.extra, **({"baselines": interview.sources} if interview.sources else {})},
+        extra={**interview.extra, **({"baselines": interview.sources} if interview.sources else {})},
         **findings(interview.result, abilities),
     )

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.network import (
     NetworkStudyTable,
     bank_reader,
-    notes_on_truncation,
+    notes_on_answers,
     other_members,
     void_reason,
 )
@@ -152,7 +152,7 @@ class AblationPlan:
             broken=bool(error),
             quantities=_measured([arm["quantities"]["energy"] for arm in arms]),
             asked=len(every),
-            notes=tuple(_sentences(results, lambda result: next(notes_on_truncation(result), ""))),
+            notes=tuple(_sentences(results, lambda result: "; ".join(notes_on_answers(result)))),
             account={"arms": arms, "contrasts": plain(_changes(values)), "settings": plain(self.to_json()["ablation"])},
             costs=study_costs([node.usage for result in every for node in result.nodes], pool.loads),
             members=tuple({**identity, "name": name} for name, identity in models.items()),
@@ -236,10 +236,11 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> Ablati
 
     def networks(data: Mapping[str, Any], interviewee: str) -> tuple[Network, ...]:
         families = context.tasks()
-        return tuple(
+        several = [
             read_network({**data, "seed": first + n}, interviewee, where=spec.where, families=families, banks=read)
             for n in range(table.seeds)
-        )
+        ]
+        return tuple(replace(network, unanswered=table.unanswered) for network in several)
 
     arms = {AS_WRITTEN: networks(written, models[0].name)}
     for variant in table.variant:

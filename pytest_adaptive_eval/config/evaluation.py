@@ -23,7 +23,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.item import WRONG, Item
 from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.items.presentation import REPORT_KEY, presented
 from pytest_adaptive_eval.ladder.policy import LADDER
@@ -141,6 +141,8 @@ class Evaluation:
         Prices, and budgets in tokens and money.
     wrong_answer : str or None
         Answer that the test has to fail; None where any made-up one serves.
+    unanswered : str
+        What answers count as that are empty, refused or cut, see `items.item.Response.of`.
     """
 
     name: str
@@ -161,6 +163,7 @@ class Evaluation:
     open_budget: bool = False
     spending: Spending = field(default_factory=Spending)
     wrong_answer: str | None = None
+    unanswered: str = WRONG
 
     def with_budget(self, budget: int) -> Evaluation:
         """Return the evaluation with another number of administrations, which its gates need."""
@@ -348,6 +351,7 @@ class EvalSpec:
             open_budget,
             spending,
             self.table.wrong_answer,
+            self.table.unanswered,
         )
 
     def _bank(

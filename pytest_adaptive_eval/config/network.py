@@ -20,12 +20,13 @@ from pytest_adaptive_eval.config.study import (
     population_key,
     study_costs,
 )
-from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
+from pytest_adaptive_eval.config.tables import UNANSWERED, MemberTable, StudyTable
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
 from pytest_adaptive_eval.studies.network.declare import NetworkTable, SupervisorTable, read_network
 from pytest_adaptive_eval.studies.network.energy import area_difference, energy, energy_difference, energy_error
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
@@ -48,7 +49,7 @@ __all__ = [
     "NetworkPlan",
     "NetworkStudyTable",
     "bank_reader",
-    "notes_on_truncation",
+    "notes_on_answers",
     "other_members",
     "void_reason",
 ]
@@ -203,6 +204,8 @@ class NetworkPlan:
     def population(self) -> str:
         """Key of the nodes and of what is asked in them."""
         written = {name: value for name, value in self.written.items() if name != "seed"}
+        if self.network.unanswered != WRONG:
+            written["unanswered"] = self.network.unanswered
         return population_key(written)
 
     def recall(self, account: Mapping[str, Any]) -> StudyResult:
@@ -216,6 +219,11 @@ class NetworkPlan:
             raise BaselineError(
                 f"the baseline has the nodes {', '.join(node.name for node in result.nodes)}, and this network "
                 f"{', '.join(names)}: record it again"
+            )
+        if result.counting != self.network.unanswered and unanswered_sentence(result.statuses):
+            raise BaselineError(
+                f"answers that are empty, refused or cut count as {result.counting} in the baseline and as "
+                f'{self.network.unanswered} here: record it again, or write unanswered = "{result.counting}"'
             )
         subjects = (result.interviewee, *self.subjects[1:])
         return replace(self._result(result), candidate=result.interviewee, subjects=subjects, account=account)
@@ -271,23 +279,22 @@ def _difference(result: NetworkResult, metric: str, subject: str, baseline: Stud
 
 
 def void_reason(result: NetworkResult) -> str:
-    """Return why a network that was run is void: faults of the run, or truncated answers; empty if it is not."""
+    """Return why a network that was run is void: faults of the run; empty if it is not."""
     if result.fault_share > _FAULTS:
         return f"{result.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
-    return result.too_many_cut()
+    return ""
 
 
-def notes_on_truncation(result: NetworkResult) -> Iterator[str]:
-    """Return notes on truncated answers, and on truncated replies of agents."""
-    if sentence := result.cut():
-        yield sentence
+def notes_on_answers(result: NetworkResult) -> Iterator[str]:
+    """Return notes on answers that are empty, refused or truncated, and on truncated replies of agents."""
+    yield from filter(None, [unanswered_sentence(result.statuses), result.cut()])
     for name, (count, replies) in result.truncated.items():
         yield truncation_sentence(count, replies, result.cap(name), answers=f"replies of {name}")
 
 
 def _notes(result: NetworkResult) -> Iterator[str]:
-    """Return notes on truncated answers, and on interviewers that did not set their questions."""
-    yield from notes_on_truncation(result)
+    """Return notes on answers, and on interviewers that did not set their questions."""
+    yield from notes_on_answers(result)
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         nodes = [node for node in result.nodes if node.interviewer == name]
         asked = sum(len(level) for node in nodes for level in node.scores)
@@ -365,6 +372,7 @@ class NetworkStudyTable(StudyTable, frozen=True, kw_only=True):
     kind: Literal["network"]
     network: Annotated[NetworkTable | None, described("topology and nodes")] = None
     models: Annotated[dict[str, str | MemberTable], described("other models of the network, by name")] = {}
+    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
 
 
 def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> NetworkPlan:
@@ -378,6 +386,7 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> Networ
         written["seed"] = spec.seed(settings)
     read = bank_reader(context)
     network = read_network(written, models[0].name, where=spec.where, families=context.tasks(), banks=read)
+    network = replace(network, unanswered=table.unanswered)
     _check_members(network, {member.name for member in models})
     labels = _labels(table.network, context)
     return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder, labels)

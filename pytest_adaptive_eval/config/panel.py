@@ -22,11 +22,12 @@ from pytest_adaptive_eval.config.study import (
     population_key,
     study_costs,
 )
-from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
+from pytest_adaptive_eval.config.tables import UNANSWERED, MemberTable, StudyTable
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
+from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.studies.peers.assessment import FIRST_ROUNDS, Call, assess
 from pytest_adaptive_eval.studies.peers.reliability import LEAST
 from pytest_adaptive_eval.studies.peers.result import Assessment
@@ -132,6 +133,8 @@ class PanelPlan:
     def population(self) -> str:
         """Key of the settings and of the peers; the candidate may change."""
         settings = {name: value for name, value in self.settings.to_json().items() if name != "seed"}
+        if settings["unanswered"] == WRONG:  # as the key was before there was the setting
+            del settings["unanswered"]
         return population_key({"settings": settings, "peers": list(self.subjects[1:])})
 
     def recall(self, account: Mapping[str, Any]) -> StudyResult:
@@ -141,6 +144,8 @@ class PanelPlan:
         except ConfigError as error:
             raise BaselineError(f"the record's panel cannot be read: {error}") from None
         new, old = (replace(settings, seed=0) for settings in (self.settings, assessment.settings))
+        if not assessment.silent:  # both ways to count are the same
+            old = replace(old, unanswered=new.unanswered)
         if new != old or assessment.names[1:] != self.subjects[1:]:
             raise BaselineError(
                 "the baseline's panel had other settings or other peers, so that its scores do not compare: record it "
@@ -232,6 +237,7 @@ class PeersTable(StudyTable, frozen=True, kw_only=True):
     kind: Literal["peers"]
     peers: Annotated[list[str | MemberTable], described("the other members of the panel")] = []
     panel: Annotated[PanelTable, described("settings of the assessment")] = PanelTable()
+    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
 
 
 def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> PanelPlan:
@@ -247,7 +253,7 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> PanelP
     if (shares := options.pop("difficulties")) is not None:
         pairs = shares.items() if isinstance(shares, dict) else [(name, 1.0) for name in shares]
         options["difficulties"] = [Difficulty(name, float(share)) for name, share in pairs]
-    panel = PeerSettings(**options, seed=spec.seed(settings))
+    panel = PeerSettings(**options, seed=spec.seed(settings), unanswered=table.unanswered)
     models = [_sampling(model, panel) for model in models]
     plan = PanelPlan(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
     if panel.judge is not None and panel.judge not in names:

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.typed_tables import Count, Index, Number, Size, Table,
 
 __all__ = [
     "AUTOJUDGER",
+    "UNANSWERED",
     "BankTable",
     "GateTable",
     "InterviewTable",
@@ -31,6 +32,7 @@ __all__ = [
 AUTOJUDGER = "autojudger"
 STOPS = ("decision", "budget")
 VALUES = ("written", "redrawn")
+UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
 
 
 class PriceTable(Table, frozen=True, kw_only=True):
@@ -146,6 +148,7 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     estimator: Annotated[str | None, described("estimator of the ability", ESTIMATORS)] = None
     seed: Annotated[Index, described("seed of every draw")] = 0
     max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
+    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
     stop: Annotated[str | None, described("end at a decision on all gates, or at the budget", STOPS)] = None
     samples: Annotated[Count, described("times that each item is asked; its score is the mean")] = 1
     repeat: Annotated[

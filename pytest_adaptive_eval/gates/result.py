@@ -26,6 +26,7 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, levelled
 from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.text import number
@@ -251,7 +252,7 @@ class SessionResult(Result):
     stop : StopReason or None
         None if the interview did not finish.
     statuses : mapping
-        Number of administrations by `Status`.
+        Number of administrations by `Status`, which every verdict names.
     climb : Climb or AdaptiveClimb or None
         Policy by which the levels of a task were administered, if they were.
     sequential : bool
@@ -456,6 +457,7 @@ class SessionResult(Result):
             raise type(error)(f"{self.name}: {error}") from None
         unit = "items in formats" if self.bank.report.get("formats") else "items"
         verdict = self._error_verdict(condition, condition.quantity, self.asked, len(self.bank), unit)
+        verdict = replace(verdict, unanswered=unanswered_sentence(self.statuses))
         fault = self.fault or ("" if self.asked else "no question was asked")
         if not fault and not self.scored:
             fault = "no answer has a score"

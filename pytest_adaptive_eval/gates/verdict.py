@@ -122,6 +122,8 @@ class Verdict:
         allowed to pass, and promotes nothing.
     unit : str
         Unit of `asked` and `size`.
+    unanswered : str
+        Answers that were empty, refused or cut, such as ``10 of 40 empty``; empty without any.
     """
 
     outcome: Outcome
@@ -137,6 +139,7 @@ class Verdict:
     condition: Mapping[str, Any] = field(default_factory=dict)
     notice: bool = False
     unit: str = "items"
+    unanswered: str = ""
 
     def __bool__(self) -> bool:
         return self.outcome is Outcome.PASS or self.allowed
@@ -161,7 +164,7 @@ class Verdict:
         parts = [f"{self.outcome.value} {self.claim}"]
         if not self.stated:
             parts.append(f"{100 * self.confidence:.4g} %")
-        parts.append(f"{self.asked} of {self.size} {self.unit}")
+        parts += filter(None, [f"{self.asked} of {self.size} {self.unit}", self.unanswered])
         if self.interval is not None and not self.stated:
             parts.append(self.interval.method)
         if self.allowed and not self.notice:
@@ -182,4 +185,6 @@ class Verdict:
         out["outcome"] = self.outcome.value
         out["notes"], out["condition"] = list(self.notes), dict(self.condition)
         out["sentence"] = self.sentence
+        if not self.unanswered:
+            del out["unanswered"]
         return out

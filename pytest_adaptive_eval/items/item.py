@@ -21,6 +21,9 @@ __all__ = [
     "EXPRESSION",
     "MARK",
     "MARKED",
+    "MISSING",
+    "UNANSWERED",
+    "WRONG",
     "Grader",
     "Item",
     "Response",
@@ -28,6 +31,7 @@ __all__ = [
     "cut_text",
     "length_note",
     "named_choice",
+    "unanswered_sentence",
     "unmarked",
 ]
 
@@ -49,8 +53,13 @@ GRADED_CHARACTERS = 20_000
 _CUT = re.compile(r"\n\[([0-9]{1,18}) more characters were neither graded nor kept\]")
 
 
+#: What an answer counts as that is empty, refused or truncated: graded as it is, and wrong where none is read; or
+#: without a score.
+WRONG, MISSING = "wrong", "missing"
+
+
 class Status(enum.StrEnum):
-    """Status of an administration.  Only ``ok`` has a score."""
+    """Status of an administration: what the subject did, or what the infrastructure did, which has no score."""
 
     OK = "ok"
     TRUNCATED = "truncated"
@@ -66,8 +75,26 @@ class Status(enum.StrEnum):
         """Whether the run is at fault, not the subject."""
         return self in _INFRASTRUCTURE
 
+    def missing(self, unanswered: str) -> bool:
+        """Whether an answer has no score, where unanswered items count as `WRONG` or `MISSING`."""
+        return self.infrastructure or (unanswered == MISSING and self is not Status.OK)
+
 
 _INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN)
+#: Statuses of answers that a subject did not finish or did not give, and their words.
+UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED: "cut at the cap"}
+
+
+def unanswered_sentence(statuses: Mapping[str, int]) -> str:
+    """Return how many answers were empty, refused or cut: ``10 of 40 empty, 3 refused``; empty if none was.
+
+    Parameters
+    ----------
+    statuses : mapping of str to int
+        Number of answers by status.
+    """
+    counts = [f"{count} {words}" for status, words in UNANSWERED.items() if (count := statuses.get(status, 0))]
+    return ", ".join(counts).replace(" ", f" of {sum(statuses.values())} ", 1)
 
 
 def cut_text(text: str) -> str:
@@ -107,7 +134,7 @@ class Response:
     ----------
     status : Status
     score : float or None
-        In [0, 1] if ``status`` is ok, else None.
+        In [0, 1]; None for a fault of the infrastructure, and where unanswered items count as missing.
     text : str
         Raw completion, if known.
     detail : str
@@ -120,10 +147,27 @@ class Response:
     detail: str = ""
 
     def __post_init__(self) -> None:
-        if (self.status is Status.OK) != (self.score is not None):
+        if self.status is Status.OK if self.score is None else self.status.infrastructure:
             raise ValueError(f"a response with status {self.status.value!r} cannot have score {self.score!r}")
         if self.score is not None and not 0.0 <= self.score <= 1.0:
             raise ValueError(f"a score lies in [0, 1], not {self.score!r}")
+
+    @classmethod
+    def of(cls, status: Status, score: float | None, text: str, detail: str, unanswered: str) -> Response:
+        """Return the response to an answer, with the score that its status has.
+
+        Parameters
+        ----------
+        status : Status
+        score : float or None
+            By the grader; None where no answer was read, which is wrong.
+        text, detail : str
+        unanswered : str
+            `WRONG` or `MISSING`.
+        """
+        if status.missing(unanswered):
+            return cls(status, None, text, detail)
+        return cls(status, 0.0 if score is None else score, text, detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +259,12 @@ class Item:
         return self.id.partition("-")[0]
 
     def grade(self, text: str) -> float:
-        """Return the score of an answer, in [0, 1]; of an item with turns, of its transcript."""
+        """Return the score of an answer, in [0, 1]; of an item with turns, of its transcript.  A blank one is wrong."""
         text = str(text)[:GRADED_CHARACTERS]
         if self.turns and getattr(self.custom, "reads", "") != "transcript":
             text = self._last_answer(text)
+        if not text.strip():
+            return 0.0
         if self.custom is not None:
             returned = self.custom(self, text)
             try:

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalE
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
-from pytest_adaptive_eval.items.item import Item, Response, Status
+from pytest_adaptive_eval.items.item import MISSING, Item, Response, Status
 from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
@@ -31,7 +31,7 @@ from pytest_adaptive_eval.plugin.reuse import Reuse
 from pytest_adaptive_eval.plugin.state import Finding, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
-from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.subjects.caps import Cap, recorded_caps
 
 __all__ = ["AskingLoop", "Fault", "Respondent"]
@@ -136,7 +136,8 @@ class AskingLoop:
         self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
         self.fault: Fault | None = None
         self.respondent = Respondent()
-        self.recorder, self.reuse = AnswerRecorder(), Reuse(self.state.answers, node.config.rootpath)
+        self.recorder = AnswerRecorder(self.evaluation.unanswered)
+        self.reuse = Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns, self.finding = "", 0, Finding()
         self._bound = False
@@ -374,6 +375,20 @@ class AskingLoop:
             self.state.companions.advance(self)
         return response
 
+    @property
+    def unanswered(self) -> str:
+        """What an unanswered question counts as, see `items.item.Response.of`."""
+        return self.evaluation.unanswered
+
+    def latest(self, taken: Sequence[tuple[Subject, Completion]]) -> Completion | None:
+        """Return the latest of the completions that the model under evaluation gave, as far as that is known.
+
+        A model that is no `Subject` may ask one.
+        """
+        subject = self.respondent.subject
+        known = isinstance(subject, Subject)
+        return next((completion for source, completion in reversed(taken) if source is subject or not known), None)
+
     def recall(self, test: Question) -> Response | None:
         """Return the answer that an interrupted run of this interview left, if any."""
         if not self._bound:
@@ -439,7 +454,7 @@ class AskingLoop:
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
         respondent.identity = identity
         for file in self.gate_plan.baselines().values():
-            file.check(decoding=respondent.decoding, prompt=self.prompt_hash)
+            file.check(decoding=respondent.decoding, prompt=self.prompt_hash, unanswered=self.unanswered)
         if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
             respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity, self.prompt_hash)
         self.evaluation = self.evaluation.for_subject(
@@ -512,6 +527,7 @@ class AskingLoop:
                 "budget": evaluation.budget,
                 "samples": evaluation.samples,
                 "repeat": str(evaluation.repeat),
+                **({"unanswered": MISSING} if evaluation.unanswered == MISSING else {}),
                 **({"must_pass": evaluation.must_pass_ids} if evaluation.must_pass else {}),
             },
             seed=evaluation.stream,

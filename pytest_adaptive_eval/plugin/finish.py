@@ -15,7 +15,6 @@ from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
 from pytest_adaptive_eval.plugin.asking import AskingLoop, Respondent
 from pytest_adaptive_eval.records.baseline import BaselineFile
@@ -50,8 +49,6 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
     shared = loop.reuse.notes(recorder.administrations, judged=evaluation.judge is not None)
     notes += shared
     notes += filter(None, [recorder.cut(cap), recorder.unread_answers()])
-    if sentence := recorder.too_many_cut(cap, _levels(loop)):
-        loop.give_up(sentence)
     if sentence := recorder.too_many_unreadable():
         loop.give_up(sentence)
         if recorder.journal is not None:  # a later run should not continue from such answers
@@ -83,14 +80,6 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
     record = _record(loop, result, noise, seconds)
     record.notes += shared
     return result, record
-
-
-def _levels(loop: AskingLoop) -> dict[str, int]:
-    """Return the level of each item of a climb, by id; nothing for other interviews."""
-    if loop.evaluation.policy.levelled is None:
-        return {}
-    items = items_naming(loop.evaluation.bank.items, "level")
-    return {item.id: item.meta["level"] for item in items if "level" in item.meta}
 
 
 def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
@@ -233,6 +222,7 @@ def _extra(loop: AskingLoop) -> dict[str, Any]:
         "judge": {"name": judge.name, **judge.counts.to_json()} if judge is not None else {},
         "baselines": {name: dict(file.source) for name, file in loop.gate_plan.loaded.items() if file.source},
         "prompt": loop.prompt_hash,
+        "unanswered": loop.unanswered,
         "journal": journal.path.name if journal is not None else "",
         "reuse": loop.reuse.to_json(loop.recorder.administrations),
         "usage_error": bool(loop.fault and loop.fault.usage),

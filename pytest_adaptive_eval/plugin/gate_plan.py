@@ -13,6 +13,7 @@ from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlook_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.records.baseline import BaselineFile
 
@@ -77,8 +78,11 @@ class GatePlan:
         baseline = Baseline(
             subject.get("name") or name, scores, result.log, climbed=result.climb is not None, twins=twins
         )
+        assert isinstance(node.evaluation, Evaluation)
+        unanswered = node.evaluation.unanswered if unanswered_sentence(result.statuses) else ""
         # no prompt hash: two tests of one run may differ, and the reader sees both
-        return BaselineFile(baseline, f"evaluation {name!r}", subject.get("decoding", ""))
+        where, decoding = f"evaluation {name!r}", subject.get("decoding", "")
+        return BaselineFile(baseline, where, decoding, unanswered=unanswered)
 
     def result_arguments(self) -> dict[str, Any]:
         """Return keyword arguments of `SessionResult` that come from the gates."""

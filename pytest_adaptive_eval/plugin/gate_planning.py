@@ -95,7 +95,9 @@ def _find_baseline(name: str, interview: Interview, state: RunState) -> bool:
     folders = (state.config.invocation_params.dir, interview.path.parent, state.config.rootpath)
     try:
         spec = _baseline_spec(name, state, "a file of answers")
-        plan.sources[name] = read_baseline(spec, folders, evaluation.bank, evaluation.name)
+        plan.sources[name] = read_baseline(
+            spec, folders, evaluation.bank, evaluation.name, unanswered=evaluation.unanswered
+        )
     except BaselineMissing as error:
         if not _may_be_missing(name, state):
             raise

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import Once
 from pytest_adaptive_eval.records.run_record import plain
-from pytest_adaptive_eval.subjects.base import RequestLog, Subject, repeated_request
+from pytest_adaptive_eval.subjects.base import Completion, RequestLog, Subject, repeated_request
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import QuestionOwner
@@ -44,6 +44,8 @@ NOT_ASKED = (
 )
 #: Value of the parameter ``item`` at collection.
 PLACEHOLDER = object()
+#: Errors of a test that reads an answer which is not whole: no answer is read.
+READING_ERRORS = (ValueError, LookupError, TypeError, AttributeError, SyntaxError)
 
 
 def is_placeholder(node: object) -> bool:
@@ -254,7 +256,7 @@ class Question(Once):
         start = time.perf_counter()
         try:
             stored = interview.recall(self)
-            self.response = stored or self._answer()
+            self.response = stored or self._answer(interview)
             if stored is not None and stored.status.infrastructure:  # the journal keeps a fault that would recur
                 raise Unscored(stored.status.value, stored.detail, stored.text)
         finally:
@@ -370,14 +372,19 @@ class Question(Once):
             stored_score = stored.get("graded")
         except (KeyError, TypeError, ValueError) as error:
             raise JournalError(f"{path}: the answer to item {item.id!r} cannot be read ({error!r}): {anew}") from None
-        if response.status is not Status.OK or not getattr(item.custom, "deterministic", True):
+        if response.score is None or not getattr(item.custom, "deterministic", True):
             return response
         toml = hasattr(self.function, "adaptive_eval_where")
         right = response.score == 1 and self._methods == {"grade"}
         by_item = right or (toml and bool(response.text))
         if stored_score is None and not by_item:
             return response  # the test scores with other code
-        graded = item.grade(response.text)
+        try:
+            graded = item.grade(response.text)
+        except Unscored as fault:
+            if Status(fault.status).infrastructure:
+                raise
+            graded = 0.0
         if stored_score not in (None, graded) or (by_item and response.score != graded):
             raise JournalError(
                 f"{path}: the answer to item {item.id!r} is kept with the score {response.score:g}, and its grader "
@@ -387,27 +394,39 @@ class Question(Once):
             )
         return response
 
-    def _answer(self) -> Response:
+    def _answer(self, interview: QuestionOwner) -> Response:
+        """Run the test, and return its score with the status of what the model did."""
+        asked, score, taken = self.asked, None, self.requests.taken
         try:
             self._run_test()
+            score = 1.0 if asked.given is None else asked.given
         except AssertionError:
-            return Response(Status.OK, 0.0, self.asked.text)
+            score = 0.0
         except Unscored as fault:
-            status = Status(fault.status)
-            response = Response(status, None, cut_text(fault.text) or self.asked.text, fault.detail)
-            if status.infrastructure:
+            completion = Completion(cut_text(fault.text) or asked.text, Status(fault.status), detail=fault.detail)
+            response = Response.of(completion.status, None, completion.text, fault.detail, interview.unanswered)
+            if completion.status.infrastructure:
                 self.response, self.lasting = response, fault.lasting
                 raise
+            if asked.fault is not fault:  # a model raised it, and what it wrote is graded
+                with contextlib.suppress(UsageError):
+                    return completion.response(asked.item, interview.unanswered)
             return response
         except pytest.skip.Exception as fault:
-            self.response = Response(Status.NOT_RUN, None, self.asked.text, f"skipped: {fault.msg}")
+            self.response = Response(Status.NOT_RUN, None, asked.text, f"skipped: {fault.msg}")
             raise
         except pytest.fail.Exception as fault:
             if str(fault.msg).startswith("Timeout"):  # pytest-timeout's signal method
-                self.response = Response(Status.TIMEOUT, None, self.asked.text, str(fault.msg))
+                self.response = Response(Status.TIMEOUT, None, asked.text, str(fault.msg))
             raise
-        score = 1.0 if self.asked.given is None else self.asked.given
-        return Response(Status.OK, score, self.asked.text)
+        except READING_ERRORS:
+            if (cut := interview.latest(taken)) is None or cut.status is Status.OK:
+                raise
+        completion = interview.latest(taken) or Completion(asked.text, score=None if asked.read else score)
+        if completion.unread:  # also where the test caught that
+            score = None
+        text = asked.text if completion.status is Status.OK else asked.text or completion.text
+        return Response.of(completion.status, score, text, completion.detail, interview.unanswered)
 
     def _of_the_test(self, error: BaseException) -> bool:
         """Return whether an assertion is the test's own.  One within the model or the grading is a fault."""
@@ -471,14 +490,13 @@ class Question(Once):
         since the answer may be right.
         """
         fault = self._subtest or (error if report.failed else None)
-        if fault is None or self.response is None or self.response.status is not Status.OK:
+        if fault is None or self.response is None or self.response.score is None:
             return
         wrong = isinstance(fault, AssertionError)
         message = " ".join(str(fault).split())[:200]
         detail = f"a check failed beside the test's own assertions: {message}"
-        self.response = Response(
-            Status.OK if wrong else Status.ERROR, 0.0 if wrong else None, self.response.text, detail
-        )
+        status, score = (self.response.status, 0.0) if wrong else (Status.ERROR, None)
+        self.response = Response(status, score, self.response.text, detail)
         self._properties()
         report.user_properties = list(self.user_properties)
 

@@ -14,12 +14,12 @@ from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
-from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
+from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
 from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.subjects.base import Completion, Subject
-from pytest_adaptive_eval.subjects.caps import truncation_sentence
+from pytest_adaptive_eval.subjects.caps import truncation_warning
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.question import Draw, Question
@@ -39,6 +39,11 @@ FEWEST_WRONG = 3
 class AnswerRecorder:
     """Administrations of one interview, and the journal that keeps answers for later runs.
 
+    Parameters
+    ----------
+    unanswered : str
+        What answers count as that are empty, refused or cut, see `items.item.Response.of`.
+
     Attributes
     ----------
     administrations : list of Administration
@@ -48,7 +53,8 @@ class AnswerRecorder:
         None where no answer may outlive the run.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unanswered: str = WRONG) -> None:
+        self._unanswered = unanswered
         self.administrations: list[Administration] = []
         self.statuses: Counter[str] = Counter()
         self.journal: Journal | None = None
@@ -74,8 +80,8 @@ class AnswerRecorder:
 
     def stored_response(self, test: Question) -> Response | None:
         """Return the response of an earlier run, graded again, if the journal has one."""
-        stored = self.journal.get(self.key(test)) if self.journal is not None else None
-        if stored is None or self.journal is None:
+        stored = self.stored(test)
+        if not isinstance(stored, Mapping) or self.journal is None:
             return None
         test.administration.resumed = True
         _note_likelihood(test, stored.get(LIKELIHOOD))
@@ -111,10 +117,11 @@ class AnswerRecorder:
         self.statuses[response.status.value] += 1
         if not administration.sample:
             self._guessing_scores.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
-        if response.status is Status.OK and (response.text or test.asked.read):
+        if response.score is not None and (response.text or test.asked.read):
             self._texts += 1
-            self._unreadable += not (item.readable(response.text) or abstains(response.text))
-            if response.score == 0.0:
+            whole = response.status is Status.OK
+            self._unreadable += whole and not (item.readable(response.text) or abstains(response.text))
+            if whole and response.score == 0.0:
                 self._wrong += 1
                 self._finding[finding_kind(item, item.grader, response.text)] += 1
 
@@ -143,13 +150,18 @@ class AnswerRecorder:
         """Return the response in the journal as its data, else the completion that no test graded, else None."""
         if self.journal is None:
             return None
-        if (graded := self.journal.get(self.key(test))) is not None:
+        graded = self.journal.get(self.key(test))
+        if graded is not None and not self._lacks_score(graded):
             return graded
-        if (entry := self.journal.get(self.key(test) + _COMPLETION)) is None:
+        if (entry := graded or self.journal.get(self.key(test) + _COMPLETION)) is None:
             return None
         status, facts = Status(entry["status"]), entry.get(LIKELIHOOD, {})
         reused = entry.get(REUSED, False)
         return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
+
+    def _lacks_score(self, entry: Mapping[str, Any]) -> bool:
+        """Return whether an earlier version kept a response without the score that it now has."""
+        return self._unanswered == WRONG and entry.get("score") is None and str(entry.get("status")) in UNANSWERED
 
     def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
         """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
@@ -197,31 +209,8 @@ class AnswerRecorder:
         )
 
     def cut(self, cap: object) -> str:
-        """Return a sentence on answers that were truncated, empty if none was; `cap` is the one that held, if known."""
-        count = self.statuses[Status.TRUNCATED.value]
-        return truncation_sentence(count, len(self.administrations), cap) if count else ""
-
-    def too_many_cut(self, cap: object, levels: Mapping[str, int]) -> str:
-        """Return a sentence if most answers, or all of a level, were truncated; else empty.
-
-        Parameters
-        ----------
-        cap : object
-            The cap that held, if known.
-        levels : mapping of str to int
-            Level of each item; empty if the interview is no climb.
-        """
-        if self.statuses[Status.TRUNCATED.value] > UNREADABLE_SHARE * len(self.administrations):
-            return self.cut(cap)
-        answers, cut = Counter[int](), Counter[int]()
-        for entry in self.administrations:
-            if (level := levels.get(entry.item)) is not None:
-                answers[level] += 1
-                cut[level] += entry.status == Status.TRUNCATED.value
-        whole = next((level for level in sorted(answers) if cut[level] == answers[level]), None)
-        if whole is None:
-            return ""
-        return truncation_sentence(cut[whole], answers[whole], cap, answers=f"answers of level {whole}")
+        """Return a warning where many answers were truncated, else empty; `cap` is the one that held, if known."""
+        return truncation_warning(self.statuses[Status.TRUNCATED.value], len(self.administrations), cap)
 
     @property
     def guessing(self) -> float | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.cat.selectors import Random
-from pytest_adaptive_eval.errors import AdaptiveEvalError, Unscored
+from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
@@ -340,14 +340,10 @@ class _Waiting:
             if self._uniform:
                 return None
             raise _UnknownScoreError
-        if stored.status is not Status.OK or stored.score is not None:
-            return stored.score if stored.status is Status.OK else None
-        try:
-            return float(item.grade(stored.text))
-        except Unscored as fault:
-            if Status(fault.status).infrastructure:
-                raise
-            return None
+        response = stored.response(item, self.loop.unanswered)
+        if response.status.infrastructure:
+            raise _UnknownScoreError
+        return response.score
 
 
 class _UnknownScoreError(Exception):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.journal import Journal
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
     from pytest_adaptive_eval.subjects.answer_store import AnswerStore
-    from pytest_adaptive_eval.subjects.base import Subject, Usage
+    from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage
 
 __all__ = [
     "STATE",
@@ -211,6 +211,13 @@ class QuestionOwner(Protocol):
     generators: GeneratorStates
     #: What made-up answers have shown of the test.
     finding: Finding
+
+    @property
+    def unanswered(self) -> str:
+        """What an unanswered question counts as, see `items.item.Response.of`."""
+
+    def latest(self, taken: Sequence[tuple[Subject, Completion]]) -> Completion | None:
+        """Return the latest of the completions that the model under evaluation gave; None if it is no `Subject`."""
 
     def recall(self, test: Any) -> Response | None:
         """Return the answer that an earlier, killed run left to a question, if any."""

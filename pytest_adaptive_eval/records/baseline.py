@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError, Unscored
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.records.runs import read_run
@@ -42,6 +42,8 @@ class BaselineFile:
         The file, and the interview in it, for messages.
     decoding, prompt : str
         Hashes of the decoding settings, and of the test that made the prompts.
+    unanswered : str
+        What its answers that are empty, refused or cut count as, see `items.item.Response.of`; empty without any.
     started : str
         Time of recording, ISO 8601; empty if unknown.
     source : mapping
@@ -53,6 +55,7 @@ class BaselineFile:
     where: str
     decoding: str = ""
     prompt: str = ""
+    unanswered: str = ""
     started: str = ""
     source: Mapping[str, str] = field(default_factory=dict)
 
@@ -66,14 +69,19 @@ class BaselineFile:
             return ""
         return f"the baseline {self.baseline.name} was recorded {days} days ago: record it again if main has moved on"
 
-    def check(self, *, decoding: str, prompt: str) -> None:
-        """Raise if a candidate is asked in another way.
+    def check(self, *, decoding: str, prompt: str, unanswered: str) -> None:
+        """Raise if a candidate is asked or counted in another way.
 
         Raises
         ------
         BaselineError
-            The decoding settings or the test changed; the message names which.
+            The decoding settings, the test or what unanswered items count as changed; the message names which.
         """
+        if self.unanswered not in ("", unanswered):
+            raise BaselineError(
+                f"{self.where}: answers that are empty, refused or cut count as {self.unanswered} in the baseline and "
+                f'as {unanswered} here: record the baseline again, or write unanswered = "{self.unanswered}"'
+            )
         for part, before, now in (
             ("the decoding settings", self.decoding, decoding),
             ("the test that makes the prompts", self.prompt, prompt),
@@ -86,7 +94,13 @@ class BaselineFile:
 
 
 def read_baseline(
-    spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = ""
+    spec: str,
+    folders: Sequence[Path],
+    bank: ItemBank,
+    evaluation: str,
+    *,
+    run: str = "",
+    unanswered: str = WRONG,
 ) -> BaselineFile:
     """Return the baseline of one evaluation.
 
@@ -105,6 +119,8 @@ def read_baseline(
         Name of the candidate's evaluation, and of its interview in a record.
     run : str
         Id of a run of the history in place of the newest that passed.
+    unanswered : str
+        What recorded answers count as that are empty, refused or cut, see `items.item.Response.of`.
 
     Raises
     ------
@@ -134,7 +150,7 @@ def read_baseline(
         elif source.suffix == ".json":
             file = _from_record(source, read_run(source), bank, evaluation)
         else:
-            file = _from_answers(source, subject or None, bank)
+            file = _from_answers(source, subject or None, bank, unanswered)
     except BaselineError:
         raise
     except AdaptiveEvalError as error:
@@ -154,14 +170,16 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
     return replace(file, source={"path": spec, **file.source})
 
 
-def read_again(source: Mapping[str, str], folders: Sequence[Path], bank: ItemBank, evaluation: str) -> BaselineFile:
+def read_again(
+    source: Mapping[str, str], folders: Sequence[Path], bank: ItemBank, evaluation: str, *, unanswered: str = WRONG
+) -> BaselineFile:
     """Return the baseline that a recorded run was compared with.
 
     Parameters
     ----------
     source : mapping
         See `BaselineFile`.
-    folders, bank, evaluation
+    folders, bank, evaluation, unanswered
         See `read_baseline`.
 
     Raises
@@ -172,7 +190,8 @@ def read_again(source: Mapping[str, str], folders: Sequence[Path], bank: ItemBan
     path = str(source.get("path"))
     spec = f"{path}#{source['subject']}" if source.get("subject") else path
     try:
-        file = read_baseline(spec, folders, bank, evaluation, run=str(source.get("run", "")))
+        run = str(source.get("run", ""))
+        file = read_baseline(spec, folders, bank, evaluation, run=run, unanswered=unanswered)
     except BaselineMissing as error:
         raise BaselineError(
             f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
@@ -247,7 +266,8 @@ def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started:
         )
     name = str(interview.subject.get("name") or interview.name)
     decoding, prompt = str(interview.subject.get("decoding_hash", "")), str(interview.extra.get("prompt", ""))
-    return BaselineFile(_of_draws(name, interview, bank, where), where, decoding, prompt, started)
+    unanswered = interview.counting if unanswered_sentence(interview.statuses) else ""
+    return BaselineFile(_of_draws(name, interview, bank, where), where, decoding, prompt, unanswered, started)
 
 
 def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str) -> Baseline:
@@ -261,7 +281,7 @@ def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str)
     return Baseline(name, scores, log, climbed=interview.policy.get("stop") == "level")
 
 
-def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:
+def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: str) -> BaselineFile:
     from pytest_adaptive_eval.subjects.replay import ReplaySubject
 
     try:
@@ -270,11 +290,11 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFi
         raise BaselineError(str(error)) from error
     scores = np.full(len(bank), np.nan)
     for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
-        if completion.status is Status.OK:
-            try:
-                scores[n] = item.grade(completion.text) if completion.score is None else completion.score
-            except Unscored as error:
-                raise BaselineError(f"{path}: an answer of the baseline cannot be graded: {error.detail}") from None
+        response = completion.response(item, unanswered)
+        if response.status.infrastructure and not completion.status.infrastructure:
+            raise BaselineError(f"{path}: an answer of the baseline cannot be graded: {response.detail}")
+        if response.score is not None:
+            scores[n] = response.score
     if np.isnan(scores).all():
         raise BaselineError(f"{path}: it has no answer to any item of the bank {bank.name!r}; check that the ids agree")
     source = {"hash": replay.identity.checkpoint[:16]}

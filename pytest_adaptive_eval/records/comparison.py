@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, StudyRecord
 
@@ -146,6 +147,12 @@ def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
     for interview, position in ((before, "first"), (after, "second")):
         if interview.error or not interview.stop:
             return f"the {position} interview is void: {interview.error or 'it did not finish'}"
+    silent = any(unanswered_sentence(interview.statuses) for interview in (before, after))
+    if silent and before.counting != after.counting:
+        return (
+            f"answers that are empty, refused or cut count as {before.counting} in the first and as {after.counting} "
+            "in the second"
+        )
     hashes = {
         "the bank": (before.bank.get("content_hash"), after.bank.get("content_hash")),
         "the decoding settings": (before.subject.get("decoding_hash"), after.subject.get("decoding_hash")),

@@ -18,6 +18,7 @@ from typing import Any
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.items.item import MISSING
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Point, Series
 from pytest_adaptive_eval.records.files import make_private
@@ -415,6 +416,7 @@ def _interview_points(record: RunRecord, interview: InterviewRecord) -> Iterator
     subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
     for metric, category, value, error in _estimates(interview):
         asked = population(interview) if find_metric(metric).by_levels else content
+        asked += f" unanswered {MISSING}" if interview.counting == MISSING else ""
         key = (interview.name, bank, asked, scale, metric, category)
         yield key, content, Point(record.run, record.started, subject, checkpoint, value, error)
 

@@ -18,7 +18,9 @@ from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
+from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
 from pytest_adaptive_eval.records.interviewer_faults import interviewer_faults
+from pytest_adaptive_eval.subjects.caps import truncation_warning
 
 __all__ = [
     "ONLY_REQUIRED",
@@ -333,6 +335,26 @@ class InterviewRecord(_Record):
         return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise, take_all=take_all)
 
     @property
+    def unanswered(self) -> str:
+        """The setting of that name, see `items.item.Response.of`; empty in records of earlier versions."""
+        return str(self.extra.get("unanswered") or "")
+
+    @property
+    def counting(self) -> str:
+        """What answers count as that are empty, refused or cut.
+
+        Earlier versions counted them as missing; where a record of them has none, both are the same.
+        """
+        return self.unanswered or (MISSING if unanswered_sentence(self.statuses) else WRONG)
+
+    @property
+    def truncation_warning(self) -> str:
+        """Warning on truncated answers; empty if they are few."""
+        decoding = self.subject.get("decoding")
+        cap = decoding.get("max_tokens") if isinstance(decoding, Mapping) else None
+        return truncation_warning(self.statuses.get(Status.TRUNCATED, 0), sum(self.statuses.values()), cap)
+
+    @property
     def interviewer_faults(self) -> list[str]:
         """Sentences on what the interviewer did not do itself."""
         return interviewer_faults(self.interviewer)
@@ -532,7 +554,9 @@ class RunRecord(_Record):
             self.warnings.append(f"{_REQUIRED}: {', '.join(absent)}")
         if opinion := self._opinion_warning():
             self.warnings.append(opinion)
-        self.warnings += [f"{i.name or i.nodeid}: {text}" for i in self.interviews for text in i.interviewer_faults]
+        for i in self.interviews:
+            sentences = filter(None, [i.truncation_warning, *i.interviewer_faults])
+            self.warnings += [f"{i.name or i.nodeid}: {sentence}" for sentence in sentences]
 
     def _opinion_warning(self) -> str:
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""

@@ -98,8 +98,8 @@ def _interview_case(interview: InterviewRecord, suite: str) -> Any:
         f"asked {words.share(interview)}, {words.stop(interview)}",
         f"ability {words.ability(interview)}, accuracy {words.accuracy(interview)}",
     ]
-    if missing := words.missing(interview):
-        facts.append(f"no score: {missing}")
+    if statuses := words.statuses(interview):
+        facts.append(statuses)
     facts += [*interview.interviewer_faults, *interview.notes, interview.nodeid]
     return _case("interview", suite, facts, interview.seconds, words.void(interview))
 

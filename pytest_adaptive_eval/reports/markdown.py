@@ -164,8 +164,8 @@ def _interviews(interviews: Sequence[InterviewRecord]) -> str:
         return ""
     rows = []
     for interview in interviews[:_ROWS]:
-        missing, error = words.missing(interview), words.void(interview)
-        end = words.stop(interview) + (f" (no score: {missing})" if missing else "")
+        statuses, error = words.statuses(interview), words.void(interview)
+        end = words.stop(interview) + (f" ({statuses})" if statuses else "")
         rows.append(
             (
                 _inline(interview.subject.get("name") or "-", _NAME),
@@ -208,7 +208,7 @@ def _categories(interview: InterviewRecord) -> str:
         return ""
     rows = []
     for row in interview.categories[:_ROWS]:
-        interval = row.get("accuracy")
+        interval = words.category_accuracy(row)
         accuracy = "-"
         if interval:
             estimate, low, high = (number(interval[name]) for name in ("estimate", "low", "high"))

@@ -277,7 +277,7 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
         title, interval = "Area under the accuracy by level", as_mapping(interview.levels.get("auc"))
         value, _, more = value.partition(", last level")
         value, more = value.removeprefix("AUC "), f"last level{more}; " if more else ""
-    missing, seconds = words.missing(interview), plottable(interview.seconds)
+    seconds = plottable(interview.seconds)
     facts = []
     if interview.theta:
         unit = words.ability_unit([interview])
@@ -286,7 +286,7 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
     facts.append((title, value, remark))
     if noise := words.noise(interview):
         facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
-    facts.append(("Asked", words.share(interview), f"no score: {missing}" if missing else "each has a score"))
+    facts.append(("Asked", words.share(interview), words.statuses(interview) or "each has a score"))
     agents = words.agent_usages(interview.costs)
     told = words.usage(interview.costs).removesuffix("; ".join(agents)).removesuffix("; ")
     for role, cost in [("subject", told), *(agent.split(" ", 1) for agent in agents)]:
@@ -318,7 +318,7 @@ def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
     """Return the rows of the table of categories; levels have a figure instead."""
     rows = []
     for row in map(as_mapping, [] if interview.levels else interview.categories):
-        interval = interval_of(as_mapping(row.get("accuracy")))
+        interval = interval_of(words.category_accuracy(row))
         text = "-"
         if interval:
             low, estimate, high = map(number, interval)

@@ -180,7 +180,8 @@ def _word(kind: Kind, asked: Administration) -> str:
     """Return the result in a word."""
     if kind is Kind.NONE:
         return str(asked.status) if asked.status != "ok" else "no score"
-    return f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
+    word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
+    return word if asked.status == "ok" else f"{word}, {asked.status}"
 
 
 def asked_text(item: Item) -> str:

@@ -202,8 +202,7 @@ def _cells(interview: InterviewRecord) -> dict[str, str]:
 
 
 def _end(interview: InterviewRecord) -> str:
-    missing, noise = words.missing(interview), words.noise(interview)
-    remarks = [f"no score: {missing}"] if missing else []
+    remarks, noise = list(filter(None, [words.statuses(interview)])), words.noise(interview)
     remarks += [f"decoding noise {noise}"] if noise else []
     return clean_terminal(words.stop(interview) + (f" ({'; '.join(remarks)})" if remarks else ""), _SENTENCE)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.items.item import MISSING, Status, unanswered_sentence
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports.values import as_count, as_list, as_mapping, as_number, as_numbers, as_text
 from pytest_adaptive_eval.text import counted, number
@@ -20,6 +21,7 @@ __all__ = [
     "agent_usages",
     "asked_item",
     "bank_name",
+    "category_accuracy",
     "climb",
     "confidence",
     "dimensions",
@@ -29,7 +31,6 @@ __all__ = [
     "guessing",
     "in_parts",
     "interval_note",
-    "missing",
     "noise",
     "number_or_dash",
     "outcome",
@@ -45,6 +46,7 @@ __all__ = [
     "settings",
     "share",
     "standing_notes",
+    "statuses",
     "stop",
     "study_cost",
     "study_line",
@@ -59,6 +61,7 @@ _CONFIDENCE = 0.95
 #: Abilities shown of a bank with several dimensions.
 _DIMENSIONS = 3
 #: Sentence of a gate whose record has none.
+_STATUSES = frozenset(Status)
 NO_VERDICT = "the record holds no verdict for this gate"
 
 
@@ -185,9 +188,22 @@ def share(interview: InterviewRecord) -> str:
     return f"{interview.asked}/{interview.size} {percentage:.{int(0 < percentage < 1)}f}%"
 
 
-def missing(interview: InterviewRecord) -> str:
-    """Return the administrations without a score, such as ``2 timeout, 1 refused``; empty if there are none."""
-    return ", ".join(f"{n} {status}" for status, n in interview.statuses.items() if n and status != "ok")
+def statuses(interview: InterviewRecord) -> str:
+    """Return the answers by status but ok, ``10 of 40 empty, 3 refused; no score: 2 timeout``; empty without any."""
+    missing = [f"{n} {name}" for name, n in interview.statuses.items() if n and _has_no_score(name, interview.counting)]
+    given = "" if interview.counting == MISSING else unanswered_sentence(interview.statuses)
+    return "; ".join(filter(None, [given, f"no score: {', '.join(missing)}" if missing else ""]))
+
+
+def _has_no_score(status: str, counting: str) -> bool:
+    """Return whether answers of a recorded status have no score; a record may hold foreign ones."""
+    return status not in _STATUSES or Status(status).missing(counting)
+
+
+def category_accuracy(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the recorded interval of a category; where no answer in it has a score, the accuracy may be any."""
+    unknown = as_count(row.get("scored")) == 0 and as_count(row.get("asked"))
+    return {"estimate": 0.5, "low": 0.0, "high": 1.0} if unknown else as_mapping(row.get("accuracy"))
 
 
 def noise(interview: InterviewRecord) -> str:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
-from pytest_adaptive_eval.items.item import Item, Status, cut_text
+from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.subjects.caps import Cap
 
 __all__ = [
@@ -74,7 +74,7 @@ class Completion:
     text : str
         Raw answer, without the prompt.
     status : Status
-        ``ok`` if the subject ended its answer by itself.
+        ``ok`` if the subject ended its answer by itself.  Without text and score it becomes ``empty``.
     score : float or None
         Score of an answer whose text is unknown, such as a recorded score.
     detail : str
@@ -94,6 +94,32 @@ class Completion:
     likelihood: Mapping[str, Any] = field(default_factory=dict, hash=False)
     cost: Usage = field(default_factory=Usage, compare=False)
     reused: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.status is Status.OK and self.unread:
+            object.__setattr__(self, "status", Status.EMPTY)
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is no answer to grade: a fault of the infrastructure, or neither a text nor a score."""
+        return self.status.infrastructure or (self.score is None and not self.text.strip())
+
+    def response(self, item: Item, unanswered: str) -> Response:
+        """Return the response to an item, by its known score, or else by the item's grader.
+
+        Parameters
+        ----------
+        item : Item
+        unanswered : str
+            See `items.item.Response.of`.
+        """
+        status, score, detail = self.status, self.score, self.detail
+        if score is None and not (self.unread or status.missing(unanswered)):
+            try:
+                score = item.grade(self.text)
+            except Unscored as fault:
+                status, detail = Status(fault.status), fault.detail
+        return Response.of(status, score, self.text, detail, unanswered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +215,8 @@ class RequestLog:
         Number of requests so far.
     repeated : str
         Name of a sampling subject that got the same request twice; empty if none did.
+    taken : list of (Subject, Completion)
+        Completions that subjects gave, in order.
     """
 
     #: Log of the test body that runs now; a body may ask from several threads.
@@ -198,6 +226,7 @@ class RequestLog:
 
     def __init__(self, made_up: str | None = None) -> None:
         self.made_up, self.count, self.repeated = made_up, 0, ""
+        self.taken: list[tuple[Subject, Completion]] = []
         self._completions: dict[tuple[Any, ...], Completion] = {}
 
     @staticmethod
@@ -245,6 +274,7 @@ class RequestLog:
         elif subject.identity.samples:
             self.repeated = subject.identity.name
             raise ConfigError(repeated_request(self.repeated))
+        self.taken.append((subject, known))
         return known
 
 
@@ -265,7 +295,7 @@ class Subject(abc.ABC):
 
     A subclass has an `identity` and answers batches of items.  Tests call
     `generate` for the text, or `score`, which also works for recorded scores.
-    Both raise `Unscored` if there is no answer.
+    Both raise `Unscored` if there is no answer.  A truncated answer is graded as it is.
 
     Attributes
     ----------
@@ -472,7 +502,7 @@ class Subject(abc.ABC):
         Raises
         ------
         Unscored
-            The answer was truncated, refused or empty, or it failed.
+            The answer is empty, or it failed.
         ConfigError
             Only the score of the answer is known.
         """
@@ -492,7 +522,7 @@ class Subject(abc.ABC):
         Raises
         ------
         Unscored
-            The answer was truncated, refused or empty, it failed, or its recorded score is outside [0, 1].
+            The answer is empty, it failed, or its recorded score is outside [0, 1].
         """
         asked, item = item, getattr(item, "item", item)  # a test's `item` wraps that of the bank
         completion = self.complete(item)
@@ -514,11 +544,11 @@ class Subject(abc.ABC):
         Raises
         ------
         Unscored
-            The answer was truncated, refused or empty, or it failed.
+            The answer is empty, or it failed.
         """
         item, log = _drawn(item, self.sample), RequestLog.current
         completion = self.complete_anew(item) if log is None else log.complete(self, item)
-        if completion.status is not Status.OK:
+        if completion.unread:
             raise Unscored(completion.status.value, completion.detail, completion.text)
         return completion
 
@@ -541,12 +571,13 @@ class Subject(abc.ABC):
 def _whole(item: Item, said: Sequence[Completion]) -> Completion | None:
     """Return the completion of an item from those of its turns so far; None if a turn is to come."""
     last = said[-1]
-    if last.status is not Status.OK or last.score is not None or not item.turns:
+    if last.unread or last.score is not None or not item.turns:
         return last
     if len(said) <= len(item.turns):
         return None
     cost = sum((completion.cost for completion in said), Usage())
-    return replace(last, text=item.transcript([completion.text for completion in said]), cost=cost)
+    first = next((completion for completion in said if completion.status is not Status.OK), last)
+    return replace(first, text=item.transcript([completion.text for completion in said]), cost=cost)
 
 
 def _cut(completion: Completion) -> Completion:

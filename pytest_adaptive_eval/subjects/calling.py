@@ -58,7 +58,7 @@ class CallableSubject(Subject):
         except Exception as error:  # of any library
             status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
             return Completion("", status, detail=f"{type(error).__name__}: {error}")
-        return Completion(text, Status.OK if text.strip() else Status.EMPTY)
+        return Completion(text)
 
 
 def _text(reply: Any) -> str:

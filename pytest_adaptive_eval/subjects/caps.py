@@ -10,10 +10,20 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
 
-__all__ = ["DEFAULT_TOKENS", "REASONING_TOKENS", "Cap", "cap_of", "recorded_caps", "truncation_sentence"]
+__all__ = [
+    "DEFAULT_TOKENS",
+    "REASONING_TOKENS",
+    "Cap",
+    "cap_of",
+    "recorded_caps",
+    "truncation_sentence",
+    "truncation_warning",
+]
 
 #: Tokens of an answer where nobody sets a cap: of most models, and of those that reason before they answer.
 DEFAULT_TOKENS, REASONING_TOKENS = 1024, 16384
+#: Largest share of truncated answers without a warning.
+TRUNCATED_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +99,14 @@ def truncation_sentence(count: int, asked: int, cap: object, *, answers: str = "
     count, asked : int
         Truncated answers, and all.
     cap : object
-        The cap that held; it is not named unless it is one whole number.
+        The cap that held, or a list of several; None if it is unknown.
     answers : str
-        The answers in words, such as ``answers of level 2``.
+        The answers in words, such as ``replies of NAME``.
     """
-    at = f" at {cap} tokens" if isinstance(cap, int) else ""
-    return f"{count} of {asked} {answers} were truncated{at}: raise max_tokens"
+    caps = " or ".join(map(str, cap)) if isinstance(cap, list | tuple) else cap
+    return f"{count} of {asked} {answers} were truncated{f' at {caps} tokens' if caps else ''}: raise max_tokens"
+
+
+def truncation_warning(count: int, asked: int, cap: object) -> str:
+    """Return `truncation_sentence` if the truncated answers are more than `TRUNCATED_SHARE` of all; else empty."""
+    return truncation_sentence(count, asked, cap) if count > TRUNCATED_SHARE * asked else ""

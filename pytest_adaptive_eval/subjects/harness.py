@@ -138,7 +138,7 @@ class HarnessSubject(Subject):
             settings = {"until": list(self._until), "max_gen_toks": cap, "do_sample": False, "temperature": 0.0}
             requests.append(Instance("generate_until", {}, (self._prompt(item), settings), index))
         texts = self._model.generate_until(requests)
-        return [Completion(text, Status.OK if text.strip() else Status.EMPTY) for text in map(str, texts)]
+        return [Completion(str(text)) for text in texts]
 
     def _rate(self, items: Sequence[Item]) -> list[Completion]:
         """Return the completions of items that are scored by likelihood; all texts are rated in two calls."""

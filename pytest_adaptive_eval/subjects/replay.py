@@ -173,12 +173,11 @@ def _answer(where: str, data: Mapping[str, Any]) -> Completion:
         raise ConfigError(f"{where}: `text` is {text!r} and `detail` {detail!r}, expected text")
     if score is not None and (type(score) not in (int, float) or not 0.0 <= score <= 1.0):
         raise ConfigError(f"{where}: `score` is {score!r}, expected a number in [0, 1], or none")
-    blank = text is not None and not text.strip() and score is None
-    status = _status(where, data.get("status", Status.EMPTY if blank else Status.OK))
-    if (text is None and score is None) if status is Status.OK else score is not None:
+    status = _status(where, data.get("status", Status.OK))
+    if score is not None if status.infrastructure else status is Status.OK and text is None and score is None:
         raise ConfigError(
             f"{where}: status {status.value!r} with score {score!r} and {'no' if text is None else 'a'} text; "
-            "an answer that is ok has a text or a score, and no other has a score"
+            "an answer that is ok has a text or a score, and one that failed has no score"
         )
     return Completion(text or "", status, None if score is None else float(score), detail)
 

@@ -63,13 +63,14 @@ def _row(reply: Completion) -> Sequence[Any]:
 def _completion(
     text: str, status: str, score: float | None, detail: str, likelihood: Mapping[str, Any] | None = None
 ) -> Completion:
+    if not isinstance(text, str):
+        raise TypeError(f"the text of a reply is {type(text).__name__}")
     return Completion(text, Status(status), score, detail, likelihood or {})
 
 
 def _well_typed(reply: Completion) -> bool:
     return (
-        isinstance(reply.text, str)
-        and isinstance(reply.likelihood, Mapping)
+        isinstance(reply.likelihood, Mapping)
         and isinstance(reply.detail, str)
         and (reply.score is None or isinstance(reply.score, float | int))
     )

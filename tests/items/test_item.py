@@ -10,11 +10,14 @@ from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.item import (
     GRADED_CHARACTERS,
+    MISSING,
+    WRONG,
     Item,
     Response,
     Status,
     cut_text,
     length_note,
+    unanswered_sentence,
     unmarked,
 )
 
@@ -207,27 +210,64 @@ def test_own_grader_and_what_it_may_give() -> None:
             return wrong
 
         with pytest.raises(BankError, match=r"expected a number in \[0, 1\]"):
-            Item("i", custom=grade).grade("")
+            Item("i", custom=grade).grade("x")
     with pytest.raises(BankError, match="grader 'fuzzy' is not known; use one of instructions, instructions_"):
-        Item("i", grader="fuzzy").grade("")
+        Item("i", grader="fuzzy").grade("x")
     with pytest.raises(BankError, match=r"gave NoneType, expected a number in \[0, 1\]"):
-        Item("i", custom=lambda item, text: None).grade("")
+        Item("i", custom=lambda item, text: None).grade("x")
     assert set(grader_kinds()) >= {"exact", "choice", "numeric", "contains", "regex", "yesno", "math", "json", "f1"}
 
 
-def test_only_ok_has_a_score() -> None:
-    for score in (0.0, 0.5, 1.0):
-        assert Response(Status.OK, score).score == score
+INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN)
+
+
+def test_what_the_infrastructure_did_has_no_score() -> None:
     for status in Status:
-        if status is not Status.OK:
+        assert status.infrastructure == (status in INFRASTRUCTURE)
+        if status.infrastructure:
             assert Response(status).score is None
             with pytest.raises(ValueError, match="cannot have score"):
                 Response(status, 0.0)
+        else:
+            assert [Response(status, score).score for score in (0.0, 0.5, 1.0)] == [0.0, 0.5, 1.0]
     with pytest.raises(ValueError, match="cannot have score None"):
         Response(Status.OK)
     for wrong in (-0.1, 1.1, float("nan")):
         with pytest.raises(ValueError, match=r"lies in \[0, 1\]"):
             Response(Status.OK, wrong)
+
+
+@pytest.mark.parametrize("unanswered", [WRONG, MISSING])
+@pytest.mark.parametrize("status", Status)
+def test_the_score_of_a_response_follows_its_status_and_the_setting(status: Status, unanswered: str) -> None:
+    scores = [Response.of(status, score, "x", "why", unanswered).score for score in (0.5, None)]
+    if status.infrastructure:
+        assert scores == [None, None]
+    elif status is Status.OK or unanswered == WRONG:
+        assert scores == [0.5, 0.0]
+    else:
+        assert scores == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "sentence"),
+    [
+        ({}, ""),
+        ({"ok": 40}, ""),
+        ({"ok": 38, "timeout": 2}, ""),
+        ({"ok": 30, "empty": 10}, "10 of 40 empty"),
+        ({"ok": 30, "truncated": 5, "refused": 3, "error": 2}, "3 of 40 refused, 5 cut at the cap"),
+    ],
+)
+def test_the_sentence_on_unanswered_items_counts_each_status(statuses: dict[str, int], sentence: str) -> None:
+    assert unanswered_sentence(statuses) == sentence
+
+
+def test_a_blank_answer_is_wrong_whatever_the_grader() -> None:
+    graders = [kind for kind in grader_kinds() if not kind.startswith("instructions")]
+    items = [Item("i", "?", "b", grader, choices=("a", "b")) for grader in graders]
+    items += [Item("i", "?", custom=lambda *_: 1.0), Item("i", "?", ".*", "regex")]
+    assert {item.grade(blank) for item in items for blank in ("", " \n\t")} == {0.0}
 
 
 def test_the_task_of_a_generated_item_is_the_first_part_of_its_id() -> None:

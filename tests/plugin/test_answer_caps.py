@@ -90,19 +90,27 @@ def test_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "sentence"),
+    ("half", "unanswered", "outcome", "accuracy"),
     [
-        (2, "10 of 10 answers of level 2 were truncated at 16 tokens: raise max_tokens"),
-        (None, "10 of 10 answers were truncated at 16 tokens: raise max_tokens"),
+        (False, "wrong", "PASS", [1.0, 1.0, 1.0]),
+        (True, "wrong", "INCONCLUSIVE", [0.0]),  # 10 questions are few
+        (False, "missing", "ERROR", None),
     ],
 )
-def test_a_level_or_a_climb_of_truncated_answers_is_an_error(lab: Any, level: int | None, sentence: str) -> None:
-    of_level = {FAMILIES["addition"].item(level or 1, seed).prompt for seed in range(60)}
-    run = Run(lab, cuts=lambda prompt: level is None or prompt in of_level)
-    options = "model_options = { max_tokens = 16 }\n"
+def test_a_climb_of_truncated_answers_is_graded_as_they_are(
+    lab: Any, half: bool, unanswered: str, outcome: str, accuracy: list[float] | None
+) -> None:
+    run = Run(lab, cuts=lambda _: True)
+    if half:
+        run.right = dict.fromkeys(run.right, "So first I add")
+    options = f'model_options = {{ max_tokens = 16 }}\nunanswered = "{unanswered}"\n'
     interview = run(f'[[eval]]\ntask = "addition"\nlevels = 3\nqueries = 10\nmodel = "URL"\n{options}', "auc")
-    assert [outcome for _, outcome in lab.outcomes()] == ["ERROR"]
-    assert interview["error"] == sentence
+    assert [outcome for _, outcome in lab.outcomes()] == [outcome]
+    assert interview["error"] == ""
+    assert (interview["levels"] or {}).get("accuracy") == accuracy
+    asked = interview["asked"]
+    warning = f"addition: {asked} of {asked} answers were truncated at 16 tokens: raise max_tokens"
+    assert lab.record["warnings"] == [warning]
 
 
 def test_a_cap_for_a_model_without_one_is_refused(lab: Any) -> None:

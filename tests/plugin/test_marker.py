@@ -133,11 +133,11 @@ def test_fractions_and_statuses(lab: Any) -> None:
     }
     assert found == {
         0: ("ok", 0.25, "", ""),
-        1: ("refused", None, "I cannot", "would not say"),
+        1: ("refused", 0.0, "I cannot", "would not say"),
         2: ("ok", 0.0, "", ""),
     }
     assert interview["statuses"] == {"ok": 40, "refused": 20}
-    result.stdout.fnmatch_lines(["*?q*? SCORE 0.25 *", "*?q*? UNSCORED *", "*?q*? WRONG *"], consecutive=False)
+    result.stdout.fnmatch_lines(["*?q*? SCORE 0.25 *", "*?q*? WRONG *"], consecutive=False)
 
 
 def test_a_score_out_of_range_is_an_error(lab: Any) -> None:

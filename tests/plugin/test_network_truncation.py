@@ -85,23 +85,23 @@ def test_some_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
     count = study["account"]["nodes"][0]["counts"]["truncated"]
     assert 0 < count < 15
     assert [outcome for _, outcome in lab.outcomes()] == ["PASS"]
+    assert study["account"]["unanswered"] == "wrong"
+    assert f"{count} of 30 cut at the cap" in lab.record["gates"][0]["verdict"]["notes"]
     sentence = f"{count} of 30 answers were truncated at 16 tokens: raise max_tokens"
     assert sentence in lab.record["gates"][0]["verdict"]["notes"]
-    assert sum(study["account"]["nodes"][0]["truncated"]) == count
 
 
 @pytest.mark.parametrize(
-    ("cuts", "sentence"),
-    [
-        (of_level(3), "10 of 10 answers of level 3 of sums were truncated at 16 tokens: raise max_tokens"),
-        (lambda _: True, "10 of 10 answers were truncated at 16 tokens: raise max_tokens"),
-    ],
+    ("unanswered", "outcome", "scores"), [("wrong", "PASS", [1.0] * 10), ("missing", "INCONCLUSIVE", [None] * 10)]
 )
-def test_a_level_or_most_of_truncated_answers_is_an_error(lab: Any, cuts: Callable[[str], bool], sentence: str) -> None:
-    study = Run(lab, cuts)()
-    assert study["error"] == sentence
-    assert [outcome for _, outcome in lab.outcomes()] == ["ERROR"]
-    assert sentence in lab.record["gates"][0]["verdict"]["sentence"]
+def test_a_network_of_truncated_answers_grades_them_as_they_are(
+    lab: Any, unanswered: str, outcome: str, scores: list[float | None]
+) -> None:
+    text = NETWORK.replace('name = "web"', f'name = "web"\nunanswered = "{unanswered}"')
+    study = Run(lab, lambda _: True)(text=text)
+    assert study["error"] == ""
+    assert [outcome for _, outcome in lab.outcomes()] == [outcome]
+    assert study["account"]["nodes"][0]["scores"][0] == scores
 
 
 @pytest.mark.parametrize(("options", "caps"), [("", [5, 1024]), ("max_tokens = 9", [9])])
@@ -124,12 +124,13 @@ def test_truncated_replies_of_an_interviewer_are_told_with_its_cap(lab: Any) -> 
     assert study["account"]["truncated"] == {"ann": [30, 30]}
 
 
-def test_an_ablation_names_the_variant_whose_answers_were_truncated(lab: Any) -> None:
+def test_an_ablation_names_the_variants_whose_answers_were_truncated(lab: Any) -> None:
     text = NETWORK.replace('kind = "network"', 'kind = "ablation"\nseeds = 2').partition("[[eval.gate]]")[0]
     text += '[[eval.variant]]\nname = "lower"\nnodes = {{ sums = {{ levels = 2 }} }}\n'
     study = Run(lab, of_level(3))(text=text)
-    assert study["error"].startswith("as written: 10 of 10 answers of level 3 of sums were truncated at 16 tokens")
-    assert [note.partition(":")[0] for note in study["notes"]] == ["as written"]
+    assert study["error"] == ""
+    (note,) = study["notes"]
+    assert note.startswith("as written: 10 of 30 cut at the cap; 10 of 30 answers were truncated at 16 tokens")
 
 
 def test_a_cap_of_the_study_holds_for_every_model_without_its_own(lab: Any) -> None:

@@ -174,11 +174,11 @@ def test_an_item_whose_samples_were_cut_off_has_no_score() -> None:
 
 
 def test_an_item_without_one_of_its_samples_has_no_score(lab: Any) -> None:
-    project(lab, 'budget=12, stop="budget", samples=2', fault="if n == 6: raise Unscored('refused', 'no')")
+    project(lab, 'budget=12, stop="budget", samples=2', fault="if n == 6: raise Unscored('timeout', 'no')")
     lab.run()
     found = interview(lab)
     assert (found["asked"], found["scored"]) == (12, 11)
-    assert found["statuses"] == {"ok": 23, "refused": 1}
+    assert found["statuses"] == {"ok": 23, "timeout": 1}
 
 
 def test_an_item_that_a_stop_left_without_its_last_sample_has_no_score(lab: Any) -> None:

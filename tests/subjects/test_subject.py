@@ -13,7 +13,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.subjects import Completion, Subject, SubjectIdentity, load_subject
-from pytest_adaptive_eval.subjects.base import Usage
+from pytest_adaptive_eval.subjects.base import RequestLog, Usage
 
 
 class Counted(Subject):
@@ -57,12 +57,38 @@ def test_images_and_messages_tell_prompts_apart() -> None:
     assert subject.generate(Item("1", messages=({"role": "user"},))) == "b"
 
 
-def test_a_status_is_raised_and_never_scored() -> None:
-    subject = Counted(Completion("half", Status.TRUNCATED, detail="64 tokens"))
-    for ask in (subject.generate, subject.score):
-        with pytest.raises(Unscored, match="truncated: 64 tokens") as caught:
-            ask(Item("0", "x"))
-        assert caught.value.text == "half"
+@pytest.mark.parametrize(
+    ("completion", "raised"),
+    [
+        (Completion("", Status.TRUNCATED, detail="64 tokens"), "truncated: 64 tokens"),
+        (Completion(" ", Status.REFUSED, detail="no"), "refused: no"),
+        (Completion("\n"), "empty"),
+        (Completion("half", Status.ERROR, detail="gone"), "error: gone"),
+        (Completion("", Status.TIMEOUT), "timeout"),
+    ],
+)
+def test_a_completion_without_an_answer_is_raised(completion: Completion, raised: str) -> None:
+    for ask in ("generate", "score"):
+        with pytest.raises(Unscored, match=raised) as caught:
+            getattr(Counted(completion), ask)(Item("0", "x"))
+        assert caught.value.text == completion.text
+
+
+def test_a_truncated_answer_is_graded_as_it_is() -> None:
+    subject = Counted(Completion("half", Status.TRUNCATED), Completion("half", Status.TRUNCATED))
+    log = RequestLog()
+    with log.active():
+        assert subject.generate(Item("0", "x")) == "half"
+        assert subject.score(Item("1", "x", answer="half")) == 1.0
+    assert [(source is subject, completion.status) for source, completion in log.taken] == [
+        (True, Status.TRUNCATED)
+    ] * 2
+
+
+def test_a_completion_without_text_and_score_is_empty() -> None:
+    assert Completion(" \n").status is Status.EMPTY
+    assert Completion("", score=0.0).status is Status.OK
+    assert Completion("", Status.REFUSED).status is Status.REFUSED
 
 
 def test_a_recorded_score_is_no_text() -> None:

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.errors import Unscored
-from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.item import UNANSWERED, Item, Response, Status
 from pytest_adaptive_eval.studies.network import prompts
 from pytest_adaptive_eval.studies.network.engine import AgentCall, Call, Conversation, Result, SubjectCall
 from pytest_adaptive_eval.studies.network.items import LevelItems
@@ -102,7 +101,6 @@ class Interview:
     content_filter: ContentFilter = allow_all
     counts: Counter[str] = field(default_factory=Counter)
     scores: list[list[float]] = field(default_factory=list)  # by level
-    truncated: Counter[int] = field(default_factory=Counter)  # answers by level
     rounds: list[tuple[int, int]] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     answered: list[Exchange] = field(default_factory=list)  # all of them
@@ -153,7 +151,8 @@ class Interview:
             after = yield self._calls(position, cycle, prompts_)
             answers_by_cycle.append([_merged(items, old, new) for old, new in zip(before, after, strict=True)])
         final = answers_by_cycle[-1][0]
-        scores = [self._score(level, item, completion) for item, completion in zip(items, final, strict=True)]
+        responses = [self._response(item, completion) for item, completion in zip(items, final, strict=True)]
+        scores = [response.score for response in responses]
         if self.node.panel:
             self._score_panel(items, answers_by_cycle)
         self._record(level, questions, final, scores)
@@ -285,31 +284,31 @@ class Interview:
 
     def _presentable(self, completion: Completion) -> str:
         """Return an answer as other members of the panel read it."""
-        hidden = completion.status is not Status.OK or self.content_filter(completion.text)
+        hidden = completion.unread or self.content_filter(completion.text)
         return "(no answer)" if hidden else completion.text
 
-    def _score(self, level: int, item: Item, completion: Completion) -> float | None:
-        """Grade one answer with code.  Return None if it has no score."""
+    def _response(self, item: Item, completion: Completion) -> Response:
+        """Grade one answer with code, and count it."""
+        response = completion.response(item, self.network.unanswered)
         self.counts["answers"] += 1
-        status = completion.status
-        if status is Status.OK:
-            try:
-                return completion.score if completion.score is not None else item.grade(completion.text)
-            except Unscored as error:
-                status = Status(error.status)
-        self.counts["unscored"] += 1
-        self.counts["faults"] += status.infrastructure
-        self.counts["truncated"] += status is Status.TRUNCATED
-        self.truncated[level] += status is Status.TRUNCATED
-        return None
+        self.counts["unscored"] += response.score is None
+        self.counts["faults"] += response.status.infrastructure
+        if response.status in UNANSWERED:
+            self.counts[response.status.value] += 1
+        return response
 
     def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[list[Result]]) -> None:
         """Score each member and the plurality, before the debate and after each cycle."""
         for k, item in enumerate(items):
             by_cycle = [[result[k] for result in answers] for answers in answers_by_cycle]
             for n in range(len(self.interviewees)):
-                self.panel_scores[n].append([_grade(item, answers[n]) for answers in by_cycle])
-            self.panel_scores[-1].append([_grade(item, _plurality(answers)) for answers in by_cycle])
+                self.panel_scores[n].append([self._score(item, answers[n]) for answers in by_cycle])
+            self.panel_scores[-1].append([self._score(item, _plurality(answers)) for answers in by_cycle])
+
+    def _score(self, item: Item, completion: Completion) -> float:
+        """Return the score of an answer; NaN if it has none."""
+        score = completion.response(item, self.network.unanswered).score
+        return np.nan if score is None else score
 
     def _record(
         self, level: int, questions: Sequence[_Question], answers: Result, scores: Sequence[float | None]
@@ -335,7 +334,6 @@ class Interview:
             opened=True,
             scores=tuple(np.array(level, dtype=np.float64) for level in self.scores),
             rounds=tuple(self.rounds),
-            truncated=tuple(self.truncated[level] for level in range(1, len(self.scores) + 1)),
             guess=tuple(self.items.guess),
             messages=len(self.dialogues) if self.node.interviewer else 0,
             counts={name: count for name, count in self.counts.items() if count},
@@ -348,7 +346,7 @@ class Interview:
 def _merged(items: Sequence[Item], before: Result, after: Result) -> Result:
     """Return the new answers; an unreadable one, unless by a fault of the run, is replaced by the old one."""
     return [
-        new if new.status.infrastructure or (new.status is Status.OK and item.readable(new.text)) else old
+        new if new.status.infrastructure or (not new.unread and item.readable(new.text)) else old
         for item, old, new in zip(items, before, after, strict=True)
     ]
 
@@ -386,19 +384,9 @@ def _read_review(supervision: Supervision, subject: Any, item: str, reply: Compl
     return opinion
 
 
-def _grade(item: Item, completion: Completion) -> float:
-    """Return the score of an answer; NaN if it has none."""
-    if completion.status is not Status.OK:
-        return float("nan")
-    try:
-        return completion.score if completion.score is not None else item.grade(completion.text)
-    except Unscored:
-        return float("nan")
-
-
 def _plurality(answers: Sequence[Completion]) -> Completion:
     """Return the most frequent answer, of several the first; the first completion if nobody answered."""
-    texts = [" ".join(answer.text.split()).casefold() if answer.status is Status.OK else None for answer in answers]
+    texts = [" ".join(answer.text.split()).casefold() if not answer.unread else None for answer in answers]
     counts = Counter(text for text in texts if text is not None)
     if not counts:
         return answers[0]

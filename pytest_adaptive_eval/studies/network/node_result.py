@@ -38,7 +38,9 @@ COUNTERS: Mapping[str, str] = {
     "answers": "answers by the interviewee",
     "unscored": "answers without a score",
     "faults": "answers without a score by a fault of the run",
-    "truncated": "answers that were truncated, which have no score",
+    "empty": "answers that were empty",
+    "refused": "questions that the interviewee refused",
+    "truncated": "answers that were truncated",
 }
 #: Errors of an interviewer as MACEval counts them: format violations and redundant questions.
 ERRORS = ("format", "level", "repeat", "silent")
@@ -91,8 +93,6 @@ class NodeResult:
         Scores by level from 1 over all rounds; NaN where missing.
     rounds : tuple of (int, int)
         First and last level of each round.
-    truncated : tuple of int
-        Truncated answers by level, over all rounds.
     messages : int
         Dialogues of earlier nodes that its interviewer read.
     guess : tuple of float
@@ -124,7 +124,6 @@ class NodeResult:
     opened: bool = False
     scores: tuple[Array, ...] = ()
     rounds: tuple[tuple[int, int], ...] = ()
-    truncated: tuple[int, ...] = ()
     messages: int = 0
     guess: tuple[float, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)

@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.items.item import MISSING, UNANSWERED, WRONG, Status
 from pytest_adaptive_eval.studies.network.energy import energy, mean_area
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.studies.network.roles import Review
 from pytest_adaptive_eval.studies.plain import fields_json, plain
 from pytest_adaptive_eval.subjects.base import Usage
-from pytest_adaptive_eval.subjects.caps import truncation_sentence
+from pytest_adaptive_eval.subjects.caps import truncation_warning
 
 __all__ = ["NetworkResult"]
 
@@ -48,6 +48,9 @@ class NetworkResult:
         Calls whose replies an earlier run had stored.
     truncated : mapping of str to (int, int)
         Truncated replies, and all replies, of each agent that had any truncated.
+    unanswered : str
+        What answers of the interviewees count as that are empty, refused or cut, see `items.item.Response.of`; empty
+        in records of earlier versions.
     """
 
     topology: str
@@ -63,6 +66,7 @@ class NetworkResult:
     loads: Mapping[str, int] = field(default_factory=dict)
     recalled: int = 0
     truncated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    unanswered: str = ""
 
     def __getitem__(self, name: str) -> NodeResult:
         """Return the node of that name."""
@@ -93,21 +97,20 @@ class NetworkResult:
         decoding = self.models.get(model, {}).get("decoding") or {}
         return decoding.get("max_tokens")
 
-    def cut(self) -> str:
-        """Return a sentence on truncated answers of the interviewee, empty if none was truncated."""
-        count, answers = self._count("truncated"), self._count("answers")
-        return truncation_sentence(count, answers, self.cap(self.interviewee)) if count else ""
+    @property
+    def statuses(self) -> dict[str, int]:
+        """Number of the interviewee's answers by status: those that it did not give or finish, and all others as ok."""
+        counts = {status.value: self._count(status.value) for status in UNANSWERED}
+        return {Status.OK.value: self._count("answers") - sum(counts.values()), **counts}
 
-    def too_many_cut(self) -> str:
-        """Return a sentence if most answers of the interviewee, or all of a level, were truncated; else empty."""
-        if self._count("truncated") > UNREADABLE_SHARE * self._count("answers"):
-            return self.cut()
-        for node in self.nodes:
-            for level, (cut, scores) in enumerate(zip(node.truncated, node.scores, strict=False), 1):
-                if cut and cut == len(scores):
-                    level_answers = f"answers of level {level} of {node.name}"
-                    return truncation_sentence(cut, len(scores), self.cap(self.interviewee), answers=level_answers)
-        return ""
+    @property
+    def counting(self) -> str:
+        """What answers count as that are empty, refused or cut; earlier versions counted them as missing."""
+        return self.unanswered or (MISSING if self._count("unscored") > self._count("faults") else WRONG)
+
+    def cut(self) -> str:
+        """Return a warning on truncated answers of the interviewee, empty if there are few."""
+        return truncation_warning(self._count("truncated"), self._count("answers"), self.cap(self.interviewee))
 
     def groups(self) -> dict[str, list[NodeResult]]:
         """Return the nodes of each group of several interviewers of one task."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects.base import Completion
 from pytest_adaptive_eval.subjects.foreign import clean, one_line
 
@@ -104,7 +104,7 @@ class Exchange:
         """One line for another model."""
         verdict = "no answer" if self.score is None else f"score {self.score:g}"
         question, answer = (one_line(text, PASSED_CHARACTERS) for text in (self.question, self.answer))
-        outcome = answer if self.status == Status.OK else self.status
+        outcome = answer or self.status
         return f"level {self.level}: {question} -> {outcome} ({verdict})"
 
 

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.ladder.policy import Climb
 from pytest_adaptive_eval.tasks.content import content_of
 from pytest_adaptive_eval.tasks.family import TaskFamily
@@ -188,6 +189,8 @@ class Network:
         Confidence of each one-sided bound.
     where : str
         Place, for messages.
+    unanswered : str
+        What answers of the interviewees count as that are empty, refused or cut, see `items.item.Response.of`.
 
     Raises
     ------
@@ -207,6 +210,7 @@ class Network:
     seed: int = 0
     confidence: float = 0.95
     where: str = "network"
+    unanswered: str = WRONG
 
     def __post_init__(self) -> None:
         self._check_settings()

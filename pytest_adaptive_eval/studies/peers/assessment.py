@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError, EstimationError
-from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.items.item import MISSING, Status
 from pytest_adaptive_eval.studies.peers import tasks
 from pytest_adaptive_eval.studies.peers.reliability import LEAST, Reliability, fit_reliability
 from pytest_adaptive_eval.studies.peers.result import Assessment, Attempt, Round
@@ -196,9 +196,8 @@ class _Run:
         answers: list[str | None] = []
         if attempts[-1].accepted:
             task, position = attempts[-1].task, (number, len(attempts) - 1)
-            texts = self._texts(
-                [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
-            )
+            calls = [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
+            texts = self._texts(calls, self.settings.unanswered)
             answers = [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in texts]
             calls = [
                 self._call(i, "judgment", (*position, j), tasks.rate_answer(task, answer, self.settings.criteria))
@@ -277,15 +276,15 @@ class _Run:
             self.replies.keep(calls[n].key, [replies[n][0]], reply.usage)
         return [replies.get(n, (Completion("", Status.NOT_RUN), Usage())) for n in range(len(calls))]
 
-    def _texts(self, calls: Sequence[Call]) -> list[str | None]:
-        """Return the texts of replies; None for unusable ones, which are counted."""
+    def _texts(self, calls: Sequence[Call], unanswered: str = MISSING) -> list[str | None]:
+        """Return the texts of replies; None for missing ones.  All that are not ok are counted."""
         texts: list[str | None] = []
         for call, (reply, usage) in zip(calls, self._replies(calls), strict=True):
             self.usage[call.role][call.model] += usage
-            status = Status.EMPTY if reply.status is Status.OK and not reply.text.strip() else reply.status
-            if status is not Status.OK:
-                self._count_unusable(call.model, call.role, status.value)
-            texts.append(reply.text if status is Status.OK else None)
+            if reply.status is not Status.OK:
+                self._count_unusable(call.model, call.role, reply.status.value)
+            text = reply.text if reply.text.strip() else tasks.NO_ANSWER
+            texts.append(None if reply.status.missing(unanswered) else text)
         return texts
 
     def _ranks(self, calls: Sequence[Call]) -> list[int | None]:

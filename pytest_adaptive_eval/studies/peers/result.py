@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.inference.ranks import RankDistribution
+from pytest_adaptive_eval.items.item import UNANSWERED
 from pytest_adaptive_eval.studies.peers.reliability import Reliability, fit_reliability, part_qualities
 from pytest_adaptive_eval.studies.peers.scoring import Agreement, PaperScores, agreement, paper_scores
 from pytest_adaptive_eval.studies.peers.settings import PeerSettings
@@ -138,6 +139,12 @@ class Assessment:
         if self.settings.mode == "paper":
             return np.asarray(self.paper.weights[-1])
         return np.full(len(self.models), np.nan) if self.reliability is None else self.reliability.weights
+
+    @property
+    def silent(self) -> bool:
+        """Whether an answer was empty, refused or cut."""
+        kinds = {kind for roles in self.missing.values() for kind in roles.get("answer", ())}
+        return any(kind in kinds for kind in UNANSWERED)
 
     @property
     def missing_share(self) -> float:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.items.item import MISSING, WRONG
 from pytest_adaptive_eval.studies.peers.scoring import MEAN, MEDIAN, RETRIES, ROUNDS
 
 __all__ = ["CRITERIA", "DIFFICULTIES", "PAPER_SAMPLING", "TOPICS", "Difficulty", "PeerSettings"]
@@ -70,6 +71,9 @@ class PeerSettings:
         Seed of the models that set tasks, topics and difficulties.
     task_tokens, answer_tokens, rank_tokens : int, optional
         Limits on replies, including reasoning; the cap of each model by default.
+    unanswered : str
+        What answers count as that are empty, refused or cut: judged as they are, or missing; see
+        `items.item.Response.of`.
 
     Raises
     ------
@@ -90,6 +94,7 @@ class PeerSettings:
     task_tokens: int | None = None
     answer_tokens: int | None = None
     rank_tokens: int | None = None
+    unanswered: str = WRONG
 
     def __post_init__(self) -> None:
         if self.mode not in ("reliability", "paper"):
@@ -128,8 +133,14 @@ class PeerSettings:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PeerSettings:
-        """Create from the data of `to_json`."""
-        return cls(**{**data, "difficulties": [Difficulty(**difficulty) for difficulty in data["difficulties"]]})
+        """Create from the data of `to_json`; earlier versions counted unanswered tasks as missing."""
+        return cls(
+            **{
+                "unanswered": MISSING,
+                **data,
+                "difficulties": [Difficulty(**difficulty) for difficulty in data["difficulties"]],
+            }
+        )
 
 
 def _check_list(name: str, values: Sequence[str]) -> None:

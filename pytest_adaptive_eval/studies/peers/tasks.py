@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from pytest_adaptive_eval.subjects.agent import Message
 from pytest_adaptive_eval.subjects.foreign import DATA, RANK_REPLY, clean, marked, one_line
 
-__all__ = ["answer_task", "rate_answer", "rate_task", "read_task", "set_task"]
+__all__ = ["NO_ANSWER", "answer_task", "rate_answer", "rate_task", "read_task", "set_task"]
 
 #: Characters of a task and of an answer in a prompt.
 TASK_CHARACTERS, ANSWER_CHARACTERS = 4000, 12_000
+#: What judges read in place of an empty answer.
+NO_ANSWER = "(no answer)"
 #: Earlier tasks in the request for another.
 EARLIER = 8
 

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from acting import COST, CodedAgent, Skilled, pool_of, writer
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.studies.network.declare import read_network
 from pytest_adaptive_eval.studies.network.node_result import COUNTERS
 from pytest_adaptive_eval.studies.network.result import NetworkResult
@@ -350,17 +351,20 @@ def test_a_level_that_fails_at_once_lowers_the_next_start() -> None:
 
 
 @pytest.mark.parametrize("status", [Status.TRUNCATED, Status.REFUSED, Status.EMPTY, Status.TIMEOUT, Status.ERROR])
-def test_an_answer_with_a_status_has_no_score(status: Status) -> None:
-    result = held({"node": [{"task": "addition", "levels": 3}]}, Skilled("sue", GOOD, status))
-    node = result.nodes[0]
-    assert np.isnan(node.scores[0]).all()
-    assert node.counts["unscored"] == 10
+@pytest.mark.parametrize("unanswered", ["wrong", "missing"])
+def test_the_score_of_an_answer_follows_its_status_and_the_setting(status: Status, unanswered: str) -> None:
+    network = read_network({"node": [{"task": "addition", "levels": 3}]}, "sue")
+    result = hold_network(replace(network, unanswered=unanswered), pool_of(Skilled("sue", GOOD, status)))
+    node, missing = result.nodes[0], status.missing(unanswered)
+    assert np.isnan(node.scores[0]).all() == missing
+    assert node.counts.get("unscored", 0) == (10 if missing else 0)
     assert node.counts.get("faults", 0) == (10 if status.infrastructure else 0)
     assert result.fault_share == (1.0 if status.infrastructure else 0.0)
+    assert result.unanswered == unanswered
+    assert unanswered_sentence(result.statuses).startswith("" if status.infrastructure else "10 of 10 ")
     area = node.interval()
     assert area is not None
-    assert (area.low, area.high) == (0.0, 3.0)
-    assert (result.energy.low, result.energy.high) == (0.0, 1.0)
+    assert (area.low, area.high < 3.0, area.high) == (0.0, not missing, 3.0 if missing else area.high)
 
 
 def test_hostile_texts_stay_where_they_are() -> None:

@@ -60,7 +60,7 @@ class Peer:
             return Reply(f"Why is {digest.hex()[:8]} of {self.name} so?", usage=COST)
         if kind == "answer":
             return Reply(f"skill {SKILLS[self.name]}", usage=COST)
-        skill = 4.0 if kind == "vote" else float(re.findall(r"skill ([\d.]+)", text)[-1])
+        skill = 4.0 if kind == "vote" else float((re.findall(r"skill ([\d.]+)", text) or ["1"])[-1])
         return Reply(f"<rank>{min(max(round(skill + 5 * noise), 1), 5)}</rank>", usage=COST)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
@@ -298,26 +298,33 @@ def test_models_that_do_not_sample_are_told_what_was_asked():
 # Replies of no use
 
 
-def test_replies_of_no_use_are_masked_and_counted():
+@pytest.mark.parametrize("unanswered", ["wrong", "missing"])
+def test_replies_of_no_use_are_masked_and_counted(unanswered):
     agents = panel(
         ant={"judgment": "I would rather not say"},
         bee={"judgment": "<rank>7</rank>", "vote": Reply("", Status.TIMEOUT, "too slow")},
         cat={"answer": Reply("half of", Status.TRUNCATED, usage=COST)},
         dog={"task": "?!", "answer": "  "},
     )
-    result = assess(agents, short(rounds=20))
+    result = assess(agents, short(rounds=20, unanswered=unanswered))
     held = result.accepted
     assert held > 15
-    assert result.missing["ant"] == {"judgment": {"no-rank": 3 * held}}  # of three answers each
-    assert result.missing["bee"]["judgment"] == {"outside": 3 * held}
+    judged = 3 if unanswered == "missing" else 5  # answers
+    assert result.missing["ant"] == {"judgment": {"no-rank": judged * held}}
+    assert result.missing["bee"]["judgment"] == {"outside": judged * held}
     assert set(result.missing["bee"]["vote"]) == {"timeout"}
     assert result.missing["cat"] == {"answer": {"truncated": held}}
     assert result.missing["dog"]["answer"] == {"empty": held}
     assert set(result.missing["dog"]["task"]) == {"no-task"}
     assert np.isnan(result.judgments[:, [0, 1]]).all()
-    assert np.isnan(result.judgments[:, :, [2, 3]]).all()
-    assert result.missing_share == pytest.approx(1 - 9 / 25)
-    assert np.isfinite(result.scores).tolist() == [True, True, False, False, True]
+    assert result.silent
+    assert np.isnan(result.judgments[:, :, [2, 3]]).all() == (unanswered == "missing")
+    assert result.missing_share == pytest.approx(1 - 3 * judged / 25)
+    if unanswered == "missing":
+        assert np.isfinite(result.scores).tolist() == [True, True, False, False, True]
+    else:  # what they said is judged as it is
+        assert np.nanmax(result.judgments[:, 2:, [2, 3]]) <= 2.0
+        assert result.scores[[2, 3]].max() < np.delete(result.scores, [2, 3]).min()
     assert result.usage["answer"][2].calls == held
     told(result)
 

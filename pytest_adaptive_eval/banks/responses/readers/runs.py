@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -13,7 +12,6 @@ from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseRead
 from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
 from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError, UsageError
-from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.records.derived import sources_of
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
@@ -69,8 +67,8 @@ def read_runs(
 ) -> Responses:
     """Read a run record or a folder of them, such as ``.adaptive-eval`` or artifacts of several runs.
 
-    A subject is a checkpoint with its decoding settings, whatever its name.  Only
-    responses with status ok have a score; several to one item count as their mean.
+    A subject is a checkpoint with its decoding settings, whatever its name.  Several
+    responses to one item count as their mean.
     Responses to an earlier text of an item are omitted, and so are records derived
     (rescored or merged) from others in the folder.
 
@@ -99,9 +97,8 @@ def read_runs(
             if administration.item_hash != latest[item].item_hash:
                 edited += 1
                 continue
-            value = administration.score if administration.status == Status.OK.value else math.nan
             name = item if column is None else column(administration)
-            collected.add(subject, name, score(value, f"{where}, item {item!r}"))
+            collected.add(subject, name, score(administration.score, f"{where}, item {item!r}"))
     if edited:
         settings.note(f"{path.name}: {edited} answers to earlier texts of items that were edited since are left out")
     return collected.responses()

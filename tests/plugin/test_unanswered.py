@@ -1,0 +1,229 @@
+"""Empty, refused and cut answers in runs: graded as they are, counted in every verdict, and missing where asked for."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.cli.rescore import rescore
+from pytest_adaptive_eval.config import read_toml
+from pytest_adaptive_eval.records.run_record import RunRecord
+
+EVAL = """
+[[eval]]
+bank = "toy.jsonl"
+model = "replay:{model}.jsonl"
+budget = "100%"
+stop = "budget"
+{settings}
+[[eval.gate]]
+{gate}
+"""
+AT_LEAST = "at_least = 0.6"
+NOT_WORSE = 'not_worse_than = "baseline"\nmargin = 0.05'
+
+
+def answers(lab: Any, name: str, *kinds: tuple[int, str, str]) -> None:
+    """Write recorded answers: so many of each text and status, in the bank's order."""
+    rows = [(text, status) for count, text, status in kinds for _ in range(count)]
+    lines = [
+        {"id": f"q{n}", "text": text, **({"status": status} if status else {})} for n, (text, status) in enumerate(rows)
+    ]
+    (lab.path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lab.bank(n=len(rows))
+
+
+def run(lab: Any, model: str = "model", settings: str = "", gate: str = AT_LEAST, *args: str) -> dict[str, Any]:
+    """Run the evaluation, and return its verdict."""
+    (lab.path / "adaptive-eval.toml").write_text(EVAL.format(model=model, settings=settings, gate=gate))
+    lab.run(*args)
+    verdict: dict[str, Any] = lab.record["gates"][0]["verdict"]
+    return verdict
+
+
+def bounds(verdict: dict[str, Any]) -> list[float]:
+    return [round(verdict["interval"][name], 3) for name in ("estimate", "low", "high")]
+
+
+@pytest.mark.parametrize(
+    ("settings", "outcome", "interval"),
+    [
+        ("", "FAIL", [0.575, 0.575, 0.575]),
+        ('unanswered = "wrong"', "FAIL", [0.575, 0.575, 0.575]),
+        ('unanswered = "missing"', "INCONCLUSIVE", [0.7, 0.575, 0.825]),
+    ],
+)
+def test_empty_answers_count_as_the_setting_says(lab: Any, settings: str, outcome: str, interval: list[float]) -> None:
+    answers(lab, "model", (23, "right", ""), (7, "wrong", ""), (10, "", ""))
+    verdict = run(lab, settings=settings)
+    assert (verdict["outcome"], bounds(verdict)) == (outcome, interval)
+    assert ", 40 of 40 items, 10 of 40 empty, " in verdict["sentence"]
+    interview = lab.record["interviews"][0]
+    assert interview["unanswered"] == ("missing" if "missing" in settings else "wrong")
+    assert interview["statuses"] == {"ok": 30, "empty": 10}
+
+
+@pytest.mark.parametrize("status", ["", "empty", "refused", "truncated"])
+def test_a_silent_model_fails(lab: Any, status: str) -> None:
+    answers(lab, "model", (40, "", status))
+    verdict = run(lab)
+    assert (verdict["outcome"], bounds(verdict)) == ("FAIL", [0, 0, 0])
+
+
+def test_cut_and_refused_answers_are_graded_and_counted(lab: Any) -> None:
+    answers(lab, "model", (30, "right", "truncated"), (6, "I won't.", "refused"), (4, "right", "refused"))
+    verdict = run(lab)
+    assert (verdict["outcome"], bounds(verdict)) == ("PASS", [0.85, 0.85, 0.85])
+    assert "10 of 40 refused, 30 cut at the cap" in verdict["sentence"]
+    assert lab.record["warnings"] == ["toy: 30 of 40 answers were truncated: raise max_tokens"]
+
+
+def test_faults_of_the_infrastructure_stay_missing(lab: Any) -> None:
+    answers(lab, "model", (38, "right", ""), (1, "", "timeout"), (1, "", "error"))
+    verdict = run(lab)
+    assert bounds(verdict) == [0.975, 0.95, 1.0]
+    assert "empty" not in verdict["sentence"]
+
+
+@pytest.mark.parametrize("silent", [0, 4, 20])
+def test_a_model_equals_its_own_record(lab: Any, silent: int) -> None:
+    answers(lab, "model", (40 - silent, "right", ""), (silent, "", ""))
+    run(lab, "model", "", AT_LEAST, "--adaptive-eval-record=main.json")
+    verdict = run(lab, "model", "", NOT_WORSE, "--adaptive-eval-baseline=main.json", "--adaptive-eval-fresh")
+    assert (verdict["outcome"], bounds(verdict)) == ("PASS", [0, 0, 0])
+
+
+def test_a_checkpoint_that_falls_silent_fails_against_its_baseline(lab: Any) -> None:
+    answers(lab, "model", (60, "right", ""))
+    run(lab, "model", "", AT_LEAST, "--adaptive-eval-record=main.json")
+    answers(lab, "silent", (12, "", ""), (48, "right", ""))
+    verdict = run(lab, "silent", "", NOT_WORSE, "--adaptive-eval-baseline=main.json")
+    assert (verdict["outcome"], bounds(verdict)) == ("FAIL", [-0.2, -0.2, -0.2])
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_a_baseline_that_counted_otherwise_is_refused(lab: Any, forget: bool) -> None:
+    answers(lab, "model", (30, "right", ""), (10, "", ""))
+    run(lab, "model", 'unanswered = "missing"', AT_LEAST, "--adaptive-eval-record=main.json")
+    if forget:  # as a record of an earlier version
+        record = json.loads((lab.path / "main.json").read_text())
+        del record["interviews"][0]["unanswered"]
+        (lab.path / "main.json").write_text(json.dumps(record))
+    args = ("--adaptive-eval-baseline=main.json", "--adaptive-eval-fresh")
+    (lab.path / "adaptive-eval.toml").write_text(EVAL.format(model="model", settings="", gate=NOT_WORSE))
+    text = " ".join(lab.run(*args).stdout.str().split())
+    assert "count as missing in the baseline and as wrong here: record the baseline again" in text
+    verdict = run(lab, "model", 'unanswered = "missing"', NOT_WORSE, *args)
+    assert verdict["outcome"] == "INCONCLUSIVE"
+
+
+SUBJECT = """
+import pytest
+from pytest_adaptive_eval import Completion, Status, Subject, SubjectIdentity, Unscored
+
+class Model(Subject):
+    def answer(self, items):
+        return [self.one(int(item.prompt.split()[-1])) for item in items]
+
+    def one(self, n):
+        if n % 4 == 0:
+            return Completion("")
+        return Completion('{"answer": "right"}' if n % 4 < 3 else '{"answer": "rig', Status.TRUNCATED)
+
+@pytest.fixture(scope="module")
+def model():
+    return Model(SubjectIdentity("m", "hash", {"temperature": 0}))
+"""
+TEST = """
+import json
+import pytest
+from pytest_adaptive_eval import Unscored
+
+@pytest.mark.adaptive_eval(bank="toy.jsonl", budget="100%", stop="budget"{settings})
+def test_toy(item, model):
+    {body}
+
+def test_gate(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.at_least(0.6)
+"""
+READ = 'assert item.grade(json.loads(model.generate(item.prompt))["answer"])'
+CAUGHT = """try:
+        text = model.generate(item.prompt)
+    except Unscored:
+        text = "right"
+    item.score(item.grade(text))"""
+
+
+@pytest.mark.parametrize(
+    ("body", "settings", "scores"),
+    [
+        (READ, "", [0, 1, 1, 0]),
+        (READ, ', unanswered="missing"', [None] * 4),
+        ("assert 'right' in model.generate(item)", "", [0, 1, 1, 0]),
+        (CAUGHT, "", [0, 1, 1, 0]),
+    ],
+)
+def test_the_test_reads_a_cut_answer_and_never_an_empty_one(
+    lab: Any, body: str, settings: str, scores: list[float | None]
+) -> None:
+    lab.bank(n=8)
+    lab.tests(SUBJECT, "conftest")
+    lab.tests(TEST.format(body=body, settings=settings))
+    lab.run()
+    interview = lab.record["interviews"][0]
+    found = {int(a["item"][1:]): (a["status"], a["score"]) for a in interview["administrations"]}
+    assert found == {n: ("truncated" if n % 4 else "empty", scores[n % 4]) for n in range(8)}
+    assert "truncated" not in interview["administrations"][0]["text"]
+
+
+def test_an_error_of_a_test_on_a_whole_answer_is_an_error(lab: Any) -> None:
+    lab.bank(n=8)
+    lab.tests(SUBJECT.replace(", Status.TRUNCATED)", ")"), "conftest")
+    lab.tests(TEST.format(body=READ, settings=""))
+    lab.run()
+    assert lab.record["interviews"][0]["statuses"]["error"] == 1  # one is more than 5 % of 8
+
+
+def test_an_answer_that_an_earlier_version_kept_without_a_score_gets_one(lab: Any) -> None:
+    lab.bank(n=8)
+    stopping = "        if n == 1:\n            raise KeyboardInterrupt\n"
+    lab.tests(SUBJECT.replace("        if n % 4 == 0", f"{stopping}        if n % 4 == 0"), "conftest")
+    lab.tests(TEST.format(body="item.score(item.grade(model.generate(item)))", settings=", batch=1"))
+    lab.run()
+    (path,) = lab.journals
+    entries = [json.loads(line.split(" ", 1)[1]) for line in path.read_text().splitlines()]
+    kept = [entry["data"] for entry in entries if entry["data"].get("status") in ("empty", "truncated")]
+    assert kept
+    for data in kept:
+        data |= {"score": None, "graded": None}
+    texts = [json.dumps(entry, separators=(",", ":")) for entry in entries]
+    path.write_text("".join(f"{zlib.crc32(text.encode()):08x} {text}\n" for text in texts))
+    lab.tests(SUBJECT, "conftest")
+    lab.run()
+    interview = lab.record["interviews"][0]
+    assert {(int(a["item"][1:]), a["score"]) for a in interview["administrations"]} == {
+        (n, [0.0, 1.0, 1.0, 0.0][n % 4]) for n in range(8)
+    }
+
+
+@pytest.mark.parametrize(("settings", "interval"), [("", [0.75] * 3), ('unanswered = "missing"', [0.875, 0.75, 1.0])])
+def test_a_record_of_an_earlier_version_is_rescored_by_the_rule_of_the_gates(
+    lab: Any, settings: str, interval: list[float]
+) -> None:
+    answers(lab, "model", (30, "right", ""), (10, "", ""))
+    run(lab, settings='unanswered = "missing"')
+    data = lab.record
+    del data["interviews"][0]["unanswered"]
+    (lab.path / "gates.eval.toml").write_text(EVAL.format(model="model", settings=settings, gate=AT_LEAST))
+    gates, _ = read_toml(lab.path / "gates.eval.toml")
+    bank = read_bank(lab.path / "toy.jsonl")
+    new = rescore(RunRecord.from_json(data), {"toy": bank}, gates=gates, run="r2", now=datetime.now(UTC))
+    assert bounds(new.gates[0].verdict) == interval
+    assert new.interviews[0].unanswered == ("missing" if settings else "wrong")
+    said = "10 of 40 empty: these counted as missing in the record, and as wrong here"
+    assert (said in new.interviews[0].notes) == (not settings)
