@@ -274,6 +274,7 @@ def _compare_with(
                 interview.sources[name] = file.source
             file.check(decoding=str(old.subject.get("decoding_hash", "")), prompt=str(old.extra.get("prompt", "")))
             interview.baselines[name] = file.baseline
+            interview.notes += file.doubts(old.subject)
         except BaselineMissing as error:
             interview.absent[name] = str(error)
         except BaselineError as error:

@@ -78,7 +78,8 @@ class GatePlan:
             subject.get("name") or name, scores, result.log, climbed=result.climb is not None, twins=twins
         )
         # no prompt hash: two tests of one run may differ, and the reader sees both
-        return BaselineFile(baseline, f"evaluation {name!r}", subject.get("decoding", ""))
+        where, checkpoint = f"evaluation {name!r}", subject.get("checkpoint", "")
+        return BaselineFile(baseline, where, subject.get("decoding", ""), checkpoint=checkpoint)
 
     def result_arguments(self) -> dict[str, Any]:
         """Return keyword arguments of `SessionResult` that come from the gates."""
