@@ -18,8 +18,8 @@ FOLDER, RECORD = "adaptive-eval", "record.json"
 
 
 def without_password(error: Exception) -> str:
-    """Return an error of a tracker without the password that an address may hold."""
-    return re.sub(r"://[^/\s@]*@", "://", str(error))[:500]
+    """Return an error of a tracker without the password and the query that an address may hold."""
+    return re.sub(r"(://)(?:[^/\s@]*@)?([^\s?]*)(?:\?\S*)?", r"\1\2", str(error))[:500]
 
 
 def is_tracked(spec: str) -> bool:

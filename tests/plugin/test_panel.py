@@ -442,7 +442,7 @@ def test_mistakes_are_told_before_anything_is_asked(
     [
         ('["nowhere", "{url}#ant"]', "agent 'nowhere' is not known; expected an existing checkpoint folder"),
         ('["{url}", "{url}#ant"]', "names no model: write http://HOST:PORT/v1#MODEL"),
-        ('["http://me:secret@127.0.0.1:1/v1", "{url}#ant"]', "'127.0.0.1:1/v1' names no model"),
+        ('["http://me:secret@127.0.0.1:1/v1", "{url}#ant"]', "'http://127.0.0.1:1/v1' names no model"),
         ('["{url}#ant", 3]', "peers 2 is 3, expected text or a table"),
         (
             '["{url}#ant", {{ model = "{url}#ant", nam = "x" }}]',
