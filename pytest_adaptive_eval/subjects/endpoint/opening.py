@@ -138,6 +138,7 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
         retries=settings.retries,
         proxy=settings.proxy,
         additions=additions,
+        public=(model, *settings.accept_models),
         seed=settings.seed,
     )
     extra = dict(settings.fields)
