@@ -8,6 +8,7 @@ its repeat noise, the difference of two scores of the same answer.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +21,7 @@ from pytest_adaptive_eval.items.turns import later_turns
 from pytest_adaptive_eval.subjects.agent import Agent, Message
 from pytest_adaptive_eval.subjects.base import Usage
 from pytest_adaptive_eval.subjects.foreign import DATA, RANK_REPLY, Unranked, marked, one_line, read_rank
+from pytest_adaptive_eval.subjects.requests import request_key
 from pytest_adaptive_eval.text import number
 
 __all__ = ["RUBRIC", "Judge", "Judged", "judged_bank", "judgment_messages"]
@@ -128,6 +130,8 @@ class Judge:
     counts: Judged = field(default_factory=Judged)
     usage: Usage = field(default_factory=Usage)
     _agent: Agent | None = None
+    #: Number of equal requests by their hash: a judge that samples draws each rank anew.
+    _draws: Counter[str] = field(default_factory=Counter, repr=False)
 
     @property
     def agent(self) -> Agent:
@@ -194,7 +198,11 @@ class Judge:
 
     def _rank(self, item: Item, text: str, *, again: bool = False) -> int:
         rubric = str(item.meta.get("rubric") or self.rubric)
-        reply = self.agent.ask(judgment_messages(item, text, rubric, again=again), max_tokens=self.max_tokens)
+        messages = judgment_messages(item, text, rubric, again=again)
+        request = request_key(messages[-1].text)
+        draw = self._draws[request]
+        self._draws[request] += 1
+        reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
         self.usage += reply.usage
         if reply.status is not Status.OK:
             self.counts.unread += 1

@@ -495,6 +495,18 @@ def test_mode_paper_samples_and_shows_its_own_weights(lab: Any, server: PeerServ
     assert any("of 60 topics not drawn" in note for note in study["notes"])
 
 
+def test_every_draw_of_a_panel_that_samples_reaches_the_server(lab: Any, server: PeerServer) -> None:
+    sent: list[str] = []
+    server.reply = lambda model, text: sent.append(text) or said(model, text, SKILLS)
+    text = council(server, panel='mode = "paper"\nrounds = 12')
+    write(lab, re.sub(r"topics = .*", 'topics = ["birds"]', text))
+    lab.run()
+    attempts = [one for cycle in lab.record["studies"][0]["account"]["rounds"] for one in cycle["attempts"]]
+    tasks = [text for text in sent if text.startswith("Write one")]
+    assert len(tasks) == len(attempts) >= 12
+    assert len(set(tasks)) < len(tasks), "equal requests, each of which is a draw of its own"
+
+
 def test_an_option_of_a_member_precedes_the_mode(lab: Any, server: PeerServer) -> None:
     text = council(server, panel='mode = "paper"\nrounds = 3')
     write(lab, text.replace("[eval.panel]", "model_options = { temperature = 0.5 }\n[eval.panel]"))

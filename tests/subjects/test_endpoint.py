@@ -476,6 +476,30 @@ def test_an_agent_replies_once_for_each_question(rater: tuple[EndpointAgent, Fau
     assert running.chats[-1].body["messages"][0] == {"role": "system", "content": "be kind"}
 
 
+@pytest.mark.parametrize(
+    ("options", "requests", "seeds"),
+    [
+        ({}, 1, 1),
+        ({"temperature": 0.8}, 3, 3),
+        ({"temperature": 0.8, "extra": {"seed": 5}}, 3, 1),
+        ({"extra": {"temperature": 0.8}}, 3, 1),
+    ],
+    ids=["greedy", "samples", "samples by one seed", "samples by a field"],
+)
+def test_equal_requests_are_drawn_apart_by_an_agent_that_samples(
+    options: dict[str, Any], requests: int, seeds: int
+) -> None:
+    with serving() as running:
+        agent = EndpointAgent.load(running.url, MODEL, **options)
+        before = len(running.chats)
+        for draw in (0, 1, 7, 1, 7):
+            assert agent.ask([Message("user", "hello")], draw=draw).text == "echo hello"
+        sent = [chat.body for chat in running.chats[before:]]
+        agent.close()
+    assert len(sent) == requests
+    assert len({body.get("seed") for body in sent}) == seeds
+
+
 def test_replies_are_kept_where_the_caller_says_by_model_prompt_and_decoding() -> None:
     kept: dict[str, Any] = {}
     chat = [Message("user", "hello")]

@@ -76,6 +76,11 @@ class Endpoint:
     usage: Usage
     cap: Cap
 
+    @property
+    def samples(self) -> bool:
+        """Whether equal requests may have different answers: the temperature is above 0."""
+        return bool(self.fields.get("temperature", self.temperature))
+
     def body(self, question: Question, max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
         """Return the body of a request; each draw of the same prompt has a seed of its own."""
         decoding = {**_decoding(max_tokens, self.temperature, self.seed, sample), **fields}
