@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -117,6 +117,8 @@ class Judge:
         Rubric of items without ``meta.rubric``.
     max_tokens : int, optional
         Limit on a reply; the cap of the judge by default.
+    model : tuple of str and mapping, optional
+        Spec and options by which `load` loads it.
     counts : Judged
         Counts of its ranks.
     usage : Usage
@@ -127,6 +129,7 @@ class Judge:
     load: Callable[[], Agent]
     rubric: str = RUBRIC
     max_tokens: int | None = None
+    model: tuple[str, Mapping[str, Any]] | None = None
     counts: Judged = field(default_factory=Judged)
     usage: Usage = field(default_factory=Usage)
     _agent: Agent | None = None
