@@ -107,9 +107,10 @@ def _other_models(
     """Yield spec and options of interviewers, judges and members of studies, and whether each is an agent."""
     for interview in interviews:
         judge = interview.evaluation.judge
-        for model in (interview.evaluation.interviewer, judge and judge.model):
+        for model in (interview.evaluation.interviewer, None if judge is None else judge.model):
             if model is not None:
-                yield *model, True
+                spec, options = model
+                yield spec, options, True
     for study in studies:
         for member, is_subject in study.evaluation.roles:
             yield member.spec, member.options, not is_subject
