@@ -29,10 +29,11 @@ WRITTEN, SPACED, IN_BASE64, IN_HEX = 6, 8, 9, 12
 #: Number of times that a text is decoded.
 ROUNDS = 4
 
-#: Characters that are neither letters nor digits.
-_OTHERS = re.compile(r"[\W_]+")
-#: Parts that words, numbers, or a word beside a number spell.
-_WORDS = re.compile(r"[^\d]+|\d+[^\d]+|[^\d]+\d+")
+#: Characters that are neither letters nor digits, and the mark of hexadecimal numbers.
+_OTHERS = re.compile(r"(?:0x|[\W_])+", re.IGNORECASE)
+#: Parts that a word or a number spells, and those that a word beside a number does.
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+[a-z]?|\d+")
+_WORDS = re.compile(rf"(?:{_WORD.pattern})(?:{_WORD.pattern})?")
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _BASE64 = re.compile(r"[a-z0-9+/=]")
 #: From the base64 alphabet for URLs to the standard one.
@@ -223,9 +224,9 @@ class Redactor(logging.Filter):
 class _Parts:
     """Parts of secrets, of letters and digits alone.
 
-    A part as it is written has `WRITTEN` characters with a letter and a digit among them, or `SPACED` of one kind.  A
-    part with other characters between has `SPACED`: letters and digits in turn, or characters that all stand apart.
-    So words and numbers of ordinary texts are left, even if a secret consists of words.
+    A part as it is written has `WRITTEN` characters, or `SPACED` if it may be a word or a number.  A part with other
+    characters between has `SPACED`, which either are no word and number or all stand apart.  So words and numbers of
+    ordinary texts are left, even if a secret consists of words.
 
     Parameters
     ----------
@@ -235,7 +236,11 @@ class _Parts:
 
     def __init__(self, secrets: Sequence[str], public: Sequence[str]) -> None:
         self._written = [form for text in secrets for form in (_lower(text), _lower(text)[::-1])]
-        plain = {part for form in self._written for part in _windows(_bare(form), WRITTEN, SPACED)}
+        forms = [_bare(form) for text in secrets for form in (text, text[::-1])]
+        # by part in lower case: whether it may be words
+        plain = {
+            _lower(part): bool(_WORDS.fullmatch(part)) for form in forms for part in _windows(form, WRITTEN, SPACED)
+        }
         coded = {part for text in secrets for part in _windows(text.encode().hex(), IN_HEX)}
         for text in secrets:
             for lead in range(3):
@@ -243,9 +248,9 @@ class _Parts:
                 last = 4 * ((lead + len(text.encode())) // 3)
                 coded |= {*_windows(_bare(_lower(encoded[(0, 2, 3)[lead] : last])), IN_BASE64)}
         shown = [_bare(_lower(text)) for text in public]
-        self._plain = {part for part in plain if not any(part in text for text in shown)}
+        self._plain = {part: words for part, words in plain.items() if not any(part in text for text in shown)}
         self._coded = coded
-        self._starts = {part[:WRITTEN] for part in self._plain | self._coded}
+        self._starts = {part[:WRITTEN] for part in (*self._plain, *self._coded)}
 
     def maybe_in(self, text: str) -> bool:
         """Return whether a part may be in the text; words that begin like one are counted too."""
@@ -258,7 +263,8 @@ class _Parts:
 
     def spans(self, text: str, view: str, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield start and end of each part in a text, given its decoded view and each character's position."""
-        kept = [at for at, character in enumerate(view) if not _OTHERS.match(character)]
+        others = {at for match in _OTHERS.finditer(view) for at in range(*match.span())}
+        kept = [at for at in range(len(view)) if at not in others]
         bare = "".join(view[at] for at in kept)
         for at in range(len(bare) - WRITTEN + 1):
             if bare[at : at + WRITTEN] not in self._starts:
@@ -277,15 +283,15 @@ class _Parts:
         if len(part) < SPACED or part.isdigit():
             return False
         apart = len(shown.split()) >= len(part) or all(b - a > 1 for a, b in itertools.pairwise(places))
-        return apart or not _WORDS.fullmatch(part)
+        return apart or not self._plain[part]
 
 
 def _windows(text: str, *lengths: int) -> Iterator[str]:
-    """Yield the parts of a text with given lengths; parts of one kind of character have at least `SPACED`."""
+    """Yield the parts of a text with given lengths; those that may be a word or a number have at least `SPACED`."""
     for length in lengths:
         for at in range(len(text) - length + 1):
             part = text[at : at + length]
-            if length >= SPACED or not (part.isalpha() or part.isdigit()):
+            if length >= SPACED or not _WORD.fullmatch(part):
                 yield part
 
 
