@@ -43,6 +43,7 @@ class CodedAgent:
         *,
         max_tokens: int | None = None,  # noqa: ARG002
         schema: Mapping[str, Any] | None = None,  # noqa: ARG002
+        draw: int = 0,  # noqa: ARG002
     ) -> Reply:
         """Reply."""
         text = messages[-1].text

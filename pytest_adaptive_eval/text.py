@@ -10,9 +10,21 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["clean_terminal", "clean_xml", "columns", "counted", "guard", "number", "relative", "wrap"]
+__all__ = [
+    "clean_terminal",
+    "clean_xml",
+    "columns",
+    "counted",
+    "guard",
+    "number",
+    "relative",
+    "shown_address",
+    "shown_command",
+    "wrap",
+]
 
 #: Control sequences of terminals: CSI, OSC and two-character escapes.  Each part excludes the characters that
 #: begin the next attempt, so that a text full of unfinished sequences still takes linear time.
@@ -32,8 +44,54 @@ _COMMAND = re.compile(f":(?=[{_JOINERS}]*:)|#(?=[{_JOINERS}]*#)")
 _AT_START = re.compile(rf"^(?=(?:[^\S\n]|[{_JOINERS}])*:[{_JOINERS}]*:)", re.MULTILINE)
 _WITHIN = re.compile(rf"#(?=[{_JOINERS}]*#[\w{_JOINERS}]*\[)")
 
+#: Host and port of an address.
+_HOST = re.compile(r"(?:\[[\w:.%]*\]?|[\w.-]*)(?::\d*)?")
+#: Names of settings and options that hold a secret.
+_SECRET_NAME = re.compile(r"(?:.*[-_])?(?:key|token|secret|password|passwd|credentials?)", re.IGNORECASE)
+_HIDDEN = "[hidden]"
 #: A space where a line may be broken.
 _BREAK = re.compile(r" (?!%|s\b)")
+
+
+def shown_address(spec: str) -> str:
+    """Return what names a model without what may be secret in an address: user, password and query.
+
+    Examples
+    --------
+    >>> shown_address("https://me:word@host:8000/v1?api_key=abc#model")
+    'https://host:8000/v1#model'
+    """
+    address, sign, name = spec.partition("#")
+    name = name.partition("?")[0]
+    scheme, slashes, rest = address.partition("?")[0].partition("://")
+    if not slashes:
+        scheme, rest = "", scheme
+    host, slash, path = rest.partition("/")
+    if slashes or ":" in host.partition("@")[0]:
+        host, slash, path = rest.rpartition("@")[2].partition("/")
+    if slashes and not _HOST.fullmatch(host):  # a password may hold any of the marks
+        return f"{scheme}{slashes}{_HIDDEN}"
+    return f"{scheme}{slashes}{host}{slash}{path}{sign}{name}"
+
+
+def shown_command(words: Sequence[str]) -> list[str]:
+    """Return the words of a command, or settings as ``name=value``, without the values of keys, tokens and passwords.
+
+    Examples
+    --------
+    >>> shown_command(["serve", "--api-key", "abc", "--hf-token=def", "base_url=http://host/v1?key=ghi"])
+    ['serve', '--api-key', '[hidden]', '--hf-token=[hidden]', 'base_url=http://host/v1']
+    """
+    shown: list[str] = []
+    for word in words:
+        name, sign, value = word.partition("=")
+        if shown and shown[-1].startswith("-") and _SECRET_NAME.fullmatch(shown[-1]) and not word.startswith("-"):
+            shown.append(_HIDDEN)
+        elif sign and _SECRET_NAME.fullmatch(name):
+            shown.append(f"{name}={_HIDDEN}")
+        else:
+            shown.append(f"{name}={shown_address(value)}" if sign and "://" in value else shown_address(word))
+    return shown
 
 
 def _escape(text: str) -> str:

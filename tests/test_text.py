@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.text import clean_terminal, clean_xml, columns, guard, wrap
+from pytest_adaptive_eval.text import clean_terminal, clean_xml, columns, guard, shown_address, shown_command, wrap
 from tests.reports.runner import commands
 
 #: Any text, lone surrogates included, and often what does harm.
@@ -143,3 +143,42 @@ def test_cleaning_takes_linear_time(piece: str) -> None:
     clean_terminal(piece * 50_000, 80)
     guard(piece * 50_000)
     assert time.process_time() - start < 6
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
+        ("https://me:word@host:8000/v1?key=abc#tiny", "https://host:8000/v1#tiny"),
+        ("http://host/v1", "http://host/v1"),
+        ("http://host/v1#@cf/meta/llama-3", "http://host/v1#@cf/meta/llama-3"),
+        ("http://host/v1#m?api_key=abc", "http://host/v1#m"),
+        ("http://abc@host/v1#m", "http://host/v1#m"),
+        ("http://me:a/b@host/v1#m", "http://host/v1#m"),
+        ("http://me:a?b@host/v1#m", "http://[hidden]"),
+        ("http://me:a#b@host/v1#m", "http://[hidden]"),
+        ("http://[::1]:80/v1?a#m", "http://[::1]:80/v1#m"),
+        ("host:80/v1?api_key=abc#m", "host:80/v1#m"),
+        ("me:word@host:80/v1#m", "host:80/v1#m"),
+        ("htp://me:word@host/v1?k=abc", "htp://host/v1"),
+        ("models/llama@v2", "models/llama@v2"),
+        ("llama@v2", "llama@v2"),
+        ("replay:one.jsonl#late", "replay:one.jsonl#late"),
+        ("", ""),
+    ],
+)
+def test_an_address_shows_host_path_and_model_alone(spec: str, shown: str) -> None:
+    assert shown_address(spec) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["serve", "ck", "--api-key", "abc", "--port", "{port}"], "serve ck --api-key [hidden] --port {port}"),
+        (["x", "--hf_token=abc", "-password", "abc", "--seed=3"], "x --hf_token=[hidden] -password [hidden] --seed=3"),
+        (["api_key=abc", "base_url=https://me:abc@h/v1?k=abc"], "api_key=[hidden] base_url=https://h/v1"),
+        (["--max-tokens", "8", "tokenized_requests=False"], "--max-tokens 8 tokenized_requests=False"),
+        (["--api-key", "--port", "80"], "--api-key --port 80"),
+    ],
+)
+def test_a_command_shows_no_value_of_a_key(words: list[str], shown: str) -> None:
+    assert " ".join(shown_command(words)) == shown

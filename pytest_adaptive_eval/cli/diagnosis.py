@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.cli.extras import extras, missing_packages
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import counted, shown_address
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.config.toml import TomlEval
@@ -104,7 +104,7 @@ def diagnose_model(spec: str, root: Path, options: Mapping[str, Any], *, ask: bo
     """
     from pytest_adaptive_eval.subjects import resolve
 
-    topic = f"model {spec}"
+    topic = f"model {shown_address(spec)}"
     try:
         kind, located = resolve(spec, [root])
         topic = f"model {kind.label(located)}"

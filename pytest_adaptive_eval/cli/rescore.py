@@ -292,6 +292,7 @@ def _compare_with(
             decoding, prompt = str(old.subject.get("decoding_hash", "")), str(old.extra.get("prompt", ""))
             file.check(decoding=decoding, prompt=prompt, unanswered=interview.unanswered)
             interview.baselines[name] = file.baseline
+            interview.notes += file.doubts(old.subject)
         except BaselineMissing as error:
             interview.absent[name] = str(error)
         except BaselineError as error:

@@ -440,7 +440,7 @@ class EvalSpec:
             raise ConfigError('judge has no model: write judge = { model = "http://HOST:PORT/v1#MODEL" }')
         kind, spec = resolve(table.model, (self.base, settings.root), agent=True)
         load = partial(kind.load, spec, table.options, settings.folder / "cache", agent=True)
-        return Judge(kind.model_name(spec), load, table.rubric or RUBRIC, table.max_tokens)
+        return Judge(kind.model_name(spec), load, table.rubric or RUBRIC, table.max_tokens, (spec, table.options))
 
     def _interviewer(
         self, settings: Settings, bank: ItemBank, seed: int

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.interviewer.embeddings import Embedder, best_embedder
 from pytest_adaptive_eval.interviewer.first import responses_to
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.subjects import resolve
+from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import located
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def interviewed(
             difficulty=table.difficulty,
             seed=seed,
         )
-    leader = f"interviewer {table.interviewer}" if spec else "interviewer by code"
+    leader = f"interviewer {shown_address(table.interviewer)}" if spec else "interviewer by code"
     if not selector.agent:
         leader = "drawn in the window, nobody picks"
     embeddings = (
@@ -108,8 +109,8 @@ def _interviewer_spec(table: InterviewTable, folders: Sequence[Path]) -> str:
             return resolve(table.interviewer, folders, agent=True)[1]
         except ConfigError:
             raise ConfigError(
-                f"interview.interviewer is {table.interviewer!r}: expected an existing checkpoint folder or "
-                "http://HOST:PORT/v1#MODEL; leave it out for the interviewer by code"
+                f"interview.interviewer is {shown_address(table.interviewer)!r}: expected an existing checkpoint "
+                "folder or http://HOST:PORT/v1#MODEL; leave it out for the interviewer by code"
             ) from None
     model_keys = {"mode": table.mode, "options": table.options, "sort_candidates": table.sort_candidates}
     if written := [name for name, value in model_keys.items() if value]:

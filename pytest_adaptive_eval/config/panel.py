@@ -294,9 +294,14 @@ class _Named:
         return False
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
     ) -> Reply:
-        return self._agent.ask(messages, max_tokens=max_tokens, schema=schema)
+        return self._agent.ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Any:
         return self._agent.prefer(messages, candidates, label)
@@ -344,7 +349,7 @@ class _Asking:
 
 
 def _ask(call: Call) -> Reply:
-    return call.agent.ask(call.messages, max_tokens=call.max_tokens)
+    return call.agent.ask(call.messages, max_tokens=call.max_tokens, draw=call.draw)
 
 
 def _reasons(assessment: Assessment) -> str:

@@ -70,7 +70,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
         "metavar": "WHAT",
         "choices": MISSING_BASELINE,
         "help": "where there is no baseline yet: warn and promote nothing (default), record this run as the baseline, "
-        "or fail",
+        "or fail; a named file that is not there is a mistake unless this run records it",
     },
     "record": {"metavar": "PATH", "help": "write the run's JSON record to PATH as well"},
     "html": {"metavar": "PATH", "help": "write the report for people to PATH"},
@@ -91,7 +91,7 @@ _INI_SETTINGS: dict[str, tuple[str, Any, Any]] = {
     "seed": ("seed of every draw", None, None),
     "side_by_side": ("ask interviews of one model in the same calls", "bool", False),
     "baseline": ("what gates call baseline, as --adaptive-eval-baseline", None, None),
-    "missing_baseline": ("warn, record or fail where there is no baseline", None, None),
+    "missing_baseline": ("warn, record or fail where there is no baseline yet", None, None),
     "dir": ("folder of journal and records", None, None),
     "graders": ("modules whose functions may grade answers", "args", []),
     "required_gates": (

@@ -17,7 +17,6 @@ from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
 from pytest_adaptive_eval.plugin.asking import AskingLoop, Respondent
-from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.must_pass import must_pass_answers
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
 from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
@@ -55,7 +54,9 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
             recorder.journal.path.unlink(missing_ok=True)
     try:
         arguments = loop.gate_plan.result_arguments()
-        notes += _notes_of_equal_checkpoints(loop)
+        for file in loop.gate_plan.loaded.values():
+            notes += filter(None, [file.age(datetime.now(UTC))])
+            notes += file.doubts(loop.respondent.identity.to_json())
     except AdaptiveEvalError:  # the session's start has reported it
         arguments = {}
     identity = loop.respondent.identity
@@ -83,7 +84,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
 
 
 def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
-    """Yield notes on the bank, the budget, the baselines and questions that ran again."""
+    """Yield notes on the bank, the budget and questions that ran again."""
     evaluation, plan, identity = loop.evaluation, loop.gate_plan, loop.respondent.identity
     yield from evaluation.notes
     if evaluation.judge is not None:
@@ -95,9 +96,6 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
         yield f"the whole budget was asked, since what {gate} asks for is not written as plain values"
     if plan.missing and evaluation.policy.stop != "level":
         yield "the whole budget was asked, so that the run's record can serve as a baseline"
-    for file in plan.sources.values():
-        if isinstance(file, BaselineFile) and (note := file.age(datetime.now(UTC))):
-            yield note
     if loop.reruns:
         yield (
             f"another plugin ran questions again, {loop.reruns} times in all: each was asked once, and its first "
@@ -129,20 +127,6 @@ def _equal_repeats(answers: Sequence[Administration]) -> int:
     repeated = [item_texts for item_texts in texts.values() if len(item_texts) > 1]
     equal = all(len(set(item_texts)) == 1 for item_texts in repeated)
     return len(repeated) if equal and len(repeated) >= FEWEST_REPEATED else 0
-
-
-def _notes_of_equal_checkpoints(loop: AskingLoop) -> list[str]:
-    """Return notes on baselines of this run that are the candidate's own checkpoint."""
-    identity, sources = loop.respondent.identity, loop.gate_plan.sources
-    nodeids = {name: source.nodeid for name, source in sources.items() if not isinstance(source, BaselineFile)}
-    results = {name: loop.state.lookup(nodeid)[1] for name, nodeid in nodeids.items()}
-    return [
-        f"the baseline {name!r} is the same checkpoint, {identity.name}"
-        for name, result in results.items()
-        if isinstance(result, SessionResult)
-        and identity.checkpoint
-        and result.subject.get("checkpoint") == identity.checkpoint
-    ]
 
 
 def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> InterviewRecord:

@@ -57,8 +57,8 @@ def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, 
 def check_models(config: pytest.Config, interviews: Iterable[Interview], studies: Iterable[Study]) -> None:
     """Check each model that a setting or a TOML file names, before the first question.
 
-    Those are the subjects of the interviews, their interviewers, and the members of the studies.  `subject` yields a
-    subject that was loaded here.  The user's own fixture `model` cannot be checked before it runs.
+    Those are the subjects of the interviews, their interviewers and judges, and the members of the studies.  `subject`
+    yields a subject that was loaded here.  The user's own fixture `model` cannot be checked before it runs.
 
     Raises
     ------
@@ -104,10 +104,13 @@ def _named_subjects(
 def _other_models(
     interviews: Iterable[Interview], studies: Iterable[Study]
 ) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """Yield spec and options of interviewers and of the members of studies, and whether each is an agent."""
+    """Yield spec and options of interviewers, judges and members of studies, and whether each is an agent."""
     for interview in interviews:
-        if interview.evaluation.interviewer is not None:
-            yield *interview.evaluation.interviewer, True
+        judge = interview.evaluation.judge
+        for model in (interview.evaluation.interviewer, None if judge is None else judge.model):
+            if model is not None:
+                spec, options = model
+                yield spec, options, True
     for study in studies:
         for member, is_subject in study.evaluation.roles:
             yield member.spec, member.options, not is_subject

@@ -82,7 +82,8 @@ class GatePlan:
         unanswered = node.evaluation.unanswered if unanswered_sentence(result.statuses) else ""
         # no prompt hash: two tests of one run may differ, and the reader sees both
         where, decoding = f"evaluation {name!r}", subject.get("decoding", "")
-        return BaselineFile(baseline, where, decoding, unanswered=unanswered)
+        checkpoint = subject.get("checkpoint", "")
+        return BaselineFile(baseline, where, decoding, unanswered=unanswered, checkpoint=checkpoint)
 
     def result_arguments(self) -> dict[str, Any]:
         """Return keyword arguments of `SessionResult` that come from the gates."""

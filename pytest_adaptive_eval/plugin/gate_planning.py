@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
 from pytest_adaptive_eval.config import ComparablePlan
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
 from pytest_adaptive_eval.plugin.gate_source import literal_conditions
 from pytest_adaptive_eval.plugin.gates import required_evaluations
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, resolve
 from pytest_adaptive_eval.plugin.study import Study
-from pytest_adaptive_eval.records.baseline import read_baseline
+from pytest_adaptive_eval.records.baseline import baseline_path, locate_baseline, read_baseline
 from pytest_adaptive_eval.records.study_baseline import read_study_baseline
+from pytest_adaptive_eval.records.trackers import is_tracked
 
 __all__ = ["count_fail_claims", "plan_gate"]
+
+#: What to do where the baseline that the options name is not there.
+_ADVICE = (
+    "correct the path that --adaptive-eval-baseline or adaptive_eval_baseline names; in a first run, "
+    "--adaptive-eval-missing-baseline=record makes the run's record the baseline"
+)
 
 
 def plan_gate(gate: pytest.Item, state: RunState) -> None:
@@ -94,7 +105,7 @@ def _find_baseline(name: str, interview: Interview, state: RunState) -> bool:
     plan, evaluation = interview.gate_plan, interview.evaluation
     folders = (state.config.invocation_params.dir, interview.path.parent, state.config.rootpath)
     try:
-        spec = _baseline_spec(name, state, "a file of answers")
+        spec = _baseline_spec(name, folders, state, "a file of answers")
         plan.sources[name] = read_baseline(
             spec, folders, evaluation.bank, evaluation.name, unanswered=evaluation.unanswered
         )
@@ -105,14 +116,29 @@ def _find_baseline(name: str, interview: Interview, state: RunState) -> bool:
     return name not in plan.missing
 
 
-def _baseline_spec(name: str, state: RunState, other_source: str) -> str:
-    """Return the file of a baseline: `name` itself, or the one that the options name for ``baseline``."""
-    spec = state.settings.baseline if name == "baseline" else name
+def _baseline_spec(name: str, folders: Sequence[Path], state: RunState, other_source: str) -> str:
+    """Return the file of a baseline: `name` itself, or the one that the options name for ``baseline``.
+
+    Raises
+    ------
+    BaselineMissing
+        The options name none, or one that this run is to record.
+    BaselineError
+        They name one that is not there.
+    """
+    if name != "baseline":
+        return name
+    spec = state.settings.baseline
     if spec is None:
         raise BaselineMissing(
             "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
             f"adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or {other_source}"
         )
+    path, _ = baseline_path(spec)
+    if state.settings.missing_baseline == "record" and find_input(path, folders) is None:
+        raise BaselineMissing(f"there is no baseline at {path} yet: the record of this run becomes the baseline")
+    if not is_tracked(spec):
+        locate_baseline(path, folders, _ADVICE)
     return spec
 
 
@@ -152,7 +178,7 @@ def _find_study_baseline(name: str, study: Study, state: RunState) -> None:
         return
     folders = (state.config.invocation_params.dir, study.path.parent, state.config.rootpath)
     try:
-        spec = _baseline_spec(name, state, "a run folder")
+        spec = _baseline_spec(name, folders, state, "a run folder")
         record = read_study_baseline(spec, folders, plan.name, study.kind)
     except BaselineMissing as error:
         if not _may_be_missing(name, state):

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import suggestion
 
 __all__ = ["check_named", "split_models"]
@@ -51,6 +52,6 @@ def check_named(models: Mapping[str, str], used: Collection[str]) -> None:
     for name, model in models.items():
         if name not in used:
             raise ConfigError(
-                f"{FLAG}={name}={model}: no TOML file of this run has an evaluation {name!r}; "
+                f"{FLAG}={name}={shown_address(model)}: no TOML file of this run has an evaluation {name!r}; "
                 f"{suggestion(name, sorted(used))}; tests in Python take their models from fixtures"
             )

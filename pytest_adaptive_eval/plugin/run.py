@@ -10,7 +10,7 @@ from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
 from pytest_adaptive_eval.plugin.question import Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
 from pytest_adaptive_eval.plugin.told_lines import told_lines
-from pytest_adaptive_eval.text import clean_terminal, relative
+from pytest_adaptive_eval.text import clean_terminal, relative, shown_address
 
 __all__ = ["OwnProtocol", "RunHooks"]
 
@@ -24,8 +24,8 @@ class RunHooks:
     def pytest_report_header(self) -> list[str]:
         """Return what the run asks and where it writes, broken between words, only in an active run."""
         settings, root = self.state.settings, self.state.config.rootpath
-        named = [f"{name}={_without_secrets(model)}" for name, model in settings.models.items()]
-        whole = _without_secrets(settings.model)
+        named = [f"{name}={shown_address(model)}" for name, model in settings.models.items()]
+        whole = shown_address(settings.model or "")
         model = clean_terminal(", ".join(filter(None, [whole, *named])) or "from the fixture or the TOML file")
         seed = "" if settings.seed is None else f", seed {settings.seed}"
         text = f"adaptive-eval: model {model}{seed}, journal and records in {relative(settings.folder, root)}"
@@ -92,11 +92,3 @@ class OwnProtocol:
         if not self._state.owns(item) or (isinstance(item, Question) and item.interview is None):
             return None
         return self._state.config.pluginmanager.getplugin("runner").pytest_runtest_protocol(item, nextitem)
-
-
-def _without_secrets(model: str | None) -> str:
-    """Return a model's spec without the secrets that an address may hold."""
-    scheme, sign, rest = (model or "").partition("://")
-    host, _, name = rest.partition("#")
-    host = host.partition("?")[0].rpartition("@")[2]
-    return f"{scheme}{sign}{host}{'#' * bool(name)}{name}"

@@ -15,7 +15,14 @@ from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
 from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.run_files import RunFiles
 from pytest_adaptive_eval.plugin.state import sets_up_only
-from pytest_adaptive_eval.records.run_record import ONLY_REQUIRED, GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import (
+    ONLY_BASELINES,
+    ONLY_REQUIRED,
+    GateRecord,
+    InterviewRecord,
+    RunRecord,
+    StudyRecord,
+)
 from pytest_adaptive_eval.text import relative
 
 if TYPE_CHECKING:
@@ -31,6 +38,13 @@ _SCORE_WORDS: dict[object, tuple[str, str, tuple[str, dict[str, bool]]]] = {
     "0": ("", "-", ("WRONG", {"blue": True})),
     "unscored": ("", "?", ("UNSCORED", {"yellow": True})),
 }
+#: Complaint on a run in which no gate passed and one lacked its baseline, and what to do.
+_NOTHING_TO_COMPARE = "no gate gave PASS, and one had no baseline to compare with, so that nothing is promoted"
+_KEPT = "the record of this run is kept as the baseline, and the next run is compared with it"
+_TO_KEEP = (
+    "--adaptive-eval-missing-baseline=record with --adaptive-eval-baseline=FILE.json keeps the record of a first run "
+    "that does not fail as its baseline"
+)
 _OK, _FAILED = int(pytest.ExitCode.OK), int(pytest.ExitCode.TESTS_FAILED)
 
 
@@ -113,7 +127,7 @@ class RunRecorder:
         A run that cannot account for itself does not pass.
         """
         self.state.exchange.break_off()
-        ended: BaseException | None = None
+        ended: pytest.exit.Exception | SystemExit | None = None
         try:
             yield
         except (pytest.exit.Exception, SystemExit) as error:
@@ -121,7 +135,7 @@ class RunRecorder:
         self._close(session, exitstatus)
         self._has_answers = self._files.has_journals()
         if ended is not None:
-            status = ended.returncode if isinstance(ended, pytest.exit.Exception) else ended.code
+            status = ended.code if isinstance(ended, SystemExit) else ended.returncode
             raise pytest.exit.Exception(str(ended), None if status in (0, None) else 1) from ended
 
     def _close(self, session: pytest.Session, exitstatus: int) -> None:
@@ -150,6 +164,8 @@ class RunRecorder:
         status = self._status_of_tests(session, status, missing)
         passed = status == _OK and not run.absent_required
         run.exit_status = self._status_of_gates(status)
+        if passed and run.gates and all(gate.verdict.get("notice") for gate in run.gates):
+            run.extra[ONLY_BASELINES] = True
         run.seconds = round(time.monotonic() - self._clock, 3)
         self._fail_without_required(selection)
         positions = {nodeid: n for n, nodeid in enumerate(planned)}
@@ -174,21 +190,28 @@ class RunRecorder:
 
     def _status_of_gates(self, status: int) -> int:
         """Return the exit status, which is not 0 where no gate passed, and 4 where a mistake voided an evaluation."""
-        verdicts = [gate.verdict for gate in self.run.gates]
-        promoted = any(verdict.get("outcome") == Outcome.PASS for verdict in verdicts)
-        if any(verdict.get("notice") for verdict in verdicts) and not promoted:
-            self._complaints.append("no gate gave PASS, and a gate without a baseline promotes nothing")
+        if self._lacks_baseline:
             status = status or _FAILED
         records = (*self.run.interviews, *self.run.studies)
         if status == _FAILED and any(record.extra.get("usage_error") for record in records):
             return int(pytest.ExitCode.USAGE_ERROR)
         return status
 
+    @property
+    def _lacks_baseline(self) -> bool:
+        """Whether a gate lacked its baseline, and no other gate passed."""
+        verdicts = [gate.verdict for gate in self.run.gates]
+        passed = any(verdict.get("outcome") == Outcome.PASS for verdict in verdicts)
+        return any(verdict.get("notice") for verdict in verdicts) and not passed
+
     def _write(self, session: pytest.Session, *, passed: bool, complete: bool) -> None:
         """Write the files, and set the exit status of the session."""
         run, complaints_before = self.run, len(self._complaints)
         status = run.exit_status or 0
         self._files.write(passed=passed)
+        if self._lacks_baseline:
+            kept = "new baseline" in self._files.paths
+            self._complaints.append(f"{_NOTHING_TO_COMPARE}: {_KEPT if kept else _TO_KEEP}")
         self._call_reporters()
         if complete and "record" in self._files.paths:
             self._files.remove_journals()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
+from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
@@ -25,7 +26,7 @@ from pytest_adaptive_eval.records.trackers import fetch_run, is_tracked
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
 
-__all__ = ["STALE", "BaselineFile", "baseline_of", "read_again", "read_baseline"]
+__all__ = ["STALE", "BaselineFile", "baseline_of", "baseline_path", "locate_baseline", "read_again", "read_baseline"]
 
 #: Days after which a verdict notes the age of its baseline.
 STALE = 30
@@ -46,6 +47,10 @@ class BaselineFile:
         What its answers that are empty, refused or cut count as, see `items.item.Response.of`; empty without any.
     started : str
         Time of recording, ISO 8601; empty if unknown.
+    checkpoint : str
+        Hash of the model that answered; empty if unknown.
+    refusal : str
+        Why its run did not pass; empty for one that passed, and for answers without a run.
     source : mapping
         Its origin, for the candidate's record: path, subject, run and a hash of the answers; empty for another
         interview of the candidate's run.
@@ -57,6 +62,8 @@ class BaselineFile:
     prompt: str = ""
     unanswered: str = ""
     started: str = ""
+    checkpoint: str = ""
+    refusal: str = ""
     source: Mapping[str, str] = field(default_factory=dict)
 
     def age(self, now: datetime) -> str:
@@ -68,6 +75,27 @@ class BaselineFile:
         if days < STALE:
             return ""
         return f"the baseline {self.baseline.name} was recorded {days} days ago: record it again if main has moved on"
+
+    def doubts(self, candidate: Mapping[str, Any]) -> Iterator[str]:
+        """Yield notes on a baseline that is the candidate itself, or is of a run that did not pass.
+
+        Parameters
+        ----------
+        candidate : mapping
+            `SubjectIdentity.to_json` of the candidate.
+        """
+        name = self.baseline.name
+        if self.checkpoint and self.checkpoint == candidate.get("checkpoint"):
+            facts = candidate.get("environment") or {}
+            if str(facts.get("weights", "")).startswith("not known") and not facts.get("revision"):  # a server
+                yield (
+                    f"the baseline {name} has the address and the name of the candidate, and may be the same "
+                    "checkpoint: the option revision tells two of them apart"
+                )
+            else:
+                yield f"the baseline {name} is the same checkpoint as the candidate"
+        if self.refusal:
+            yield f"the baseline {name} is of a run that did not pass ({self.refusal}): compare with one that passed"
 
     def check(self, *, decoding: str, prompt: str, unanswered: str) -> None:
         """Raise if a candidate is asked or counted in another way.
@@ -125,21 +153,16 @@ def read_baseline(
     Raises
     ------
     BaselineMissing
-        There is no such file, or no interview of the evaluation in it.
+        There is no interview of the evaluation in it.
     BaselineError
-        It cannot be read, or belongs to another bank.
+        There is no such file, it cannot be read, or it belongs to another bank.
     """
     if is_tracked(spec):
         return _tracked(spec, bank, evaluation)
-    spec = spec.removeprefix("replay:")
-    path, _, subject = spec.partition("#")
-    source = find_input(path, folders)
-    if source is None:
-        tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))
-        raise BaselineMissing(
-            f"there is no baseline at {tried}: name another evaluation of the run, a run's record, or a file of "
-            "recorded answers"
-        )
+    path, subject = baseline_path(spec)
+    source = locate_baseline(
+        path, folders, "name another evaluation of the run, a run's record, or a file of recorded answers"
+    )
     try:
         if source.is_dir() or source.suffix == ".zip":
             from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
@@ -157,6 +180,27 @@ def read_baseline(
         raise BaselineError(str(error)) from error
     recorded_path = path if source == folders[0] / path else str(source)
     return replace(file, source={"path": recorded_path, "subject": subject, **file.source})
+
+
+def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
+    """Return the file or folder of a baseline.
+
+    Raises
+    ------
+    BaselineError
+        There is none in any of the folders; the message names all and ends with `advice`.
+    """
+    source = find_input(path, folders)
+    if source is None:
+        tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))
+        raise BaselineError(f"there is no baseline at {tried}: {advice}")
+    return source
+
+
+def baseline_path(spec: str) -> tuple[str, str]:
+    """Return the path of a baseline's file, and the subject in it, empty for the only one."""
+    path, _, subject = spec.removeprefix("replay:").partition("#")
+    return path, subject
 
 
 def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
@@ -189,13 +233,14 @@ def read_again(
     """
     path = str(source.get("path"))
     spec = f"{path}#{source['subject']}" if source.get("subject") else path
+    gone = f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
+    if not is_tracked(path) and find_input(path, folders) is None:
+        raise BaselineError(gone)
     try:
         run = str(source.get("run", ""))
         file = read_baseline(spec, folders, bank, evaluation, run=run, unanswered=unanswered)
     except BaselineMissing as error:
-        raise BaselineError(
-            f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
-        ) from error
+        raise BaselineError(gone) from error
     if file.source["hash"] != source.get("hash"):
         raise BaselineError(
             f"the run was compared with {path}, whose answers have changed since: name a baseline with --baseline FILE"
@@ -204,12 +249,18 @@ def read_again(
 
 
 def _newest(history: History, bank: ItemBank, evaluation: str) -> RunRecord:
-    """Return the newest run that passed, if possible one on this version of the bank, and with answers of its own."""
+    """Return the newest run that serves, if possible one on this version of the bank, and with answers of its own."""
     ranked = [
-        (interview.bank.get("content_hash") == bank.content_hash, not copied_from(record), position, record.run)
+        (
+            interview.bank.get("content_hash") == bank.content_hash,
+            not copied_from(record),
+            record.exit_status == 0,
+            position,
+            record.run,
+        )
         for position, record in enumerate(history.runs)
         for interview in record.interviews
-        if record.exit_status == 0 and interview.name == evaluation and not interview.error
+        if record.serves_as_baseline and interview.name == evaluation and not interview.error
     ]
     if not ranked:
         raise BaselineMissing(
@@ -232,7 +283,18 @@ def _from_record(path: Path | str, record: RunRecord, bank: ItemBank, evaluation
     interview = candidates[0]
     file = baseline_of(interview, bank, f"{path}: interview {interview.name!r}", record.started)
     answered = hashlib.sha256(json.dumps(interview.to_json(), sort_keys=True).encode()).hexdigest()
-    return replace(file, source={"run": record.run, "hash": answered[:16]})
+    return replace(file, refusal=_refusal(record), source={"run": record.run, "hash": answered[:16]})
+
+
+def _refusal(record: RunRecord) -> str:
+    """Return why a run did not pass: its gates by outcome, or its exit status; empty for one that serves."""
+    outcomes: dict[str, list[str]] = {}
+    for gate in record.gates:
+        if gate.verdict.get("outcome") != Outcome.PASS and not gate.verdict.get("notice"):
+            outcomes.setdefault(str(gate.verdict.get("outcome")), []).append(gate.name)
+    if outcomes:
+        return "; ".join(f"{outcome} of {', '.join(names)}" for outcome, names in outcomes.items())
+    return "" if record.serves_as_baseline else f"exit status {record.exit_status}"
 
 
 def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
@@ -267,7 +329,10 @@ def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started:
     name = str(interview.subject.get("name") or interview.name)
     decoding, prompt = str(interview.subject.get("decoding_hash", "")), str(interview.extra.get("prompt", ""))
     unanswered = interview.counting if unanswered_sentence(interview.statuses) else ""
-    return BaselineFile(_of_draws(name, interview, bank, where), where, decoding, prompt, unanswered, started)
+    checkpoint = str(interview.subject.get("checkpoint") or "")
+    return BaselineFile(
+        _of_draws(name, interview, bank, where), where, decoding, prompt, unanswered, started, checkpoint
+    )
 
 
 def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str) -> Baseline:
@@ -298,4 +363,5 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: s
     if np.isnan(scores).all():
         raise BaselineError(f"{path}: it has no answer to any item of the bank {bank.name!r}; check that the ids agree")
     source = {"hash": replay.identity.checkpoint[:16]}
-    return BaselineFile(Baseline(replay.identity.name, scores), str(path), source=source)
+    baseline = Baseline(replay.identity.name, scores)
+    return BaselineFile(baseline, str(path), checkpoint=replay.identity.checkpoint, source=source)

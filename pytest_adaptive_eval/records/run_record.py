@@ -23,6 +23,7 @@ from pytest_adaptive_eval.records.interviewer_faults import interviewer_faults
 from pytest_adaptive_eval.subjects.caps import truncation_warning
 
 __all__ = [
+    "ONLY_BASELINES",
     "ONLY_REQUIRED",
     "SCHEMA_VERSION",
     "Administration",
@@ -57,6 +58,8 @@ _MERGE = "merge the records of all shards with adaptive-eval merge, and promote 
 _REQUIRED = "required gates gave no result, so that nothing is promoted"
 #: Key of a record's further fields: the run failed for nothing but required gates without a result.
 ONLY_REQUIRED = "only_required_gates_absent"
+#: Key of a record's further fields: the run failed for nothing but baselines that did not exist yet.
+ONLY_BASELINES = "only_baselines_missing"
 #: Warning on a run without gates.
 _NO_GATE = "no gate: nothing was judged"
 #: Warning on a promotion by peer assessments alone.
@@ -518,6 +521,11 @@ class RunRecord(_Record):
         refused = outcomes - {Outcome.PASS, Outcome.INCONCLUSIVE} or any(g.verdict.get("notice") for g in self.gates)
         whole = not (self.left_to_shards or self.absent_required)
         return self.exit_status == 0 and Outcome.PASS in outcomes and not refused and whole
+
+    @property
+    def serves_as_baseline(self) -> bool:
+        """Whether the run passed, or failed for nothing but baselines that did not exist yet, as a first run does."""
+        return self.exit_status == 0 or (self.exit_status == 1 and self.extra.get(ONLY_BASELINES) is True)
 
     @property
     def required(self) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing
-from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.records.baseline import locate_baseline
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import read_run
@@ -30,14 +30,11 @@ def read_study_baseline(spec: str, folders: Sequence[Path], evaluation: str, kin
     Raises
     ------
     BaselineMissing
-        There is no such file, or no such study in it.
+        There is no such study in it.
     BaselineError
-        It cannot be read, or the study is void.
+        There is no such file, it cannot be read, or the study is void.
     """
-    source = find_input(spec, folders)
-    if source is None:
-        tried = " or ".join(dict.fromkeys(str(folder / spec) for folder in folders))
-        raise BaselineMissing(f"there is no baseline at {tried}: name another study of the run, or a run's record")
+    source = locate_baseline(spec, folders, "name another study of the run, or a run's record")
     try:
         record = read_run(source) if source.suffix == ".json" else _newest(source, evaluation)
     except BaselineError:
@@ -54,15 +51,15 @@ def read_study_baseline(spec: str, folders: Sequence[Path], evaluation: str, kin
 
 
 def _newest(source: Path, evaluation: str) -> RunRecord:
-    """Return the newest run of a history that passed with the study, if possible one with answers of its own."""
+    """Return the newest run of a history that serves, if possible one with answers of its own."""
     from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
 
     history = History(source)
     ranked = [
-        (not copied_from(record), position, record.run)
+        (not copied_from(record), record.exit_status == 0, position, record.run)
         for position, record in enumerate(history.runs)
         for study in record.studies
-        if record.exit_status == 0 and study.name == evaluation and not study.error
+        if record.serves_as_baseline and study.name == evaluation and not study.error
     ]
     if not ranked:
         raise BaselineMissing(

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from pytest_adaptive_eval.errors import BaselineError, BaselineMissing
+from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.records.runs import read_run
 
@@ -18,8 +18,8 @@ FOLDER, RECORD = "adaptive-eval", "record.json"
 
 
 def without_password(error: Exception) -> str:
-    """Return an error of a tracker without the password that an address may hold."""
-    return re.sub(r"://[^/\s@]*@", "://", str(error))[:500]
+    """Return an error of a tracker without the password and the query that an address may hold."""
+    return re.sub(r"(://)(?:[^/\s@]*@)?([^\s?]*)(?:\?\S*)?", r"\1\2", str(error))[:500]
 
 
 def is_tracked(spec: str) -> bool:
@@ -32,10 +32,8 @@ def fetch_run(spec: str) -> RunRecord:
 
     Raises
     ------
-    BaselineMissing
-        The tracker has no such run, or the run no record.
     BaselineError
-        The package of the tracker is not installed.
+        The tracker has no such run, the run no record, or the package of the tracker is not installed.
     """
     name, _, run = spec.partition(":")
     with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +42,7 @@ def fetch_run(spec: str) -> RunRecord:
         except ImportError as error:
             raise BaselineError(f'{spec}: pip install "pytest-adaptive-eval[{name}]"') from error
         except Exception as error:  # any exception of the server or its client
-            raise BaselineMissing(
+            raise BaselineError(
                 f"{spec}: its record cannot be had ({without_password(error)}); log a run with adaptive-eval report "
                 f"--{name}, and give its id"
             ) from None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.registry import modules_of, registered
 from pytest_adaptive_eval.subjects.kind import SubjectKind
+from pytest_adaptive_eval.text import shown_address
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.subjects.agent import Agent
@@ -76,8 +77,8 @@ def resolve(spec: str, folders: Sequence[Path] = (), *, agent: bool = False) -> 
             return kind, located
     forms = ", ".join(kind.form for kind in kinds if kind.prefixes)
     raise ConfigError(
-        f"{'agent' if agent else 'model'} {spec!r} is not known; expected an existing checkpoint folder (nothing is "
-        f"downloaded), {forms}"
+        f"{'agent' if agent else 'model'} {shown_address(spec)!r} is not known; expected an existing checkpoint folder "
+        f"(nothing is downloaded), {forms}"
     )
 
 

@@ -88,11 +88,17 @@ class Agent(Protocol):
         """Whether `prefer` works: likelihoods are available and plausible."""
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
     ) -> Reply:
         """Return the reply to a chat, with the model's own cap by default.  A fault is a status.
 
-        A back end may ignore the JSON schema `schema`.
+        A back end may ignore the JSON schema `schema`.  `draw` numbers equal requests: a model that samples draws anew
+        for each number, and a greedy one may give one reply to all.
         """
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:

@@ -23,6 +23,7 @@ from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdent
 from pytest_adaptive_eval.subjects.caps import Cap, cap_of
 from pytest_adaptive_eval.subjects.checkpoint.folder import checkpoint_hash
 from pytest_adaptive_eval.subjects.kinds.harness import model_name
+from pytest_adaptive_eval.text import shown_command
 
 __all__ = ["HarnessSubject"]
 
@@ -97,16 +98,17 @@ class HarnessSubject(Subject):
         settings = simple_parse_args_string(arguments)
         if settings.get("trust_remote_code"):
             raise ConfigError(f"lm-eval:{backend}: trust_remote_code would run code of the checkpoint; leave it out")
+        shown = shown_command([f"{name}={value}" for name, value in settings.items()])
         try:
             model = get_model(backend).create_from_arg_string(arguments)
         except Exception as error:  # every backend has errors of its own
             raise ConfigError(
-                f"lm-eval:{backend}#{arguments} cannot be created ({type(error).__name__}: {error!s:.300}); try the "
-                "same --model and --model_args with lm_eval"
+                f"lm-eval:{backend}#{','.join(shown)} cannot be created ({type(error).__name__}: {error!s:.300}); try "
+                "the same --model and --model_args with lm_eval"
             ) from error
         decoding = {
             "backend": backend,
-            "arguments": {name: str(value) for name, value in settings.items()},
+            "arguments": dict(word.partition("=")[::2] for word in shown),
             "max_tokens": cap.tokens,
             "until": list(until),
             "chat": chat,

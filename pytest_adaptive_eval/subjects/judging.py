@@ -8,7 +8,8 @@ its repeat noise, the difference of two scores of the same answer.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from pytest_adaptive_eval.items.turns import later_turns
 from pytest_adaptive_eval.subjects.agent import Agent, Message
 from pytest_adaptive_eval.subjects.base import Usage
 from pytest_adaptive_eval.subjects.foreign import DATA, RANK_REPLY, Unranked, marked, one_line, read_rank
+from pytest_adaptive_eval.subjects.requests import request_key
 from pytest_adaptive_eval.text import number
 
 __all__ = ["RUBRIC", "Judge", "Judged", "judged_bank", "judgment_messages"]
@@ -115,6 +117,8 @@ class Judge:
         Rubric of items without ``meta.rubric``.
     max_tokens : int, optional
         Limit on a reply; the cap of the judge by default.
+    model : tuple of str and mapping, optional
+        Spec and options by which `load` loads it.
     counts : Judged
         Counts of its ranks.
     usage : Usage
@@ -125,9 +129,12 @@ class Judge:
     load: Callable[[], Agent]
     rubric: str = RUBRIC
     max_tokens: int | None = None
+    model: tuple[str, Mapping[str, Any]] | None = None
     counts: Judged = field(default_factory=Judged)
     usage: Usage = field(default_factory=Usage)
     _agent: Agent | None = None
+    #: Number of equal requests by their hash: a judge that samples draws each rank anew.
+    _draws: Counter[str] = field(default_factory=Counter, repr=False)
 
     @property
     def agent(self) -> Agent:
@@ -194,7 +201,11 @@ class Judge:
 
     def _rank(self, item: Item, text: str, *, again: bool = False) -> int:
         rubric = str(item.meta.get("rubric") or self.rubric)
-        reply = self.agent.ask(judgment_messages(item, text, rubric, again=again), max_tokens=self.max_tokens)
+        messages = judgment_messages(item, text, rubric, again=again)
+        request = request_key(messages[-1].text)
+        draw = self._draws[request]
+        self._draws[request] += 1
+        reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
         self.usage += reply.usage
         if reply.status is not Status.OK:
             self.counts.unread += 1

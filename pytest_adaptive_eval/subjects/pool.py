@@ -171,10 +171,15 @@ class _PooledAgent:
             return self._as_agent(model).rates
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
     ) -> Reply:
         with self._pool.using(self._name) as model:
-            return self._as_agent(model).ask(messages, max_tokens=max_tokens, schema=schema)
+            return self._as_agent(model).ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         with self._pool.using(self._name) as model:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_adaptive_eval.subjects.base import SubjectIdentity
 
-__all__ = ["identity_key", "request_key"]
+__all__ = ["draw_number", "identity_key", "request_key"]
 
 
 def identity_key(identity: SubjectIdentity) -> list[str]:
@@ -26,3 +26,8 @@ def request_key(*parts: Any) -> str:
         equal requests may need two replies.
     """
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def draw_number(*position: Any) -> int:
+    """Return the number of a draw from the position of its request, in [0, 2**32): equal requests are drawn apart."""
+    return int(request_key(*position)[:8], 16)

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.subjects import resolve
 from pytest_adaptive_eval.sweeps.cells import Cell, Checkpoint, EvaluationFile
+from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import Count, Index, Size, Table, described, read_table
 
 __all__ = ["ResourceTable", "Sweep", "SweepTable", "natural", "read_sweep"]
@@ -137,18 +138,20 @@ def _checkpoints(text: str, base: Path, missing: list[str]) -> Iterator[Checkpoi
         paths = [path for path in matches if path.is_file() == bool(prefix)]
         if not paths:
             sought = "recorded answers" if prefix else "checkpoint folder"
-            missing.append(f"checkpoints {text!r}: no {sought} matches it in {base}; correct the pattern")
+            missing.append(
+                f"checkpoints {shown_address(text)!r}: no {sought} matches it in {base}; correct the pattern"
+            )
         yield from (_at_path(prefix, path, row) for path in paths)
         return
     try:
         kind, located = resolve(text, [base])
     except ConfigError as error:
-        missing.append(f"checkpoints {text!r}: {error}")
+        missing.append(f"checkpoints {shown_address(text)!r}: {error}")
         return
     if prefix:
         path = Path(file if Path(file).is_absolute() else base / file)
         if not path.is_file():
-            missing.append(f"checkpoints {text!r}: there is no file {path}; correct the path")
+            missing.append(f"checkpoints {shown_address(text)!r}: there is no file {path}; correct the path")
             return
         yield _at_path(prefix, path, row)
     elif Path(located).is_dir():

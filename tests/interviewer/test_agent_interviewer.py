@@ -45,7 +45,12 @@ class FakeAgent:
     rated: list[tuple[list[Message], list[str], str]] = field(default_factory=list)
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
     ) -> Reply:
         self.asked.append(list(messages))
         said = self.say(messages[-1].text)

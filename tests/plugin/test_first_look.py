@@ -54,6 +54,7 @@ def refused(lab: Any, text: str, message: str, *args: str) -> None:
     told = " ".join((*result.outlines, *result.errlines))
     assert told.count(message) == 1
     assert "Traceback" not in told
+    assert "TOPSECRET" not in told
     assert not lab.records
 
 
@@ -65,6 +66,7 @@ def refused(lab: Any, text: str, message: str, *args: str) -> None:
         ('"judge-model"', "no weights"),
         ('{{ model = "judge-model", options = {{ dtyp = "float32" }} }}', "has no option dtyp; expected "),
         ('"{url}#nobody"', "there is no model nobody"),
+        ('"{url}?api_key=TOPSECRET-1#elk"', "/v1' has a query"),
     ],
 )
 def test_a_mistake_in_a_member_ends_the_run_before_it_begins(lab: Any, study: str, member: str, message: str) -> None:
@@ -121,6 +123,28 @@ def test_a_model_that_leads_an_interview_is_looked_at(lab: Any) -> None:
         "has no option batch_size; expected serve, device, dtype, device_map, attention, compile, max_tokens",
         "-n0",
     )
+    assert lab.asked == []
+
+
+@pytest.mark.parametrize(
+    ("judge", "message"),
+    [
+        ('model = "{url}#nobody"', "there is no model nobody"),
+        ('model = "{url}#ant", options = {{ key_env = "NO_SUCH_KEY" }}', "key_env names the environment variable"),
+        ('model = "http://127.0.0.1:9/v1#ant", options = {{ start_timeout = 0 }}', "gives no answers"),
+        ('model = "{url}?api_key=TOPSECRET-1#ant"', "/v1' has a query"),
+        ('model = "judge-model"', "no weights"),
+        ('model = "nowhere?token=TOPSECRET-1"', "agent 'nowhere' is not known"),
+    ],
+)
+def test_a_judge_is_looked_at(lab: Any, monkeypatch: pytest.MonkeyPatch, judge: str, message: str) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    lab.bank(n=10)
+    lab.toy()
+    folder(lab)
+    with PeerServer() as server:
+        text = f'[[eval]]\nbank = "toy.jsonl"\njudge = {{ {judge.format(url=server.url)} }}\n'
+        refused(lab, text, message, "-n0")
     assert lab.asked == []
 
 

@@ -43,10 +43,9 @@ def test_warnings_alone_are_told_to_those_who_want_quiet(lab: Any) -> None:
     assert all("WARNING" in line for line in told)
 
 
-@pytest.mark.parametrize("flag", [(), ("--adaptive-eval-baseline=main/none.json",)])
-def test_a_first_run_is_told_and_passes_by_its_other_gate(lab: Any, flag: tuple[str, ...]) -> None:
+def test_a_first_run_is_told_and_passes_by_its_other_gate(lab: Any) -> None:
     project(lab)
-    result = lab.run(*flag)
+    result = lab.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["adaptive-eval: WARNING: toy: there is no baseline*"])
     found = verdict(lab)
@@ -85,8 +84,48 @@ def test_no_gate_that_passes_means_no_run_that_passes(lab: Any) -> None:
     project(lab, able=False)
     result = lab.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*no gate gave PASS, and a gate without a baseline promotes nothing*"])
+    result.stdout.fnmatch_lines(["*no gate gave PASS, and one had no baseline*-missing-baseline=record*"])
     assert lab.record["exit_status"] == 1
+
+
+MISSPELT = [
+    (["--adaptive-eval-baseline=mian.json"], ""),
+    (["--adaptive-eval-baseline=mian"], ""),
+    (["--adaptive-eval-baseline=mian.csv#late"], ""),
+    (["--adaptive-eval-baseline=replay:mian.jsonl"], ""),
+    (["--adaptive-eval-baseline=mian.json", "--adaptive-eval-missing-baseline=warn"], ""),
+    (["--adaptive-eval-baseline=mian.json", "-n2"], ""),
+    ([], "adaptive_eval_baseline = mian.zip"),
+]
+
+
+@pytest.mark.parametrize(("flags", "setting"), MISSPELT, ids=lambda value: " ".join(value) if value else "-")
+def test_a_baseline_that_is_named_and_not_there_is_a_mistake_before_any_question(
+    lab: Any, flags: list[str], setting: str
+) -> None:
+    project(lab)
+    (lab.path / "main.json").write_text("{}")
+    if setting:
+        lab.ini(setting)
+    result = lab.run(*flags)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = result.stderr.str() + result.stdout.str()
+    assert "there is no baseline at" in told
+    assert "mian" in told
+    assert "--adaptive-eval-missing-baseline=record" in told
+    assert not (lab.path / ".adaptive-eval" / "runs").exists()
+
+
+def test_a_first_run_with_no_other_gate_keeps_its_record_and_the_next_compares(lab: Any) -> None:
+    project(lab, able=False)
+    flags = ("--adaptive-eval-baseline=main/base.json", "--adaptive-eval-missing-baseline=record")
+    result = lab.run(*flags)
+    assert result.ret == 1, "there was nothing to compare with"
+    result.stdout.fnmatch_lines(["new baseline: main/base.json", "*the next run is compared with it*"])
+    lab.toy(10, identity='"toy", "hash10"')
+    assert lab.run(*flags).ret == 0
+    assert verdict(lab)["outcome"] == "PASS"
+    assert not any("did not pass" in note for note in verdict(lab)["notes"]), "a first run is no run that failed"
 
 
 def test_a_gate_that_stays_open_is_none_that_passes(lab: Any) -> None:
@@ -202,6 +241,34 @@ def test_a_history_without_a_run_that_passed_has_no_baseline(lab: Any) -> None:
     result = lab.run("--adaptive-eval-baseline=.adaptive-eval")
     assert result.ret == 0
     assert "of its 1 runs none has passed with the evaluation 'toy'" in " ".join(verdict(lab)["notes"])
+
+
+def test_a_history_begins_with_a_run_that_lacked_nothing_but_its_baseline(lab: Any) -> None:
+    project(lab, able=False)
+    (lab.path / ".adaptive-eval").mkdir()
+    for passes in (False, True):
+        assert lab.run("--adaptive-eval-baseline=.adaptive-eval").ret == (not passes)
+        assert verdict(lab)["notice"] is not passes
+    (lab.path / "test_more.py").write_text("def test_other():\n    assert 0\n")
+    for path in (lab.path / ".adaptive-eval/runs").iterdir():
+        path.unlink()
+    for _ in "12":  # a run that fails otherwise begins nothing
+        assert lab.run("--adaptive-eval-baseline=.adaptive-eval").ret == 1
+        assert verdict(lab)["notice"] is True
+
+
+def test_a_baseline_that_is_the_candidate_or_failed_is_named(lab: Any) -> None:
+    project(lab, tenths=3)
+    assert lab.run("--adaptive-eval-record=base.json").ret == 1
+    lab.run("--adaptive-eval-baseline=base.json")
+    notes = verdict(lab)["notes"]
+    assert "the baseline toy is the same checkpoint as the candidate" in notes
+    assert "the baseline toy is of a run that did not pass (FAIL of test_able): compare with one that passed" in notes
+    lab.toy(9, identity='"toy", "hash9"')
+    assert lab.run("--adaptive-eval-baseline=base.json").ret == 0
+    notes = verdict(lab)["notes"]
+    assert not any("same checkpoint" in note for note in notes)
+    assert any("did not pass" in note for note in notes)
 
 
 def test_an_old_baseline_is_told(lab: Any) -> None:

@@ -8,8 +8,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_adaptive_eval.plugin.run import _without_secrets
-
 
 def test_letters_progress_and_summary(project: Any) -> None:
     result = project.run("--adaptive-eval-seed=1")
@@ -186,10 +184,3 @@ def test_a_gate_on_a_calibrated_bank_loads_no_scipy(lab: Any) -> None:
         file.write("\ndef pytest_unconfigure():\n    (HERE / 'loaded.json').write_text(repr('scipy' in sys.modules))\n")
     lab.spawn().assert_outcomes(passed=2)
     assert (lab.path / "loaded.json").read_text() == "False"
-
-
-def test_the_header_keeps_the_host_and_the_name_of_a_served_model() -> None:
-    assert _without_secrets("https://me:word@host:8000/v1?key=abc#tiny") == "https://host:8000/v1#tiny"
-    assert _without_secrets("http://host/v1") == "http://host/v1"
-    assert _without_secrets("replay:one.jsonl") == "replay:one.jsonl"
-    assert _without_secrets(None) == ""

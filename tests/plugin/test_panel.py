@@ -442,7 +442,7 @@ def test_mistakes_are_told_before_anything_is_asked(
     [
         ('["nowhere", "{url}#ant"]', "agent 'nowhere' is not known; expected an existing checkpoint folder"),
         ('["{url}", "{url}#ant"]', "names no model: write http://HOST:PORT/v1#MODEL"),
-        ('["http://me:secret@127.0.0.1:1/v1", "{url}#ant"]', "'127.0.0.1:1/v1' names no model"),
+        ('["http://me:secret@127.0.0.1:1/v1", "{url}#ant"]', "'http://127.0.0.1:1/v1' names no model"),
         ('["{url}#ant", 3]', "peers 2 is 3, expected text or a table"),
         (
             '["{url}#ant", {{ model = "{url}#ant", nam = "x" }}]',
@@ -493,6 +493,18 @@ def test_mode_paper_samples_and_shows_its_own_weights(lab: Any, server: PeerServ
     for part in ("Tasks", "mean judgment by others", "skill 4.2", *(f"{weight:.3f}"[1:] for weight in weights)):
         assert part in page
     assert any("of 60 topics not drawn" in note for note in study["notes"])
+
+
+def test_every_draw_of_a_panel_that_samples_reaches_the_server(lab: Any, server: PeerServer) -> None:
+    sent: list[str] = []
+    server.reply = lambda model, text: sent.append(text) or said(model, text, SKILLS)
+    text = council(server, panel='mode = "paper"\nrounds = 12')
+    write(lab, re.sub(r"topics = .*", 'topics = ["birds"]', text))
+    lab.run()
+    attempts = [one for cycle in lab.record["studies"][0]["account"]["rounds"] for one in cycle["attempts"]]
+    tasks = [text for text in sent if text.startswith("Write one")]
+    assert len(tasks) == len(attempts) >= 12
+    assert len(set(tasks)) < len(tasks), "equal requests, each of which is a draw of its own"
 
 
 def test_an_option_of_a_member_precedes_the_mode(lab: Any, server: PeerServer) -> None:

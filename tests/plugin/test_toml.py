@@ -222,4 +222,4 @@ def test_the_flag_names_the_candidate_and_not_its_baseline(lab: Any) -> None:
     assert lab.outcomes() == [("new-accuracy[not-worse-than-0.1-old]", "FAIL")]
     result = lab.run("--adaptive-eval-model=replay:old.jsonl")
     assert result.ret == 0
-    assert "the baseline 'old' is the same checkpoint, old" in " ".join(result.stdout.str().split())
+    assert "the baseline old is the same checkpoint as the candidate" in " ".join(result.stdout.str().split())

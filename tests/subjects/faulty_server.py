@@ -281,7 +281,7 @@ FAULTS: dict[str, tuple[str, Handler]] = {
     "delta": ("error", replies(choice(message=..., delta={"content": "blue"}))),
     "content number": ("error", replies(completion(7))),
     "content true": ("error", replies(completion(True))),
-    "content list": ("error", replies(completion([{"type": "text", "text": "blue"}]))),
+    "content of other parts": ("error", replies(completion([{"type": "image_url", "text": "blue"}]))),
     "content object": ("error", replies(completion({"text": "blue"}))),
     "role user": ("error", replies(completion(role="user"))),
     "role number": ("error", replies(completion(role=1))),

@@ -299,7 +299,8 @@ def test_a_closed_subject_says_so(server: FaultyServer) -> None:
         ("http://127.0.0.1:0/v1#m", "is no address of a server"),
         ("http://127.0.0.1:99999/v1#m", "is no URL: Port out of range"),
         ("http://[::1/v1#m", "is no URL"),
-        ("http://127.0.0.1:9/v1?x=1#m", "has more than an address and a path"),
+        ("http://127.0.0.1:9/v1?x=1#m", "'http://127.0.0.1:9/v1' has a query"),
+        ("http://127.0.0.1:9/v1#m?x=1", "'http://127.0.0.1:9/v1' has a query"),
         ("http://127.0.0.1:9/v 1#m", "has more than an address and a path"),
         ("http://127.0.0.1:9/v1/chat/completions#m", "names a path below"),
         ("http://127.0.0.1:9/v1", "names no model"),
@@ -473,6 +474,30 @@ def test_an_agent_replies_once_for_each_question(rater: tuple[EndpointAgent, Fau
     assert len(running.chats) == before + 1
     assert agent.ask(chat, max_tokens=9).usage.calls == 1
     assert running.chats[-1].body["messages"][0] == {"role": "system", "content": "be kind"}
+
+
+@pytest.mark.parametrize(
+    ("options", "requests", "seeds"),
+    [
+        ({}, 1, 1),
+        ({"temperature": 0.8}, 3, 3),
+        ({"temperature": 0.8, "extra": {"seed": 5}}, 3, 1),
+        ({"extra": {"temperature": 0.8}}, 3, 1),
+    ],
+    ids=["greedy", "samples", "samples by one seed", "samples by a field"],
+)
+def test_equal_requests_are_drawn_apart_by_an_agent_that_samples(
+    options: dict[str, Any], requests: int, seeds: int
+) -> None:
+    with serving() as running:
+        agent = EndpointAgent.load(running.url, MODEL, **options)
+        before = len(running.chats)
+        for draw in (0, 1, 7, 1, 7):
+            assert agent.ask([Message("user", "hello")], draw=draw).text == "echo hello"
+        sent = [chat.body for chat in running.chats[before:]]
+        agent.close()
+    assert len(sent) == requests
+    assert len({body.get("seed") for body in sent}) == seeds
 
 
 def test_replies_are_kept_where_the_caller_says_by_model_prompt_and_decoding() -> None:

@@ -152,5 +152,11 @@ def test_a_reply_with_a_secret_is_refused_however_its_json_is_written(secret: st
         asyncio.run(read_object(reply(hidden), MOST, Redactor(None, None, (secret,))))
 
 
+def test_a_part_of_a_secret_is_hidden_in_the_texts_of_a_reply() -> None:
+    body = json.dumps({"model": "m", "choices": [{"text": "it ends in 8a6035-x7, or 7x-5306a8"}], "n": 1}).encode()
+    data = asyncio.run(read_object(reply(body), MOST, Redactor(None, None, ("4f9e2b7c1d8a6035-x7",))))
+    assert data == {"model": "m", "choices": [{"text": "it ends in [key], or [key]"}], "n": 1}
+
+
 def test_a_character_beyond_ascii_is_read_as_it_is() -> None:
     assert read(json.dumps({"a": "é \\ ü"}, ensure_ascii=False).encode()) == {"a": "é \\ ü"}

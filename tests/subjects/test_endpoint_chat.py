@@ -98,6 +98,43 @@ def test_a_tool_call_is_no_answer(message: dict[str, Any], finish: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "text", "thinking"),
+    [
+        ([{"type": "text", "text": "blue"}], "blue", ""),
+        ([{"type": "output_text", "text": "bl"}, {"type": "text", "text": "ue"}], "blue", ""),
+        (
+            [{"type": "thinking", "thinking": [{"type": "text", "text": "red?"}]}, {"type": "text", "text": "a"}],
+            "a",
+            "red?",
+        ),
+        ([{"type": "thinking", "thinking": "red?", "signature": "x"}, {"type": "text", "text": "a"}], "a", "red?"),
+        ([{"type": "reasoning", "text": "red?"}, {"type": "text", "text": "a"}], "a", "red?"),
+    ],
+)
+def test_a_content_in_parts_is_read(content: Any, text: str, thinking: str) -> None:
+    reply = read(choice(message={"role": "assistant", "content": content}))
+    assert (reply.status, reply.text, reply.reasoning) == (Status.OK, text, thinking)
+
+
+@pytest.mark.parametrize("content", [[{"type": "image_url"}], [{"text": "blue"}], ["blue"], {"type": "text"}, [None]])
+def test_a_content_of_other_parts_is_no_answer(content: Any) -> None:
+    assert read(choice(message={"role": "assistant", "content": content})).status is Status.ERROR
+    assert probabilities(choice(message={"role": "assistant", "content": content})) is None
+
+
+@pytest.mark.parametrize(
+    ("finish", "status"),
+    [
+        *((word, Status.OK) for word in ("stop", "STOP", "eos", "eos_token", "end_turn", "stop_sequence")),
+        *((word, Status.TRUNCATED) for word in ("length", "max_tokens", "MAX_TOKENS")),
+        *((word, Status.ERROR) for word in ("", "error", "abort", None, 1)),
+    ],
+)
+def test_an_answer_ends_in_the_words_of_several_servers(finish: Any, status: Status) -> None:
+    assert read(choice(finish_reason=finish)).status is status
+
+
+@pytest.mark.parametrize(
     ("error", "said"), [({"message": "no memory"}, "'no memory'"), ("no memory", "'no memory'"), ({"code": 7}, "")]
 )
 def test_an_error_that_comes_as_a_success_is_told(error: Any, said: str) -> None:

@@ -63,11 +63,83 @@ def test_a_secret_is_found_and_hidden_in_every_form(form: str) -> None:
     assert redactor.clean(text) == f"it is <{HIDDEN}>, it says"
 
 
-@pytest.mark.parametrize("text", [KEY[:15], KEY[1:], bits("Bearer sk-other"), "100 % & so \\n on", "", "\\", "&#0;%00"])
+@pytest.mark.parametrize(
+    "text", [bits("Bearer sk-other"), "sk-other", "sk-Pro", "100 % & so \\n on", "", "\\", "&#0;%00"]
+)
 def test_text_without_a_secret_is_left_as_it_is(text: str) -> None:
     redactor = Redactor(Secret(KEY))
     assert not redactor.found(text)
     assert redactor.clean(text) == text
+
+
+#: A part of a secret of random characters, and of one of words.
+RANDOM, WORDS = "sk-live-9fQ2xLr7Tz0bNw4Vy8Kd", "TOPSECRET-123456"
+PARTS = {
+    "tail": RANDOM[-10:],
+    "tail of 8": RANDOM[-8:],
+    "tail of 6": RANDOM[-6:],
+    "first 14": RANDOM[:14],
+    "middle": RANDOM[9:19],
+    "upper case": RANDOM[9:19].upper(),
+    "all but the first": RANDOM[1:],
+    "backwards": RANDOM[::-1],
+    "tail backwards": RANDOM[:-9:-1],
+    "commas": ",".join(RANDOM),
+    "commas and spaces": ", ".join(RANDOM),
+    "part with commas": ",".join(RANDOM[8:20]),
+    "quoted": "', '".join(RANDOM),
+    "groups of four": " ".join(RANDOM[at : at + 4] for at in range(0, 28, 4)),
+    "dashes": "-".join(RANDOM),
+    "without its dashes": RANDOM.replace("-", ""),
+    "hex": RANDOM.encode().hex(),
+    "hex of a part": RANDOM[8:16].encode().hex(),
+    "hex with colons": RANDOM.encode().hex(":"),
+    "hex escapes": "".join(f"\\x{ord(character):02x}" for character in RANDOM[8:18]),
+    "percent, a part": "".join(f"%{ord(character):02x}" for character in RANDOM[8:18]),
+    "base64": bits(RANDOM),
+    "base64 of the tail": bits(RANDOM[-12:]),
+    "base64 of the middle": bits(f"x{RANDOM[8:20]}y"),
+}
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_nothing_of_a_part_is_left(part: str) -> None:
+    said = Redactor(Secret(RANDOM)).clean(f"the key <{part}> is wrong, said the server")
+    assert said.startswith("the key <")
+    assert said.endswith("> is wrong, said the server")
+    assert HIDDEN in said
+    left = "".join(filter(str.isalnum, said.replace(HIDDEN, " ")[9:-27]))
+    assert len(left) < 6, said
+
+
+@pytest.mark.parametrize("part", [WORDS, WORDS[::-1], WORDS[:14], WORDS[-9:], " ".join(WORDS), ", ".join(WORDS[:9])])
+def test_parts_of_a_secret_of_words_are_hidden(part: str) -> None:
+    said = Redactor(Secret(WORDS)).clean(f"it is <{part}>")
+    assert said in (f"it is <{HIDDEN}>", f"it is <{part[0]}{HIDDEN}>", f"it is <{HIDDEN}{part[-1]}>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The top secret of 1, 2, 3, 4, 5, 6 is kept.",
+        "It is a secret: 123 456 or 123456.",
+        "He kept it top  secret, 12 times.",
+        "live and let live; the 9th of 20",
+        '{"answer": ["a", "b", "c", "d"], "n": 12345}',
+        "topology secretary recreate",
+    ],
+)
+@pytest.mark.parametrize("secret", [RANDOM, WORDS, "local-server-key", "no-key-required"])
+def test_ordinary_texts_are_left(secret: str, text: str) -> None:
+    redactor = Redactor(Secret(secret))
+    assert redactor.clean(text) == text
+    assert not redactor.found(text)
+
+
+def test_what_is_public_is_shown() -> None:
+    text = "the model llama-3-8b-instruct said llama-3-8b"
+    assert HIDDEN in Redactor(Secret("key-llama-3-8b-x9q2w7e1")).clean(text)
+    assert Redactor(Secret("key-llama-3-8b-x9q2w7e1"), public=("llama-3-8b-instruct",)).clean(text) == text
 
 
 def test_two_secrets_are_hidden_where_they_stand() -> None:

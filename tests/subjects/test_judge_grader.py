@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from benchmarks.network_agents import CodedAgent
@@ -22,6 +24,19 @@ def judge(reply: object) -> Judge:
 def honest(text: str) -> str:
     """Rank 5 where the answer holds Paris, else 1."""
     return f"<rank>{5 if 'Paris' in text.partition('[answer ')[2].partition('[end')[0] else 1}</rank>"
+
+
+def test_each_judgment_of_the_same_answer_is_a_draw_of_its_own() -> None:
+    class Drawing(CodedAgent):
+        def ask(self, messages: Any, *, draw: int = 0, **_: Any) -> Reply:
+            drawn.append((messages[-1].text, draw))
+            return Reply(honest(messages[-1].text))
+
+    drawn: list[tuple[str, int]] = []
+    item = judged_bank(ItemBank.uncalibrated("toy", [ITEM]), Judge("sol", lambda: Drawing("sol"))).items[0]
+    for text in ("Paris", "Rome", "Paris"):
+        item.grade(text)
+    assert len(drawn) == len(set(drawn)) == 6
 
 
 def test_a_rank_is_a_score_and_is_compared_with_code() -> None:

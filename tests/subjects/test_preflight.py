@@ -238,6 +238,16 @@ def test_a_header_that_lies_is_refused(folder: Path, header: object, data: bytes
     refused(folder, "model.safetensors is not a sound safetensors file")
 
 
+def test_a_pointer_in_place_of_the_weights_is_named(folder: Path) -> None:
+    (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n")
+    refused(folder, "model.safetensors is a pointer of Git LFS")
+
+
+def test_an_adapter_without_its_base_is_named(folder: Path) -> None:
+    (folder / "config.json").rename(folder / "adapter_config.json")
+    refused(folder, "an adapter without its base model")
+
+
 @pytest.mark.parametrize("length", [10**18, 400])
 def test_a_header_longer_than_its_file_is_refused(folder: Path, length: int) -> None:
     weights(folder / "model.safetensors", length=length)

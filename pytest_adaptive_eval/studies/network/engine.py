@@ -22,7 +22,7 @@ from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usag
 from pytest_adaptive_eval.subjects.caps import recorded_caps
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.subjects.replies import ReplyStore
-from pytest_adaptive_eval.subjects.requests import identity_key, request_key
+from pytest_adaptive_eval.subjects.requests import draw_number, identity_key, request_key
 
 __all__ = ["AgentCall", "Conversation", "Engine", "SubjectCall"]
 
@@ -196,7 +196,7 @@ class Engine:
     def _make(self, pending: _PendingCall) -> tuple[Result, Usage]:
         call = pending.call
         if isinstance(call, AgentCall):
-            reply = self.pool.agent(call.model).ask(call.messages)
+            reply = self.pool.agent(call.model).ask(call.messages, draw=draw_number(call.role, call.position))
             return [Completion(reply.text, reply.status, detail=reply.detail)], reply.usage
         subject = self.pool.subject(call.model)
         with self._subject_locks[call.model]:  # the difference of usage must belong to these items

@@ -27,7 +27,7 @@ from pytest_adaptive_eval.subjects.agent import Agent, Message, Reply
 from pytest_adaptive_eval.subjects.base import Completion, Usage
 from pytest_adaptive_eval.subjects.foreign import Unranked, clean, read_rank
 from pytest_adaptive_eval.subjects.replies import ReplyStore
-from pytest_adaptive_eval.subjects.requests import identity_key, request_key
+from pytest_adaptive_eval.subjects.requests import draw_number, identity_key, request_key
 
 __all__ = ["ROLES", "Asking", "Call", "assess", "one_by_one"]
 
@@ -68,6 +68,11 @@ class Call:
         messages = [[message.role, message.text] for message in self.messages]
         return request_key(identity_key(self.agent.identity), self.role, self.position, messages, self.max_tokens)
 
+    @property
+    def draw(self) -> int:
+        """Number of the draw, see `draw_number`."""
+        return draw_number(self.role, self.position)
+
 
 #: Makes calls, and yields the index of each with its reply, in any order, as soon as it arrives.
 Asking = Callable[[Sequence[Call]], Iterable[tuple[int, Reply]]]
@@ -76,7 +81,7 @@ Asking = Callable[[Sequence[Call]], Iterable[tuple[int, Reply]]]
 def one_by_one(calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
     """Make calls in their order."""
     for index, call in enumerate(calls):
-        yield index, call.agent.ask(call.messages, max_tokens=call.max_tokens)
+        yield index, call.agent.ask(call.messages, max_tokens=call.max_tokens, draw=call.draw)
 
 
 def assess(

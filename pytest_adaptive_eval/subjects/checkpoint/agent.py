@@ -6,6 +6,7 @@ import gc
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,7 @@ class TransformersAgent:
         *,
         max_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,  # noqa: ARG002
+        draw: int = 0,
     ) -> Reply:
         """Return the reply to a chat.
 
@@ -132,11 +134,13 @@ class TransformersAgent:
             Cap on the reply, reasoning included; the model's by default.
         schema : mapping, optional
             Ignored: nothing constrains the tokens.
+        draw : int
+            Number of the draw, for a seed of its own; without effect at temperature 0.
         """
         generator, begun = self._open(), time.perf_counter()
         try:
             prompt = self._prompt(generator, messages, self._cap.tokens if max_tokens is None else max_tokens)
-            (generated,) = generator.generate([prompt])
+            (generated,) = generator.generate([replace(prompt, sample=draw)])
         except BaseException as error:
             failed = fault(error)
             return Reply("", failed.status, failed.detail, usage=Usage(1, seconds=time.perf_counter() - begun))

@@ -267,6 +267,11 @@ def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Pa
         path = _snapshot(path)
     root = path.resolve()
     if config and not (root / "config.json").exists():
+        if (root / "adapter_config.json").exists():
+            raise CheckpointError(
+                f"{path} has an adapter_config.json and no config.json: it is an adapter without its base model; merge "
+                "the two (merge_and_unload of PEFT), save the result, and pass its folder"
+            )
         raise CheckpointError(
             f"{path} has no config.json, so it is no checkpoint in Hugging Face format; pass its folder"
         )

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_adaptive_eval.errors import CheckpointError
-from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.inputs import open_regular, read_regular
 
 __all__ = ["check_header", "open_clip_weights", "read_object", "weight_files"]
 
@@ -20,6 +20,9 @@ OPEN_CLIP = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors
 
 #: Upper limit of a JSON file.  A tokenizer with 250 000 words has about 35 MB.
 JSON_BYTES = 256_000_000
+
+#: First bytes of the file that stands for another one in a repository with Git LFS.
+_LFS = b"version https://git-lfs.github.com/spec/"
 
 #: Suffixes of files that are unpickled when opened, or that belong to another library.
 _FOREIGN = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".h5", ".msgpack", ".gguf", ".onnx")
@@ -141,4 +144,7 @@ def check_header(path: Path) -> None:
     except SafetensorError as error:
         fault = str(error)
     if fault:
+        with open_regular(path) as file:
+            if file.read(len(_LFS)) == _LFS:
+                raise CheckpointError(f"{path} is a pointer of Git LFS and not the weights; fetch them: git lfs pull")
         raise CheckpointError(f"{path} is not a sound safetensors file: {fault}; copy or save the checkpoint again")

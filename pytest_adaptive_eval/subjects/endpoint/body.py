@@ -58,7 +58,8 @@ async def read_object(response: httpcore2.Response, most: int, redactor: Redacto
         raise RefusedReply(f"the reply is a JSON {type(data).__name__}, expected an object")
     if redactor.found(text) or ("\\" in text and redactor.found(json.dumps(data, ensure_ascii=False))):
         raise RefusedReply("the reply holds the API key, so it is discarded; check the server")
-    return data
+    cleaned: Mapping[str, Any] = redactor.clean_values(data) if redactor.suspects(text) else data
+    return cleaned
 
 
 async def read_bytes(response: httpcore2.Response, most: int, redactor: Redactor) -> bytearray | None:

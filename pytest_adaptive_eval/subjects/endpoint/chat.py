@@ -20,8 +20,8 @@ from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
 from pytest_adaptive_eval.subjects.endpoint.reply import (
     Malformed,
     TokenUsage,
-    check_finish,
     checked_text,
+    finish_of,
     read_with,
     status_of,
     usage_of,
@@ -35,11 +35,26 @@ __all__ = ["chat_of_item", "chat_of_messages", "first_token", "picture_part", "r
 TOLERANCE = 1e-3
 
 
+class _Thought(msgspec.Struct):
+    """A part of the thinking before an answer."""
+
+    text: str | None = None
+
+
+class _Part(msgspec.Struct):
+    """A part of a content that is a list: text, or the thinking before it, perhaps in parts of its own."""
+
+    type: str
+    text: str | None = None
+    thinking: str | list[_Thought] | None = None
+    reasoning: str | list[_Thought] | None = None
+
+
 class _Message(msgspec.Struct):
     """The message of a choice."""
 
     role: str = "assistant"
-    content: str | None = None
+    content: str | list[_Part] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -134,10 +149,10 @@ def first_token(delivery: Delivery) -> Mapping[str, float] | None:
     try:
         (choice,) = msgspec.convert(delivery.data, _ChatCompletion).choices
         generated = msgspec.convert(choice.logprobs, _Logprobs).content[0]
-    except (msgspec.ValidationError, IndexError):
+        content, _ = _texts(choice.message.content)
+    except (Malformed, msgspec.ValidationError, IndexError):
         return None
-    content = choice.message.content
-    if not _is_plausible(generated) or (content or "").strip() not in ("", generated.token.strip()):
+    if not _is_plausible(generated) or content.strip() not in ("", generated.token.strip()):
         return None
     table: dict[str, float] = {}
     for entry in generated.top_logprobs:
@@ -176,6 +191,22 @@ def _plain(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     return str(parts[0]["text"]) if len(parts) == 1 and parts[0]["type"] == "text" else parts
 
 
+def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
+    """Return the text and the thinking of a content; raise `Malformed` for parts of other kinds."""
+    if not isinstance(content, list):
+        return content or "", ""
+    text, thinking = "", ""
+    for part in content:
+        if part.type in ("text", "output_text"):
+            text += part.text or ""
+        elif part.type in ("thinking", "reasoning"):
+            thought = part.thinking or part.reasoning or part.text or ""
+            thinking += thought if isinstance(thought, str) else "".join(one.text or "" for one in thought)
+        else:
+            raise Malformed(f"a part of the content is of type {excerpt(part.type)}, expected 'text' or 'thinking'")
+    return text, thinking
+
+
 def _reply(delivery: Delivery) -> Reply:
     completion = msgspec.convert(delivery.data, _ChatCompletion)
     (choice,) = completion.choices
@@ -186,14 +217,15 @@ def _reply(delivery: Delivery) -> Reply:
     ):
         if value != expected:
             raise Malformed(f"{name} is {excerpt(value)}, expected {expected!r}")
-    text, inside, closed = split_reasoning(checked_text(message.content))
-    separate = checked_text(message.reasoning_content) or checked_text(message.reasoning)
+    content, thinking = _texts(message.content)
+    text, inside, closed = split_reasoning(checked_text(content))
+    separate = checked_text(thinking) or checked_text(message.reasoning_content) or checked_text(message.reasoning)
     reasoning = "\n\n".join(part for part in (separate, inside) if part)
     refusal = checked_text(message.refusal)
     usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
     if message.tool_calls or message.function_call or finish in ("tool_calls", "function_call"):
         raise Malformed("the model called a tool, and none was offered")
-    check_finish(finish)
+    finish = finish_of(finish)
     empty = not closed or not text.strip()
     status, detail = status_of(finish, refusal, usage, empty=empty, closed=closed)
     if reasoning and status is not Status.OK:

@@ -18,8 +18,8 @@ from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
 from pytest_adaptive_eval.subjects.endpoint.reply import (
     Malformed,
     TokenUsage,
-    check_finish,
     checked_text,
+    finish_of,
     read_with,
     status_of,
     usage_of,
@@ -68,9 +68,9 @@ def _reply(delivery: Delivery) -> Reply:
     (choice,) = completion.choices
     if completion.object != "text_completion":
         raise Malformed(f"object is {excerpt(completion.object)}, expected 'text_completion'")
-    check_finish(choice.finish_reason)
+    finish = finish_of(choice.finish_reason)
     text, reasoning, closed = split_reasoning(checked_text(choice.text))
     usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
     empty = not closed or not text.strip()
-    status, detail = status_of(choice.finish_reason, "", usage, empty=empty, closed=closed)
+    status, detail = status_of(finish, "", usage, empty=empty, closed=closed)
     return Reply(text, status, detail, reasoning, usage)

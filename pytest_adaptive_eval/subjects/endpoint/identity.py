@@ -87,6 +87,8 @@ class Answerer:
                 )
                 return replace(delivery, detail=f"{delivery.detail}; {lost}")
             return delivery
+        if delivery.data.get("error"):  # in place of an answer: it names no model, and reading it says why
+            return delivery
         if fault := self._fallback(delivery.headers) or self._other_name(delivery.data):
             return Delivery(Status.ERROR, {}, fault, delivery.code, delivery.seconds)
         self._note(delivery)

@@ -28,6 +28,7 @@ from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
 from pytest_adaptive_eval.subjects.endpoint.secrets import from_environment
 from pytest_adaptive_eval.subjects.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.subjects.endpoint.wire import Wire
+from pytest_adaptive_eval.text import shown_address
 
 __all__ = ["Endpoint", "connect"]
 
@@ -74,6 +75,11 @@ class Endpoint:
     seed: int
     usage: Usage
     cap: Cap
+
+    @property
+    def samples(self) -> bool:
+        """Whether equal requests may have different answers: the temperature is above 0."""
+        return bool(self.fields.get("temperature", self.temperature))
 
     def body(self, question: Question, max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
         """Return the body of a request; each draw of the same prompt has a seed of its own."""
@@ -137,6 +143,7 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
         retries=settings.retries,
         proxy=settings.proxy,
         additions=additions,
+        public=(model, *settings.accept_models),
         seed=settings.seed,
     )
     extra = dict(settings.fields)
@@ -246,20 +253,24 @@ def _base(url: str, model: str) -> str:
             "the address of the model holds a user name or a password, which would be recorded; expected "
             "http://HOST:PORT/v1#MODEL, with the key in an environment variable that key_env names"
         )
+    shown = shown_address(url)  # the query may hold a secret, and so may an address that cannot be read
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigError(f"model {url!r} is no URL: {error}; expected http://HOST:PORT/v1#MODEL") from None
+        reason = f": {error}" if shown == url else ""
+        raise ConfigError(f"model {shown!r} is no URL{reason}; expected http://HOST:PORT/v1#MODEL") from None
     fault = ""
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         fault = "is no address of a server"
-    elif parts.query or parts.fragment or not re.fullmatch("[!-~]+", url):
+    elif "?" in url or "?" in model:
+        fault = "has a query (not shown, it may hold a key), which the option query sets"
+    elif parts.fragment or not re.fullmatch("[!-~]+", url):
         fault = "has more than an address and a path"
     elif re.search(r"/(chat/)?completions/?$", parts.path):
         fault = "names a path below the base of the API"
     if fault:
-        raise ConfigError(f"model {url!r} {fault}; expected http://HOST:PORT/v1#MODEL")
+        raise ConfigError(f"model {shown!r} {fault}; expected http://HOST:PORT/v1#MODEL")
     if not model or not model.isprintable():
         raise ConfigError(
             f"model {url!r} names {'no model' if not model else f'the model {model!r}'}; expected "

@@ -19,8 +19,8 @@ __all__ = [
     "Malformed",
     "TokenUsage",
     "check_error",
-    "check_finish",
     "checked_text",
+    "finish_of",
     "read_with",
     "status_of",
     "usage_of",
@@ -29,6 +29,12 @@ __all__ = [
 #: Upper limit of the tokens that one reply may report.
 TOKEN_LIMIT = 1 << 31
 
+#: Ends of answers in the protocol's words, and in those of servers that pass on what is behind them.
+_FINISHES = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
+    **dict.fromkeys(("length", "max_tokens"), "length"),
+    "content_filter": "content_filter",
+}
 _Count = Annotated[int, Meta(ge=0, lt=TOKEN_LIMIT)]
 
 
@@ -77,10 +83,12 @@ def check_error(data: Mapping[str, Any]) -> None:
         raise Malformed(f"an error came as a success: {excerpt(str(message))}")
 
 
-def check_finish(finish: object) -> None:
-    """Raise `Malformed` unless an answer ended in a way that the protocol knows."""
-    if finish not in ("stop", "length", "content_filter"):
+def finish_of(finish: object) -> str:
+    """Return how an answer ended, in the protocol's words, or raise `Malformed`."""
+    known = _FINISHES.get(finish.lower()) if isinstance(finish, str) else None
+    if known is None:
         raise Malformed(f"finish_reason is {excerpt(str(finish))}, expected 'stop', 'length' or 'content_filter'")
+    return known
 
 
 def status_of(finish: str, refusal: str, usage: Usage, *, empty: bool, closed: bool) -> tuple[Status, str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import html
+import itertools
 import logging
 import os
 import re
 import string
 from collections.abc import Iterator, Sequence
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pytest_adaptive_eval.errors import ConfigError
@@ -21,9 +23,17 @@ SHORTEST = 8
 HIDDEN = "[key]"
 #: Number of first characters of a secret that count as all of it.
 PREFIX = 16
+#: Lengths of the parts of a secret that are hidden: letters and digits of a part as it is written, of one with other
+#: characters between, and of one in base64 and in hexadecimal.
+WRITTEN, SPACED, IN_BASE64, IN_HEX = 6, 8, 9, 12
 #: Number of times that a text is decoded.
 ROUNDS = 4
 
+#: Characters that are neither letters nor digits, and the mark of hexadecimal numbers.
+_OTHERS = re.compile(r"(?:0x|[\W_])+", re.IGNORECASE)
+#: Parts that a word or a number spells, and those that a word beside a number does.
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+[a-z]?|\d+")
+_WORDS = re.compile(rf"(?:{_WORD.pattern})(?:{_WORD.pattern})?")
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _BASE64 = re.compile(r"[a-z0-9+/=]")
 #: From the base64 alphabet for URLs to the standard one.
@@ -95,7 +105,9 @@ class Redactor(logging.Filter):
 
     Case is ignored.  Percent-, JSON- and HTML-encoded characters count as decoded, also if encoded repeatedly.  White
     space, zero-width characters, control characters and backslashes between characters are ignored.  The first `PREFIX`
-    characters of a secret count as all of it, and so does base64 of any text that contains them.
+    characters of a secret count as all of it, and so does base64 of any text that contains them.  Shorter parts are
+    hidden too, forwards and backwards, in base64, in hexadecimal, and with commas or the like between characters; see
+    `_Parts`.
 
     Parameters
     ----------
@@ -104,12 +116,16 @@ class Redactor(logging.Filter):
         URL of a proxy, whose password is also a secret.
     others : sequence of str
         Further secrets; those shorter than `SHORTEST` stay in the text.
+    public : sequence of str
+        Texts that are no secret, such as the model's name; a part of a secret that is also a part of them is shown.
     """
 
     #: Loggers that write what a server sends if all messages are logged.
     LOGGERS = tuple(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks"))
 
-    def __init__(self, key: Secret | None, proxy: str | None = None, others: Sequence[str] = ()) -> None:
+    def __init__(
+        self, key: Secret | None, proxy: str | None = None, others: Sequence[str] = (), public: Sequence[str] = ()
+    ) -> None:
         super().__init__()
         texts = [key.reveal()] if key else []
         if proxy and (password := urlsplit(proxy).password):
@@ -117,12 +133,13 @@ class Redactor(logging.Filter):
         texts += [text for text in others if len(text) >= SHORTEST]
         self._secrets = sorted({view for text in texts for view in _views(text) if view}, key=len, reverse=True)
         self._base64 = {needle for text in texts for needle in _base64_needles(text)}
+        self._parts = _Parts(texts, public)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
     def found(self, text: str) -> bool:
-        """Return whether a secret is in the text."""
+        """Return whether a secret is in the text, or its first `PREFIX` characters."""
         if not self._secrets:
             return False
         for view in _views(text):
@@ -132,26 +149,42 @@ class Redactor(logging.Filter):
         return False
 
     def clean(self, text: str) -> str:
-        """Return the text without secrets."""
-        if not self.found(text):
+        """Return the text without secrets and parts of them."""
+        found = self.found(text)
+        if not (found or self._parts.maybe_in(text)):
             return text
-        spans = [span for json_escapes in (True, False) for span in self._spans(*_with_positions(text, json_escapes))]
-        if not spans:
+        spans: set[tuple[int, int]] = set()
+        for json_escapes in (True, False):
+            view, positions = _with_positions(text, json_escapes)
+            spans |= {*self._spans(view, positions), *self._parts.spans(text, view, positions)}
+        if found and not spans:
             return HIDDEN
-        out, end = [], 0
+        out, end = [], -1
         for start, stop in sorted(spans):
             while text[stop - 1].isspace():
                 stop -= 1
-            if start >= end:
-                out += [text[end:start], HIDDEN]
+            if start > end:
+                out += [text[max(end, 0) : start], HIDDEN]
             end = max(end, stop)
-        return "".join([*out, text[end:]])
+        return "".join([*out, text[max(end, 0) :]])
+
+    def clean_values(self, data: Any) -> Any:
+        """Return JSON data whose texts are cleaned, except for the keys of objects."""
+        if isinstance(data, str):
+            return self.clean(data)
+        if isinstance(data, list):
+            return [self.clean_values(value) for value in data]
+        return {name: self.clean_values(value) for name, value in data.items()} if isinstance(data, dict) else data
+
+    def suspects(self, text: str) -> bool:
+        """Return whether a part of a secret may be in the text."""
+        return self._parts.maybe_in(text)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite a log record that holds a secret."""
         message = record.getMessage()
-        if self.found(message):
-            record.msg, record.args = self.clean(message), None
+        if (cleaned := self.clean(message)) != message:
+            record.msg, record.args = cleaned, None
         return True
 
     def listen(self) -> None:
@@ -186,6 +219,90 @@ class Redactor(logging.Filter):
                     end += 1
                 yield positions[start], positions[end]
                 start = standard.find(needle, end)
+
+
+class _Parts:
+    """Parts of secrets, of letters and digits alone.
+
+    A part as it is written has `WRITTEN` characters, or `SPACED` if it may be a word or a number.  A part with other
+    characters between has `SPACED`, which either are no word and number or all stand apart.  So words and numbers of
+    ordinary texts are left, even if a secret consists of words.
+
+    Parameters
+    ----------
+    secrets, public : sequence of str
+        See `Redactor`.
+    """
+
+    def __init__(self, secrets: Sequence[str], public: Sequence[str]) -> None:
+        self._written = [form for text in secrets for form in (_lower(text), _lower(text)[::-1])]
+        forms = [_bare(form) for text in secrets for form in (text, text[::-1])]
+        # by part in lower case: whether it may be words
+        plain = {
+            _lower(part): bool(_WORDS.fullmatch(part)) for form in forms for part in _windows(form, WRITTEN, SPACED)
+        }
+        coded = {part for text in secrets for part in _windows(text.encode().hex(), IN_HEX)}
+        for text in secrets:
+            for lead in range(3):
+                encoded = base64.b64encode(bytes(lead) + text.encode()).decode()
+                last = 4 * ((lead + len(text.encode())) // 3)
+                coded |= {*_windows(_bare(_lower(encoded[(0, 2, 3)[lead] : last])), IN_BASE64)}
+        shown = [_bare(_lower(text)) for text in public]
+        self._plain = {part: words for part, words in plain.items() if not any(part in text for text in shown)}
+        self._coded = coded
+        self._starts = {part[:WRITTEN] for part in (*self._plain, *self._coded)}
+
+    def maybe_in(self, text: str) -> bool:
+        """Return whether a part may be in the text; words that begin like one are counted too."""
+        if not self._starts:
+            return False
+        return not all(
+            self._starts.isdisjoint([bare[at : at + WRITTEN] for at in range(len(bare) - WRITTEN + 1)])
+            for bare in map(_bare, _views(text))
+        )
+
+    def spans(self, text: str, view: str, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield start and end of each part in a text, given its decoded view and each character's position."""
+        others = {at for match in _OTHERS.finditer(view) for at in range(*match.span())}
+        kept = [at for at in range(len(view)) if at not in others]
+        bare = "".join(view[at] for at in kept)
+        for at in range(len(bare) - WRITTEN + 1):
+            if bare[at : at + WRITTEN] not in self._starts:
+                continue
+            for length in (WRITTEN, SPACED, IN_BASE64, IN_HEX):
+                part, places = bare[at : at + length], kept[at : at + length]
+                start, stop = positions[places[0]], positions[places[-1] + 1]
+                if part in self._coded or (part in self._plain and self._is_part(part, view, places, text[start:stop])):
+                    yield start, stop
+
+    def _is_part(self, part: str, view: str, places: Sequence[int], shown: str) -> bool:
+        """Return whether a part is written as in a secret, or apart in a way that words and numbers are not."""
+        written = view[places[0] : places[-1] + 1]
+        if any(written in form for form in self._written) and not any(map(str.isspace, shown)):
+            return True
+        if len(part) < SPACED or part.isdigit():
+            return False
+        apart = len(shown.split()) >= len(part) or all(b - a > 1 for a, b in itertools.pairwise(places))
+        return apart or not self._plain[part]
+
+
+def _windows(text: str, *lengths: int) -> Iterator[str]:
+    """Yield the parts of a text with given lengths; those that may be a word or a number have at least `SPACED`."""
+    for length in lengths:
+        for at in range(len(text) - length + 1):
+            part = text[at : at + length]
+            if length >= SPACED or not _WORD.fullmatch(part):
+                yield part
+
+
+def _bare(text: str) -> str:
+    """Return the letters and digits of a text."""
+    return _OTHERS.sub("", text)
+
+
+def _lower(text: str) -> str:
+    """Return a text with its ASCII letters in lower case."""
+    return text.translate(_LOWER)
 
 
 def _views(text: str) -> tuple[str, ...]:

@@ -279,9 +279,14 @@ class EndpointAgent:
         return self._usage
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
     ) -> Reply:
-        """Return the reply to a chat; a stored reply costs nothing.  A fault is a status.
+        """Return the reply to a chat; a stored reply to the same draw costs nothing.  A fault is a status.
 
         Many servers ignore a schema, and some refuse it.  After a refusal this
         request and all later ones are sent without a schema.
@@ -292,11 +297,12 @@ class EndpointAgent:
         except BankError as error:
             return Reply("", Status.ERROR, f"{type(error).__name__}: {error}")
         form: dict[str, Any] = {} if schema is None else {"response_format": _response_format(schema)}
-        key = self._key(self._endpoint.body(chat, cap, **form))
+        sample = draw if self._endpoint.samples else 0
+        key = self._key(self._endpoint.body(chat, cap, sample, **form), sample)
         stored = _stored(self._answers.get(key), _StoredReply)
         if stored is not None and not stored.status.infrastructure:
             return Reply(stored.text, stored.status, stored.detail, stored.reasoning)
-        reply = self._ask(chat, cap, form)
+        reply = self._ask(chat, cap, sample, form)
         if not reply.status.infrastructure:
             stored = _StoredReply(reply.text, reply.status, reply.detail, reply.reasoning)
             self._answers[key] = msgspec.to_builtins(stored)
@@ -356,20 +362,21 @@ class EndpointAgent:
         """Close the connections."""
         self._endpoint.wire.close()
 
-    def _ask(self, chat: list[dict[str, Any]], cap: int, form: Mapping[str, Any]) -> Reply:
+    def _ask(self, chat: list[dict[str, Any]], cap: int, sample: int, form: Mapping[str, Any]) -> Reply:
         form = form if self._takes_schema else {}
-        (delivery,) = self._endpoint.post([self._endpoint.body(chat, cap, **form)])
+        (delivery,) = self._endpoint.post([self._endpoint.body(chat, cap, sample, **form)])
         reply = self._endpoint.read(delivery, cap)
         if form and delivery.code in _REFUSED_FIELD and reply.status is Status.ERROR:
-            (delivery,) = self._endpoint.post([self._endpoint.body(chat, cap)])
+            (delivery,) = self._endpoint.post([self._endpoint.body(chat, cap, sample)])
             bare = self._endpoint.read(delivery, cap)
             self._takes_schema = bare.status.infrastructure
             reply = replace(bare, usage=reply.usage + bare.usage)
         self._usage += reply.usage
         return reply
 
-    def _key(self, body: bytes) -> str:
-        return hashlib.sha256(self.identity.checkpoint.encode() + b"\n" + body).hexdigest()
+    def _key(self, body: bytes, sample: int = 0) -> str:
+        draw = f" {sample}" if sample else ""  # the option extra may fix the seed in the body
+        return hashlib.sha256(f"{self.identity.checkpoint}{draw}\n".encode() + body).hexdigest()
 
 
 def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:

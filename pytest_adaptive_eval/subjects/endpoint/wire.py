@@ -85,6 +85,8 @@ class Wire:
         URL of a proxy; those of the environment are not used.
     additions : Additions
         Headers and query of each request.
+    public : sequence of str
+        Texts besides the address that are no secret.
     seed : int
         Seed of the jitter of waits.
     max_bytes : int
@@ -104,6 +106,7 @@ class Wire:
         retries: int = 3,
         proxy: str | None = None,
         additions: Additions = NOTHING,
+        public: Sequence[str] = (),
         seed: int = 0,
         max_bytes: int = MAX_BYTES,
         backoff: float = FIRST,
@@ -111,7 +114,7 @@ class Wire:
         self.url = url
         self._key, self._timeout, self._most, self._most_retries = key, timeout, max_bytes, retries
         self._proxy = urlsplit(proxy).netloc.rpartition("@")[2] if proxy else ""
-        self._redactor = Redactor(key, proxy, additions.secrets)
+        self._redactor = Redactor(key, proxy, additions.secrets, (url, *public))
         self._query = f"?{additions.query}" if additions.query else ""
         self._headers: dict[bytes | str, bytes | str] = {
             "Host": urlsplit(url).netloc,

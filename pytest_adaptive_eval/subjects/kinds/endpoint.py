@@ -7,6 +7,7 @@ from dataclasses import fields
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.subjects.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.subjects.kind import SubjectKind
+from pytest_adaptive_eval.text import shown_address
 
 __all__ = ["REGISTERED", "EndpointModel"]
 
@@ -33,9 +34,8 @@ class EndpointModel(SubjectKind):
         return address, model
 
     def label(self, spec: str) -> str:
-        """Return `spec` without a user name and password."""
-        address, _, model = spec.partition("#")
-        return f"{address.rpartition('@')[2]}#{model}" if model else address.rpartition("@")[2]
+        """Return `spec` without a user name, a password and a query."""
+        return shown_address(spec)
 
     def model_name(self, spec: str) -> str:
         """Return the name after ``#``."""

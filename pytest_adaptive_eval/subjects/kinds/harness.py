@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.subjects.kind import SubjectKind
+from pytest_adaptive_eval.text import shown_command
 
 __all__ = ["REGISTERED", "HarnessModel", "model_name"]
 
@@ -23,10 +24,16 @@ class HarnessModel(SubjectKind):
         backend, _, arguments = spec.removeprefix(self.prefixes[0]).partition("#")
         return backend, arguments
 
+    def label(self, spec: str) -> str:
+        """Return `spec` without the values of arguments that are keys."""
+        backend, arguments = self.arguments(spec)
+        shown = ",".join(shown_command(arguments.split(",")))
+        return f"{self.prefixes[0]}{backend}" + (f"#{shown}" if shown else "")
+
     def model_name(self, spec: str) -> str:
         """Return the last part of the model's path or name, else the backend."""
         if not (name := model_name(*self.arguments(spec))):
-            raise ConfigError(f"{spec!r} names no backend: write {self.form}")
+            raise ConfigError(f"{self.label(spec)!r} names no backend: write {self.form}")
         return name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_adaptive_eval.subjects.kind import SubjectKind
 from pytest_adaptive_eval.subjects.kinds.endpoint import REGISTERED as ENDPOINTS
+from pytest_adaptive_eval.text import shown_command
 
 __all__ = ["REGISTERED", "ManagedServer"]
 
@@ -28,6 +29,10 @@ class ManagedServer(SubjectKind):
     def arguments(self, spec: str) -> tuple[str]:
         """Return the command, or the checkpoint folder."""
         return (spec.removeprefix(self.prefixes[0]),)
+
+    def label(self, spec: str) -> str:
+        """Return `spec` without the values of options that are keys."""
+        return " ".join(shown_command(spec.split(" ")))
 
 
 REGISTERED = (ManagedServer(),)

@@ -19,6 +19,7 @@ from pytest_adaptive_eval.subjects.checkpoint.folder import checkpoint_hash, fil
 from pytest_adaptive_eval.subjects.endpoint.subject import EndpointAgent, EndpointSubject
 from pytest_adaptive_eval.subjects.serving.presets import PRESETS
 from pytest_adaptive_eval.subjects.serving.server import START_TIMEOUT, Server
+from pytest_adaptive_eval.text import shown_command
 
 __all__ = ["TIMEOUT", "ServedAgent", "ServedSubject"]
 #: Seconds for an answer: a server that ends is started again meanwhile, and loads its model.
@@ -65,7 +66,11 @@ class _Launch:
 
     def identify(self, identity: SubjectIdentity) -> SubjectIdentity:
         """Return the identity of the endpoint without its address, which changes with every start."""
-        environment = {**identity.environment, "served by": shlex.join(self.command), "weights": self.weights}
+        environment = {
+            **identity.environment,
+            "served by": shlex.join(shown_command(self.command)),
+            "weights": self.weights,
+        }
         stated = json.dumps([*self.stated, self.options.get("revision", "")])
         return replace(
             identity,
@@ -93,8 +98,8 @@ def _launch(target: str, serve: str, serve_args: str, cache: Path | None, option
         command = [*_words("the command", match[1]), *further]
         if not any("{port}" in part for part in command):
             raise ConfigError(
-                f"the command {match[1]!r} has no {{port}}: write {{port}} where the server takes its port, such as "
-                "serve:vllm serve FOLDER --port {port}"
+                f"the command {' '.join(shown_command(command))!r} has no {{port}}: write {{port}} where the server "
+                "takes its port, such as serve:vllm serve FOLDER --port {port}"
             )
         return _Launch(
             command, match[2] or "", options, "", ("serve", *command), "not known: a server is taken at its word"
@@ -123,7 +128,8 @@ def _words(name: str, text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise ConfigError(f"{name} {text!r} cannot be split into words: {error}; mend its quotes") from None
+        shown = " ".join(shown_command(text.split(" ")))
+        raise ConfigError(f"{name} {shown!r} cannot be split into words: {error}; mend its quotes") from None
 
 
 class ServedSubject(EndpointSubject):

@@ -46,7 +46,12 @@ class Peer:
         return SubjectIdentity(self.name, self.name * 4)
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
     ) -> Reply:
         text = messages[-1].text
         kind = role(text)
@@ -207,7 +212,12 @@ class Mirror(Peer):
     """Judges by 6 - s, and votes as others do."""
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
     ) -> Reply:
         text = messages[-1].text
         return Reply(mirrored(text), usage=COST) if role(text) == "judgment" else super().ask(messages)
