@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.config.spending import Spending
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.findings import findings
@@ -107,7 +107,7 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     if plan.missing and evaluation.policy.stop != "level":
         yield "the whole budget was asked, so that the run's record can serve as a baseline"
     for file in plan.sources.values():
-        if isinstance(file, BaselineFile) and (note := file.age(datetime.now(UTC))):
+        if isinstance(file, BaselineFile) and (note := file.age(clock.now())):
             yield note
     if loop.reruns:
         yield (
