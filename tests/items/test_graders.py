@@ -154,6 +154,16 @@ def test_an_expression_beyond_what_can_be_computed_is_wrong(text: str, monkeypat
     assert grade("math", "x+3", r"\boxed{3 + x}") == 1
 
 
+@pytest.mark.parametrize(
+    "part", ["<|channel|>final", "<a", "<think>", r"\boxed{", "[", "<answer>", "{", '{"answer": "']
+)
+@pytest.mark.parametrize("grader", ["exact", "numeric", "regex"])
+def test_a_long_answer_of_beginnings_is_read_in_little_time(grader: str, part: str) -> None:
+    begun = time.process_time()
+    assert grade(grader, "7", part * (20_000 // len(part))) == 0
+    assert time.process_time() - begun < 4  # a second at most where the machine is free
+
+
 def test_a_comparison_without_a_worker_is_a_missing_score(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object, **__: object) -> None:
         raise WorkerFault("no worker")
