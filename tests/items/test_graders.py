@@ -147,6 +147,7 @@ def test_expressions_are_compared_by_what_they_mean() -> None:
 )
 def test_an_expression_beyond_what_can_be_computed_is_wrong(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("math_verify", reason="comparing expressions needs math-verify (extra math)")
+    assert grade("math", "x+3", r"\boxed{3 + x}") == 1  # imports what compares
     monkeypatch.setattr(mathematics, "SECONDS", 0.1)
     begun = time.monotonic()
     assert grade("math", "3", text) == 0
