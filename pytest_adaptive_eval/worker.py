@@ -32,7 +32,7 @@ START_SECONDS = 60.0
 #: Workers that a call may end before that is a fault.
 _TRIES = 2
 #: Seconds that pass until a call is given up, for each second of processor time that it may take.
-_PATIENCE = 3.0
+_PATIENCE = 10.0
 #: Bytes of a result, and of the worker's memory.
 _RESULT, _MEMORY = 32 << 20, 4 << 30
 #: Variables of the environment that the worker gets; others may hold secrets.
