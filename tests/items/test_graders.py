@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from pytest_adaptive_eval import Item, registry
+from pytest_adaptive_eval import Item, registry, worker
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.graders.kind import GraderKind, finding_kind, grader_kinds
@@ -169,7 +169,7 @@ def test_a_comparison_without_a_worker_is_a_missing_score(monkeypatch: pytest.Mo
     def gone(*_: object, **__: object) -> None:
         raise WorkerFault("no worker")
 
-    monkeypatch.setattr(mathematics.worker, "call", gone)
+    monkeypatch.setattr(worker, "call", gone)
     monkeypatch.setattr(mathematics, "_verifies", lambda: True)
     with pytest.raises(Unscored, match="error: item 'i': no worker") as caught:
         grade("math", "a+b+c", r"\boxed{b+a+c}")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval import worker
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.checkpoint import prompting
 from pytest_adaptive_eval.subjects.checkpoint.prompting import Prompter
 
 IMAGE: dict[str, Any] = {"type": "image"}
@@ -94,7 +94,7 @@ def test_a_template_that_prints_the_date_gets_a_fixed_one(monkeypatch: pytest.Mo
     def render(_function: str, _folder: str, messages: Any, template: str, **_limits: Any) -> str:
         return template + "|".join(f"{m['role']}:{m['content']}" for m in messages)
 
-    monkeypatch.setattr(prompting.worker, "call", render)
+    monkeypatch.setattr(worker, "call", render)
     chat = [{"role": "user", "content": "?"}]
     assert Prompter(Tokenizer(), "plain ").render(chat) == "plain user:?"
     assert Prompter(Tokenizer(), None).render(chat) == "user:?"
