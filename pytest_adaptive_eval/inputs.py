@@ -12,16 +12,20 @@ import errno
 import gzip
 import io
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["find_input", "open_regular", "open_text", "read_regular"]
+__all__ = ["files_of_pytest", "find_input", "open_regular", "open_text", "read_regular"]
 
 #: A path that becomes a pipe between the check and the opening is then refused instead of waited for.
 _NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
 _NOT_FOLLOWING = getattr(os, "O_NOFOLLOW", 0)
+
+#: Files that pytest runs or takes settings from.
+_OF_PYTEST = re.compile(r"conftest\.py|__init__\.py|test_.*\.py|.*_test\.py|\.?pytest\.(ini|toml)|tox\.ini")
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -101,6 +105,14 @@ def find_input(path: str | os.PathLike[str], folders: Iterable[Path]) -> Path | 
     """Return `path` in the first of the folders where something of that name is, else None."""
     # Path.exists raises where a name is too long or a folder may not be searched.
     return next((folder / path for folder in folders if os.path.exists(folder / path)), None)  # noqa: PTH110
+
+
+def files_of_pytest(folder: str | os.PathLike[str]) -> list[str]:
+    """Return the names of files in a folder that pytest would run or take settings from; empty if it is unreadable."""
+    try:
+        return sorted(path.name for path in Path(folder).iterdir() if _OF_PYTEST.fullmatch(path.name))
+    except (OSError, ValueError):
+        return []
 
 
 def _check_regular(mode: int, path: str | os.PathLike[str]) -> None:

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = [
     "Count",
+    "FewTimes",
     "Index",
     "Number",
     "Size",
@@ -38,8 +39,9 @@ __all__ = [
 
 #: A number that keeps its type, since names of gates and records show it as it was written.
 Number = int | float
-#: A whole number of at least 1, and one of at least 0.
+#: A whole number of at least 1, one that multiplies a run, and one of at least 0.
 Count = Annotated[int, msgspec.Meta(ge=1)]
+FewTimes = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
 Index = Annotated[int, msgspec.Meta(ge=0)]
 #: A number of at least 0.
 Size = Annotated[float, msgspec.Meta(ge=0.0)]
@@ -177,6 +179,8 @@ def type_words(kind: inspect.Type) -> str:
             number = any(isinstance(option, inspect.FloatType) for option in kind.types)
             dropped = (inspect.NoneType, inspect.IntType) if number else inspect.NoneType
             return " or ".join(type_words(option) for option in kind.types if not isinstance(option, dropped))
+        case inspect.IntType(ge=int(least), le=int(most)):
+            return f"a whole number of at least {least} and at most {most}"
         case inspect.IntType(ge=int(least)):
             return f"a whole number of at least {least}"
         case inspect.FloatType(ge=float(least)):

@@ -30,7 +30,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "pytest_adaptive_eval"
 #: Rooms from the ground to the roof.  A room may import from every floor below its own, and from no other room.
 #: ``__init__`` names the modules of the public names as texts, and imports none of them by itself.
 FLOORS = (
-    ("__init__", "errors"),
+    ("__init__", "clock", "errors"),
     (
         "text",
         "lazy_pattern",
@@ -39,11 +39,12 @@ FLOORS = (
         "faults",
         "inputs",
         "outputs",
+        "process",
         "registry",
         "retry_after",
         "typed_tables",
     ),
-    ("tables",),
+    ("tables", "worker"),
     ("irt", "inference"),
     ("items",),
     ("claims", "subjects", "sandbox"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -31,7 +32,9 @@ OUTSIDE = {
     "typed_tables": {"msgspec"},
 }
 #: Packages that an engine room imports within functions, by module.
-WITHIN = {"items/patterns": {"regex"}, "items/graders/kinds/mathematics": {"math_verify"}}
+WITHIN = {"items/patterns": {"regex"}}
+#: Packages of modules that the worker process alone imports, by name.
+IN_WORKER = {"items/graders/equivalence": {"math_verify"}}
 #: Modules of the standard library that tell of the world around: files, clocks, the environment, other processes.
 WORLD = {"os", "pathlib", "io", "shutil", "tempfile", "time", "datetime", "socket", "subprocess", "threading"}
 FILES = modules()
@@ -86,12 +89,26 @@ def test_an_upward_arrow_and_a_circle_are_found(tmp_path: Path) -> None:
     assert circles(found) == [found[1:]]
 
 
+def test_no_module_imports_what_the_worker_alone_loads() -> None:
+    assert [arrow for arrow in ARROWS if arrow.target in IN_WORKER] == []
+
+
+@pytest.mark.parametrize(
+    "module", [module for module in FILES if module not in ("clock", "subjects/serving/supervisor")]
+)
+def test_time_passes_by_the_real_clock(module: str) -> None:
+    text = FILES[module].read_text("utf-8")
+    assert re.findall(r"\btime\.(?:time|monotonic|perf_counter|sleep)\b|datetime\.now\b", text) == []
+
+
 @pytest.mark.parametrize("module", FILES, ids=IDS)
 def test_a_room_imports_only_its_packages(module: str) -> None:
     room = room_of(module)
     if room not in OUTSIDE:
         return
-    allowed = sys.stdlib_module_names | OUTSIDE[room] | {"pytest_adaptive_eval", "__future__"}
+    allowed = (
+        sys.stdlib_module_names | OUTSIDE[room] | {"pytest_adaptive_eval", "__future__"} | IN_WORKER.get(module, set())
+    )
     for name in imports(FILES[module], top_level=True):
         assert name in allowed, f"{module}.py must not import {name} at its top"
     if room in ENGINE:

@@ -39,6 +39,8 @@ Step = Callable[[Any, Any, Mapping[str, Any]], Any]
 _WILD = "*"
 #: Upper limit of the characters that ``parse`` and patterns read, and of the seconds of one search.
 _LONGEST, _SECONDS = 1_000_000, 2.0
+#: Numbers from here on are none: whole ones of thousands of digits fit no float.
+_LARGEST = 1e300
 _STEP = re.compile(r"\.?(?:\"([^\"]+)\"|([^.\[\]\"]+))|\[([^\[\]]*)\]")
 _FILTER = re.compile(r"\s*([a-z]+)(?:\((.*)\))?\s*", re.DOTALL)
 _ESCAPES = MappingProxyType({r"\n": "\n", r"\t": "\t"})
@@ -309,14 +311,14 @@ def _parsed(value: Any, _argument: str) -> Any:
 
 
 def _number(value: Any, _argument: str) -> float | int | None:
-    """Return the number that a text is, with thousands separators and a percent sign allowed."""
-    if isinstance(value, int | float):
-        return value
-    text = str(value).strip().replace(",", "")
-    try:
-        return float(text[:-1]) / 100 if text.endswith("%") else int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        return None
+    """Return the number that a text is, with thousands separators and a percent sign; None where it is not finite."""
+    if not isinstance(value, int | float):
+        text = str(value).strip().replace(",", "")
+        try:
+            value = float(text[:-1]) / 100 if text.endswith("%") else int(text) if text.isdecimal() else float(text)
+        except ValueError:
+            return None
+    return value if abs(value) < _LARGEST else None
 
 
 def _first(value: Any, _argument: str) -> Any:
@@ -330,7 +332,7 @@ def _last(value: Any, _argument: str) -> Any:
 def _mean(value: Any, _argument: str) -> float | None:
     """Return the mean of numbers and truth values; None for an empty list, or another value in it."""
     entries = value if isinstance(value, list) else [value]
-    if not entries or not all(isinstance(entry, int | float) for entry in entries):
+    if not entries or not all(isinstance(entry, int | float) and abs(entry) < _LARGEST for entry in entries):
         return None
     return float(sum(entries)) / len(entries)
 

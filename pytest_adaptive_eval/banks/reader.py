@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
 from pytest_adaptive_eval.errors import BankError, EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
-from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular
 from pytest_adaptive_eval.irt.prediction import Design, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Grader, Item
@@ -209,6 +209,10 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
             raise BankError(
                 f"{path}: {name} is missing; a bank folder holds bank.json, params.npz and items.jsonl"
             ) from None
+    if strange := files_of_pytest(path):
+        raise BankError(
+            f"{path / strange[0]} is a file that pytest would run: a bank has none; look at it, and remove it"
+        )
     about = _read_about(path)
     columns = _read_columns(path / "params.npz")
     ids = _Ids(columns["ids"])

@@ -137,7 +137,7 @@ class AnyOf:
         return [next((reason for reason in row if reason), None) for row in zip(*columns, strict=True)]
 
 
-_SHARE = re.compile(r"(\d+)(?:\.(\d+))?\s*%")
+_SHARE, _COUNT = re.compile(r"(\d{1,18})(?:\.(\d{1,18}))?\s*%"), re.compile(r"\d{1,18}")
 
 
 def resolve_budget(budget: int | str, items: int) -> int:
@@ -156,12 +156,12 @@ def resolve_budget(budget: int | str, items: int) -> int:
         # in whole numbers, so that half an item is rounded exactly
         share, whole = int(match[1] + decimals), int("100" + "0" * len(decimals))
         if not 0 < share <= whole:
-            raise ConfigError(f"budget is {budget!r}, expected a share above 0% and at most 100%")
+            raise ConfigError(f"budget is {budget!r:.80}, expected a share above 0% and at most 100%")
         return max(1, (2 * share * items + whole) // (2 * whole))
-    if isinstance(budget, str) and budget.strip().isdecimal():
+    if isinstance(budget, str) and _COUNT.fullmatch(budget.strip()):
         budget = int(budget)
     if isinstance(budget, bool) or not isinstance(budget, int):
-        raise ConfigError(f'budget {budget!r}: write a count such as 50 or a share in quotes such as "15%"')
+        raise ConfigError(f'budget {budget!r:.80}: write a count such as 50 or a share in quotes such as "15%"')
     if not 1 <= budget <= items:
         raise ConfigError(f"budget {budget}: the bank has {items} items, so a count lies in 1 ... {items}")
     return budget
@@ -188,11 +188,12 @@ def repeats(repeat: int | str | None, asked: int) -> int:
     if repeat is None:
         return min(max(repeats(DEFAULT_REPEAT, asked), FEWEST_REPEATS), asked)
     text = str(repeat).strip()
-    if text.isdecimal() and not isinstance(repeat, bool):
+    if _COUNT.fullmatch(text) and not isinstance(repeat, bool):
         return min(int(text), asked)
     try:
         return resolve_budget(text, asked) if asked else 0
     except ConfigError:
         raise ConfigError(
-            f'repeat is {repeat!r}, expected a count such as 20, or a share of the items asked in quotes such as "10%"'
+            f"repeat is {repeat!r:.80}, expected a count such as 20, or a share of the items asked in quotes such as "
+            '"10%"'
         ) from None

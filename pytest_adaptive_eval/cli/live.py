@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
-import time
 from collections.abc import Mapping, Sequence
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cli.screen import put, say
 from pytest_adaptive_eval.sweeps.cells import Cell, CellEnd
 from pytest_adaptive_eval.sweeps.matrix import GLYPHS, Matrix, state_of
@@ -41,7 +41,7 @@ class LiveTable:
         self._cells = {cell.key: cell for cell in cells}
         self._ends = ends
         self._terminal = sys.stdout.isatty()
-        self._drawn, self._lines, self._begun = 0.0, 0, time.monotonic()
+        self._drawn, self._lines, self._begun = 0.0, 0, clock.elapsed()
 
     def ended(self, end: CellEnd) -> None:
         """Tell of a cell that ended."""
@@ -54,8 +54,8 @@ class LiveTable:
 
     def tick(self, running: Sequence[str]) -> None:
         """Draw the table, on a terminal alone."""
-        if self._terminal and time.monotonic() - self._drawn >= _EVERY:
-            self._drawn = time.monotonic()
+        if self._terminal and clock.elapsed() - self._drawn >= _EVERY:
+            self._drawn = clock.elapsed()
             self.clear()
             lines = self.lines(running, *shutil.get_terminal_size())
             put("".join(f"{line}\n" for line in lines))
@@ -93,7 +93,7 @@ class LiveTable:
         counts = ", ".join(f"{count} {state}" for state, count in sorted(matrix.states.items()) if state != "waiting")
         now = f"{len(self._ends)} of {len(self._cells)} cells ended ({counts or 'none yet'}), {len(active)} run"
         names = ", ".join(self._cells[key].name for key in list(running)[:3] if key in self._cells)
-        passed = f"{time.monotonic() - self._begun:.0f} s"
+        passed = f"{clock.elapsed() - self._begun:.0f} s"
         return [
             *body[first : first + most],
             clean_terminal(f"{now}, {passed}", columns),

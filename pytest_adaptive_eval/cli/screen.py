@@ -7,11 +7,11 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.outputs import replacing
 
 __all__ = ["Screen", "open_streams", "put", "save", "say", "screen", "width"]
@@ -66,7 +66,7 @@ class Screen:
 
     def start(self) -> None:
         """Count the seconds to the first line of progress from now on."""
-        self._last = time.monotonic()
+        self._last = clock.elapsed()
 
     def progress(self, text: str) -> None:
         """Replace the line of the present step, or write another one."""
@@ -74,8 +74,8 @@ class Screen:
             if text or self.busy:
                 put(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", sys.stderr)
                 self.busy = bool(text)
-        elif text and time.monotonic() - self._last >= INTERVAL:
-            self._last = time.monotonic()
+        elif text and clock.elapsed() - self._last >= INTERVAL:
+            self._last = clock.elapsed()
             self.say(text)
 
     def begin(self, text: str) -> None:

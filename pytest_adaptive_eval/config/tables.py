@@ -11,7 +11,7 @@ from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
-from pytest_adaptive_eval.typed_tables import Count, Index, Number, Size, Table, described
+from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
 
 __all__ = [
     "AUTOJUDGER",
@@ -150,7 +150,7 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
     unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
     stop: Annotated[str | None, described("end at a decision on all gates, or at the budget", STOPS)] = None
-    samples: Annotated[Count, described("times that each item is asked; its score is the mean")] = 1
+    samples: Annotated[FewTimes, described("times that each item is asked; its score is the mean")] = 1
     repeat: Annotated[
         int | str | None, described('items asked again to measure decoding noise: a count, or a share such as "10%"')
     ] = None

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.items.graders.kind import GraderKind, grader_kinds
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, Continuation, LikelihoodResult, LikelihoodScoring
 from pytest_adaptive_eval.items.reading.choice import choice_of
 from pytest_adaptive_eval.items.turns import answers_of, transcript
+from pytest_adaptive_eval.worker import WorkerFault
 
 __all__ = [
     "EXPRESSION",
@@ -277,8 +278,9 @@ class Item:
         else:
             try:
                 score = self._kind().grade(self, text)
-            except TimeoutError as error:
-                raise Unscored(Status.ERROR.value, f"item {self.id!r}: {error}", text, lasting=True) from None
+            except (TimeoutError, WorkerFault) as error:
+                lasting = isinstance(error, TimeoutError)
+                raise Unscored(Status.ERROR.value, f"item {self.id!r}: {error}", text, lasting=lasting) from None
             except ValueError as error:
                 raise BankError(f"item {self.id!r}: {error}") from None
         if not 0.0 <= score <= 1.0:

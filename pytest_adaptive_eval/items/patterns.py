@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import warnings
 from typing import Any
 
-__all__ = ["accepts_any_text", "check_pattern", "matches_in_time"]
+from pytest_adaptive_eval import worker
+from pytest_adaptive_eval.deadline import Overdue
+
+__all__ = ["accepts_any_text", "check_pattern", "compile_pattern", "matches_in_time"]
 
 #: Time limit of one pattern on one answer, in seconds.  Patterns that end take milliseconds on the longest answer.
 PATTERN_SECONDS = 2.0
@@ -65,6 +69,28 @@ def _translated(pattern: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> Any:
+    """Return a compiled pattern, after the worker compiled it: sets of all letters take seconds, and thousands hours.
+
+    Raises
+    ------
+    ValueError
+        It takes too long.
+    """
+    with contextlib.suppress(worker.Raised):  # the same error follows here
+        try:
+            name = f"{__name__}:{compile_pattern.__name__}"
+            worker.call(name, pattern, seconds=PATTERN_SECONDS, description="compiling the pattern")
+        except Overdue as error:
+            raise ValueError(str(error)) from None
+    return _compile(pattern)
+
+
+def compile_pattern(pattern: str) -> None:
+    """Compile a pattern and drop it; runs in the worker."""
+    _compile(pattern)
+
+
+def _compile(pattern: str) -> Any:
     import regex  # here, since nothing else of a run needs it
 
     with warnings.catch_warnings():

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval import clock  # noqa: F401 - before a project can freeze time
 from pytest_adaptive_eval.plugin import hooks
+from pytest_adaptive_eval.plugin.foreign_folders import ForeignFolders, check_arguments
 from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, REUSE, is_eval_file, refuse
 
 #: Reports whose path a flag sets.
@@ -135,7 +137,8 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Remove reports of an earlier run, before a conftest or a setting can end this one."""
+    """Refuse foreign conftest files, and remove reports of an earlier run before a conftest can end this one."""
+    check_arguments(early_config)
     options = early_config.known_args_namespace
     if options.adaptive_eval and not (options.collectonly or options.help):
         from pytest_adaptive_eval.plugin.outputs import clear_outputs
@@ -155,6 +158,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "levels, queries, stop_at, settle, width, scale, pixels, terse in place of a bank: ask its items adaptively, "
         "one test a question; needs --adaptive-eval",
     )
+    config.pluginmanager.register(ForeignFolders(config), "adaptive-eval-foreign-folders")
     if config.getoption("adaptive_eval"):
         _share_cores(getattr(config, "workerinput", {}).get("workercount", 1))
         with _idle_threads_asleep():

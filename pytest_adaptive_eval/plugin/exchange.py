@@ -11,11 +11,11 @@ import hashlib
 import json
 import shutil
 import tempfile
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.outputs import replacing
 
 __all__ = ["Exchange", "Planned", "Selection"]
@@ -147,4 +147,4 @@ class Exchange:
         while missing and self._folder is not None and self._folder.exists() and not self._get("broken"):
             missing = {nodeid for nodeid in missing if self.result(nodeid) is None}
             if missing:
-                time.sleep(_PAUSE)
+                clock.sleep(_PAUSE)

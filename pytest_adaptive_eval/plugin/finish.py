@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.config.spending import Spending
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.findings import findings
@@ -55,7 +55,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
     try:
         arguments = loop.gate_plan.result_arguments()
         for file in loop.gate_plan.loaded.values():
-            notes += filter(None, [file.age(datetime.now(UTC))])
+            notes += filter(None, [file.age(clock.now())])
             notes += file.doubts(loop.respondent.identity.to_json())
     except AdaptiveEvalError:  # the session's start has reported it
         arguments = {}

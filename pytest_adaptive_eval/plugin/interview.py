@@ -9,12 +9,12 @@ so that module- and session-scoped fixtures (the model) are set up once.
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -45,13 +45,13 @@ class Interview(EvaluationNode):
 
     def administer(self) -> None:
         """Ask questions until the session ends."""
-        start = time.monotonic()
+        start = clock.elapsed()
         loop = AskingLoop(self, self.gate_plan)
         with closing(loop.session):
             loop.run()
             self.skipped = loop.skipped
             if not sets_up_only(self.config):
-                self.result, self.record = finish(loop, time.monotonic() - start)
+                self.result, self.record = finish(loop, clock.elapsed() - start)
 
     def restore(self, data: dict[str, Any]) -> None:
         """Set the result from the JSON data of the process that ran the interview."""

@@ -6,11 +6,11 @@ in which others write to the terminal between two drawings, such as ``-s``, have
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.betting import anytime_valid
@@ -99,7 +99,7 @@ class LiveLine:
         self._row = live_row(config) if shows_live(config) else None
         self._name = clean_terminal(name, NAME, keep_end=True)
         self._budget, self._questions = budget, questions
-        self._begun, self._drawn, self._asked = time.monotonic(), 0.0, 0
+        self._begun, self._drawn, self._asked = clock.elapsed(), 0.0, 0
         self._estimate = ""
 
     def estimate(self, session: Session) -> None:
@@ -118,7 +118,7 @@ class LiveLine:
     def count(self, asked: int) -> None:
         """Take the number of questions asked so far."""
         self._asked = asked
-        if self._row is not None and time.monotonic() - self._drawn >= EVERY:
+        if self._row is not None and clock.elapsed() - self._drawn >= EVERY:
             self._draw()
 
     def end(self) -> None:
@@ -128,7 +128,7 @@ class LiveLine:
 
     def _draw(self) -> None:
         assert self._row is not None
-        self._drawn = time.monotonic()
+        self._drawn = clock.elapsed()
         most = self._budget if self._asked <= self._budget else self._questions
         count, left = f"{self._asked} of {most}", ""
         if self._asked:

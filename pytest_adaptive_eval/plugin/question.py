@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import numbers
-import time
 import traceback
 import warnings
 from collections.abc import Collection, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
@@ -253,14 +253,14 @@ class Question(Once):
                 subject.sample = 0
 
     def _administer(self, interview: QuestionOwner) -> None:
-        start = time.perf_counter()
+        start = clock.elapsed()
         try:
             stored = interview.recall(self)
             self.response = stored or self._answer(interview)
             if stored is not None and stored.status.infrastructure:  # the journal keeps a fault that would recur
                 raise Unscored(stored.status.value, stored.detail, stored.text)
         finally:
-            self.administration.seconds = time.perf_counter() - start
+            self.administration.seconds = clock.elapsed() - start
             self._properties()
 
     def _replay(self) -> None:

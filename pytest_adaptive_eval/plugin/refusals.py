@@ -89,6 +89,10 @@ _MARKERS = {
 }
 
 
+#: Package of the fixtures that replace the file system.
+_FAKES = "pyfakefs"
+
+
 def check_other_plugins(config: pytest.Config) -> None:
     """Refuse options of other plugins with which no verdict of this run could be trusted.
 
@@ -134,6 +138,14 @@ def check_collected(config: pytest.Config, items: Sequence[pytest.Item], intervi
             "pytest-depends ends the run with an internal error at the first question, since it knows only the tests "
             "that were collected: add -p no:depends to a run with --adaptive-eval"
         )
+    for item in items:
+        definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        faked = next((name for name, found in definitions.items() if found[-1].func.__module__.startswith(_FAKES)), "")
+        if faked:
+            raise ConfigError(
+                f"{item.nodeid}: the fixture {faked} (pyfakefs) hides all files, and this run's journal, bank and "
+                "model are files: request it in the tests that need it, without autouse"
+            )
     other = next((item for item in items if item.path.suffix != ".py"), None)
     if other is not None and "pytest_csv" in modules and getattr(config.option, "csv_path", None):
         raise ConfigError(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.plugin.live_line import shows_live
 from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
@@ -61,9 +60,9 @@ class RunRecorder:
     def __init__(self, state: RunState, progress: Progress) -> None:
         self.state, self.config = state, state.config
         self._progress = progress
-        started = datetime.now(UTC)
+        started = clock.now()
         self.run = RunRecord("", started.isoformat(timespec="milliseconds"))  # named when it is written
-        self._clock = time.monotonic()
+        self._clock = clock.elapsed()
         self._session: pytest.Session | None = None
         self._reported: set[str] = set()
         self._skipped: set[str] = set()
@@ -166,7 +165,7 @@ class RunRecorder:
         run.exit_status = self._status_of_gates(status)
         if passed and run.gates and all(gate.verdict.get("notice") for gate in run.gates):
             run.extra[ONLY_BASELINES] = True
-        run.seconds = round(time.monotonic() - self._clock, 3)
+        run.seconds = round(clock.elapsed() - self._clock, 3)
         self._fail_without_required(selection)
         positions = {nodeid: n for n, nodeid in enumerate(planned)}
         for records in (run.interviews, run.studies, run.gates):

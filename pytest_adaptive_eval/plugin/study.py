@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.config import ComparablePlan, StudyPlan
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.gates.study_result import StudyResult
@@ -69,7 +69,7 @@ class Study(EvaluationNode):
             decoding="",
         )
         replies = ReplyCache(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
-        begun, usage = time.monotonic(), False
+        begun, usage = clock.elapsed(), False
         progress = _Progress(self)
         try:
             result = plan.hold(replies, progress)
@@ -93,7 +93,7 @@ class Study(EvaluationNode):
             unit=result.unit,
             account=plain(result.account),
             costs=plain(result.costs),
-            seconds=round(time.monotonic() - begun, 3),
+            seconds=round(clock.elapsed() - begun, 3),
             error=plain(result.error),
             notes=plain([*result.notes, *([STUDY_NOTE] if state.answers is not None else [])]),
             extra={

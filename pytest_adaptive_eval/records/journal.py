@@ -14,13 +14,13 @@ import json
 import os
 import re
 import stat
-import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import JournalError
 from pytest_adaptive_eval.outputs import sync_folder
 from pytest_adaptive_eval.records.files import OPEN_FLAGS, lock, make_private, sync, unlock, write_all
@@ -238,9 +238,9 @@ class Journal:
         line = b"%08x %s\n" % (zlib.crc32(payload), payload)
         try:
             write_all(self._fd, line)
-            if durable and time.monotonic() - self._synced >= SYNC_EVERY:
+            if durable and clock.elapsed() - self._synced >= SYNC_EVERY:
                 sync(self._fd)
-                self._synced = time.monotonic()
+                self._synced = clock.elapsed()
             self._end += len(line)
         except OSError as error:
             self._broken = self._sentence(error)

@@ -6,18 +6,18 @@ import functools
 import marshal
 import os
 import secrets
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import SandboxUnavailable
 from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.process import DeadlinePassed, Died, Flooded, Process
 from pytest_adaptive_eval.sandbox import harness, machine
 from pytest_adaptive_eval.sandbox.attestation import SPACES, faults
 from pytest_adaptive_eval.sandbox.filter import seccomp_program
-from pytest_adaptive_eval.sandbox.process import DeadlinePassed, Died, Flooded, Process
 from pytest_adaptive_eval.sandbox.values import Failure, decode, read_answers
 
 if TYPE_CHECKING:
@@ -184,13 +184,13 @@ class Sandbox:
         with process:
             try:
                 process.send(_frame((_program(), self._setup(process))))
-                report = process.line(_REPORT, time.monotonic() + _START)
+                report = process.line(_REPORT, clock.elapsed() + _START)
             except (DeadlinePassed, Died, Flooded):
                 reason = process.complaint() or f"no account within {_START:.0f} s"
                 return Run(Status.SANDBOX_ERROR, (), f"it was not locked up: {reason}")
             if open_still := self._faults(report):
                 return Run(Status.SANDBOX_ERROR, (), f"the lockdown is not on: {'; '.join(open_still)}")
-            start = time.monotonic()
+            start = clock.elapsed()
             try:
                 process.send(_frame((nonce, code, function, packed)))
                 line = process.line(harness.LIMIT + _HEAD, start + deadline)
@@ -199,7 +199,7 @@ class Sandbox:
             except Flooded:
                 return Run(Status.ERROR, (), f"results of more than {harness.LIMIT} bytes")
             except Died:
-                if time.monotonic() - start > LIMITS["RLIMIT_CPU"] - 0.2:  # the kernel ended it
+                if clock.elapsed() - start > LIMITS["RLIMIT_CPU"] - 0.2:  # the kernel ended it
                     return Run(Status.TIMEOUT, (), f"no results within {LIMITS['RLIMIT_CPU']} s of processor time")
                 return Run(Status.ERROR, (), "the process ended without results")
         # only now, with the process gone, is anything made of what it said

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.records.derived import merged
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import new_run_id, read_run, write_record
@@ -28,7 +28,7 @@ def merge_cells(folder: Path, cells: Iterable[Cell], path: Path) -> RunRecord | 
     records = [_named(read_run(cell_folder(folder, cell) / RECORD), cell) for cell in cells]
     if not records:
         return None
-    record = merged(records, new_run_id(datetime.now(UTC), os.urandom(4)))
+    record = merged(records, new_run_id(clock.now(), os.urandom(4)))
     write_record(path, record)
     return record
 

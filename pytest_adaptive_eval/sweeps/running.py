@@ -8,16 +8,14 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pytest_adaptive_eval import __version__
+from pytest_adaptive_eval import __version__, clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.records.files import lock
 from pytest_adaptive_eval.records.runs import read_run
@@ -55,7 +53,7 @@ def run_cell(
     environment : mapping of str to str
         Variables that the process gets in any case, such as the GPUs of this cell.
     """
-    started, begun = datetime.now(UTC), time.monotonic()
+    started, begun = clock.now(), clock.elapsed()
     end = CellEnd(
         job.key,
         job.fingerprint,
@@ -78,7 +76,7 @@ def run_cell(
         (job.folder / RECORD).unlink(missing_ok=True)  # before the new fingerprint: a record is of the one beside it
         write_end(job.folder, replace(end, reason="it has not ended"))
         status = _run_process(job, descriptor, stop, environment)
-        end = _judged(replace(end, seconds=time.monotonic() - begun), status, job.folder)
+        end = _judged(replace(end, seconds=clock.elapsed() - begun), status, job.folder)
         write_end(job.folder, end)
     return end
 
@@ -88,9 +86,9 @@ def _locked(folder: Path, stop: threading.Event | None) -> Iterator[int | None]:
     """Hold the lock of a cell's folder; yields None where another process keeps it."""
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        latest = time.monotonic() + LOCK_WAIT
-        while not (locked := lock(descriptor)) and time.monotonic() < latest and not (stop and stop.is_set()):
-            time.sleep(_PERIOD)
+        latest = clock.elapsed() + LOCK_WAIT
+        while not (locked := lock(descriptor)) and clock.elapsed() < latest and not (stop and stop.is_set()):
+            clock.sleep(_PERIOD)
         yield descriptor if locked else None
     finally:
         os.close(descriptor)

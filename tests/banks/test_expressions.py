@@ -106,3 +106,9 @@ def test_no_expression_runs_code():
 def test_a_pattern_that_does_not_end_is_refused():
     with pytest.raises(ConfigError, match="does not end in time"):
         parse_expression(r"x | match((a|aa)+(b|a)+\d$)")({"x": "a" * 3000 + "!"}, {})
+
+
+@pytest.mark.parametrize("text", ["value | letter", "value | number", "value | scale(1,10)", "value | mean"])
+@pytest.mark.parametrize("value", [10**4000, float("inf"), float("nan"), "1e999", "9" * 4000, "9" * 5000])
+def test_numbers_beyond_every_float_are_missing(text: str, value: object) -> None:
+    assert parse_expression(text)({"value": value}, {}) in (None, value)

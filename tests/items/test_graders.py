@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import types
 from importlib.metadata import EntryPoint
 
 import pytest
 
-from pytest_adaptive_eval import Item, registry
+from pytest_adaptive_eval import Item, registry, worker
 from pytest_adaptive_eval.banks.items import parse_item
-from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.graders.kind import GraderKind, finding_kind, grader_kinds
 from pytest_adaptive_eval.items.graders.kinds import mathematics
+from pytest_adaptive_eval.worker import WorkerFault
 
 
 def grade(grader: str, answer: object, text: str, **more: object) -> float:
@@ -139,15 +141,39 @@ def test_expressions_are_compared_by_what_they_mean() -> None:
     assert grade("math", r"\{1, 2\}", r"$\boxed{\{2, 1\}}$") == 1
 
 
-def test_a_comparison_without_an_end_is_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mathematics, "SECONDS", 0.05)
+@pytest.mark.parametrize(
+    "text",
+    [r"\boxed{3^{4^{5^{6^7}}}}", r"\boxed{10^{10^{11}}}", r"\boxed{(10^{9})!}", r"\boxed{\sum_{k=1}^{10^{13}} k^k}"],
+)
+def test_an_expression_beyond_what_can_be_computed_is_wrong(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("math_verify", reason="comparing expressions needs math-verify (extra math)")
+    assert grade("math", "x+3", r"\boxed{3 + x}") == 1  # imports what compares
+    monkeypatch.setattr(mathematics, "SECONDS", 0.1)
+    begun = time.monotonic()
+    assert grade("math", "3", text) == 0
+    assert time.monotonic() - begun < 8
+    assert grade("math", "x+3", r"\boxed{3 + x}") == 1
 
-    def endless(answer: str, given: str) -> bool:
-        while True:
-            pass
 
-    monkeypatch.setattr(mathematics, "_verifier", lambda: endless)
-    assert grade("math", "a+b+c", r"\boxed{b+a+c}") == 0
+@pytest.mark.parametrize(
+    "part", ["<|channel|>final", "<a", "<think>", r"\boxed{", "[", "<answer>", "{", '{"answer": "']
+)
+@pytest.mark.parametrize("grader", ["exact", "numeric", "regex"])
+def test_a_long_answer_of_beginnings_is_read_in_little_time(grader: str, part: str) -> None:
+    begun = time.process_time()
+    assert grade(grader, "7", part * (20_000 // len(part))) == 0
+    assert time.process_time() - begun < 4  # a second at most where the machine is free
+
+
+def test_a_comparison_without_a_worker_is_a_missing_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise WorkerFault("no worker")
+
+    monkeypatch.setattr(worker, "call", gone)
+    monkeypatch.setattr(mathematics, "_verifies", lambda: True)
+    with pytest.raises(Unscored, match="error: item 'i': no worker") as caught:
+        grade("math", "a+b+c", r"\boxed{b+a+c}")
+    assert not caught.value.lasting
 
 
 def test_a_grader_that_finds_the_answer_is_named() -> None:

@@ -92,6 +92,13 @@ def test_a_pattern_whose_time_is_over_is_a_fault_of_its_item() -> None:
     assert (fault.value.status, fault.value.lasting, len(fault.value.text)) == ("error", True, 20_000)
 
 
+@pytest.mark.parametrize("pattern", ["(?i)" + "[\0-\U0010ffff]" * 2000, "|".join("a" * n for n in range(3000))])
+def test_a_pattern_that_compiles_for_ever_is_refused(pattern: str) -> None:
+    begun = time.monotonic()
+    assert re.search("longer than|took longer|stand for more", check_pattern(pattern))
+    assert time.monotonic() - begun < 9
+
+
 def test_a_pattern_of_a_warning_is_read_where_warnings_are_errors() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

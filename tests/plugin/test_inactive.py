@@ -29,8 +29,9 @@ def test_the_plugin_loads_nothing_heavy(pytester: pytest.Pytester, monkeypatch: 
         import sys
         def test_light():
             ours = sorted(name for name in sys.modules if name.startswith("pytest_adaptive_eval"))
-            assert ours == ["pytest_adaptive_eval", "pytest_adaptive_eval.plugin",
-                            "pytest_adaptive_eval.plugin.entry", "pytest_adaptive_eval.plugin.hooks",
+            assert ours == ["pytest_adaptive_eval", "pytest_adaptive_eval.clock", "pytest_adaptive_eval.inputs",
+                            "pytest_adaptive_eval.plugin", "pytest_adaptive_eval.plugin.entry",
+                            "pytest_adaptive_eval.plugin.foreign_folders", "pytest_adaptive_eval.plugin.hooks",
                             "pytest_adaptive_eval.plugin.names"]
             assert not {"numpy", "scipy", "torch", "junit_xml"} & set(sys.modules)
         """

@@ -106,3 +106,13 @@ def test_plugin_that_knows_only_collected_tests_is_refused_where_questions_are_a
     assert project.run("-p", "pytest_depends", "--collect-only").ret == 0
     (project.path / "test_other.py").write_text("def test_plain():\n    pass\n")
     assert project.run("-p", "pytest_depends", "test_other.py", "-k", "plain").ret == 0
+
+
+def test_fixtures_that_hide_files_are_refused_before_any_question(project: Any) -> None:
+    (project.path / "pyfakefs.py").write_text("import pytest\n@pytest.fixture\ndef fs(): yield\n")
+    project.pytester.syspathinsert()
+    project.toy(more="@pytest.fixture(autouse=True)\ndef hidden(fs): yield\n")
+    result = project.run("-p", "pyfakefs")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *test_toy*: the fixture fs (pyfakefs) hides all files*without autouse*"])
+    assert project.asked == []

@@ -251,6 +251,7 @@ def test_ladders_recordings_and_nonsense_are_refused(lab: Any) -> None:
     for settings, sentence in (
         ('"toy.jsonl", samples=0', "samples is 0, expected a whole number of at least 1"),
         ('"toy.jsonl", repeat="much"', "repeat is 'much', expected a count such as 20"),
+        ('"toy.jsonl", samples=10**12', "samples is 1000000000000, expected a whole number of at least 1 and at most"),
         ('"toy.jsonl", samples="3"', "samples is '3', expected a whole number"),
         (
             'task="addition", samples=2',

@@ -596,3 +596,17 @@ def test_no_text_keeps_a_key(key: str, before: str, after: str) -> None:
     assert key not in repr(redactor)
     assert key not in repr(Secret(key))
     assert redactor.found(f"{before}{key}{after}")
+
+
+def test_a_retry_comes_although_a_project_froze_time_and_set_a_loop_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise AssertionError("a loop of the project, such as uvloop's")
+
+    for name in ("time", "monotonic", "perf_counter", "sleep"):
+        monkeypatch.setattr(time, name, lambda *_: 0.0)
+    monkeypatch.setattr(asyncio, "new_event_loop", refuse)
+    with serving(handle=failing(2)) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.1)
+        (delivery,) = wire.post(CHAT, [body()])
+        wire.close()
+    assert (delivery.status, len(server.chats)) == (Status.OK, 3)

@@ -77,6 +77,40 @@ def refused(folder: Path | str, *words: str) -> None:
         assert word in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("config", "word"),
+    [
+        ({"num_hidden_layers": 10**8}, "num_hidden_layers = 100000000"),
+        ({"n_layer": 10**8}, "n_layer"),
+        ({"vision_config": {"depth": 10**7}}, "depth = 10000000"),
+        ({"depths": [2, 10**9]}, "depths = 1000000000"),
+        ({"num_local_experts": 10**6}, "num_local_experts"),
+        ({"hidden_size": 10**6}, "hidden_size = 1000000, and the weights are 1 tensors with dimensions of at most 2"),
+        ({"vocab_size": 10**12}, "vocab_size"),
+        ({"num_attention_heads": 10**7}, "num_attention_heads"),
+        ({"n_embd": 1e300}, "n_embd = 1e+300"),
+        ({"intermediate_size": 10**400}, "intermediate_size = 1000"),
+    ],
+)
+def test_a_model_far_larger_than_its_weights_is_refused_before_it_is_built(
+    folder: Path, config: dict[str, object], word: str
+) -> None:
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", **config}))
+    refused(folder, "config.json has", word, "do not belong together")
+
+
+@pytest.mark.parametrize("name", ["conftest.py", "test_x.py", "x_test.py", "__init__.py", "pytest.ini", "tox.ini"])
+def test_a_file_that_pytest_would_run_is_refused_by_name(folder: Path, name: str) -> None:
+    (folder / name).write_text("")
+    refused(folder, f"{folder / name} is a file that pytest would run")
+
+
+def test_sizes_that_no_module_has_are_free(folder: Path) -> None:
+    free = {"max_position_embeddings": 10**9, "rope_theta": 10**12, "pad_token_id": 10**9, "max_window_layers": 28}
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", "hidden_size": 4096, **free}))
+    assert preflight(folder).model_type == "llama"
+
+
 def test_a_name_that_is_no_folder_is_not_downloaded() -> None:
     refused("organisation/model", "organisation/model", "nothing is downloaded", "hf download")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval import worker
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects.checkpoint.prompting import Prompter
@@ -19,17 +20,15 @@ def text_part(text: str) -> dict[str, Any]:
 
 
 class Tokenizer:
-    """A tokenizer whose tokens are words, and whose templates are written before the chat."""
+    """A tokenizer whose tokens are words."""
+
+    name_or_path = "folder"
 
     def __init__(self, bos: str | None = "<s>", eos: str | None = "</s>", pad: str | None = "<pad>") -> None:
         self.bos_token, self.eos_token, self.pad_token = bos, eos, pad
 
     def __call__(self, text: str, *, add_special_tokens: bool) -> dict[str, list[str]]:
         return {"input_ids": ["<s>"] * add_special_tokens + text.split()}
-
-    def apply_chat_template(self, messages: Any, *, chat_template: str, **options: Any) -> str:
-        assert options == {"tokenize": False, "add_generation_prompt": True}
-        return chat_template + "|".join(f"{m['role']}:{m['content']}" for m in messages)
 
 
 def item(prompt: str = "", images: tuple[str, ...] = (), *messages: dict[str, Any]) -> Item:
@@ -91,7 +90,11 @@ def test_special_tokens_are_added_once(
     assert Prompter(Tokenizer(bos=bos), template, image_token).adds_special_tokens(text) is adds
 
 
-def test_a_template_that_prints_the_date_gets_a_fixed_one() -> None:
+def test_a_template_that_prints_the_date_gets_a_fixed_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def render(_function: str, _folder: str, messages: Any, template: str, **_limits: Any) -> str:
+        return template + "|".join(f"{m['role']}:{m['content']}" for m in messages)
+
+    monkeypatch.setattr(worker, "call", render)
     chat = [{"role": "user", "content": "?"}]
     assert Prompter(Tokenizer(), "plain ").render(chat) == "plain user:?"
     assert Prompter(Tokenizer(), None).render(chat) == "user:?"

@@ -392,15 +392,42 @@ def test_a_tokenizer_that_breaks(checkpoints: Any, monkeypatch: pytest.MonkeyPat
     assert len(str(caught.value)) < 1000
 
 
-def test_a_tokenizer_that_never_loads(checkpoints: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def endless(*_: object, **__: object) -> None:
-        while True:
-            pass
+#: A part of a normaliser that writes ten letters for each.
+GROWS = {"type": "Replace", "pattern": {"Regex": "."}, "content": "a" * 10}
 
-    monkeypatch.setattr(loading, "LOAD_SECONDS", 0.2)
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", endless)
-    with pytest.raises(CheckpointError, match=r"loading the tokenizer of .* took longer than 0\.2 s"):
-        load(checkpoints.text("llama"))
+
+@pytest.mark.parametrize(
+    ("file", "more", "part"),
+    [
+        ("tokenizer_config.json", {"extra_special_tokens": [f"<{n}>" for n in range(10**5)]}, "tokenizer"),
+        ("tokenizer_config.json", {"tokenizer_class": "T5Tokenizer", "extra_ids": 10**9}, "tokenizer"),
+        (
+            "tokenizer.json",
+            {
+                "normalizer": {
+                    "type": "Sequence",
+                    "normalizers": [GROWS] * 12,
+                }
+            },
+            "tokenizer",
+        ),
+        ("config.json", {"num_labels": 10**9}, "config"),
+    ],
+)
+def test_files_that_build_for_ever(
+    checkpoints: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    edit_json: Callable[..., None],
+    file: str,
+    more: dict[str, Any],
+    part: str,
+) -> None:
+    monkeypatch.setattr(loading, "LOAD_SECONDS", 1.0)
+    folder = checkpoints.copy("llama", tmp_path)
+    edit_json(folder / file, **more)
+    with pytest.raises(CheckpointError, match=rf"loading the {part} of .*(took longer|needed more|ends with)"):
+        load(folder)
 
 
 def test_an_encoder_is_no_subject(checkpoints: Any, tmp_path: Path) -> None:
@@ -434,11 +461,14 @@ LOOP = (
 
 
 def test_a_template_that_never_ends(checkpoints: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompting, "RENDER_SECONDS", 0.3)
+    monkeypatch.setattr(prompting, "RENDER_SECONDS", 0.9)
     folder = checkpoints.copy("qwen3", tmp_path)
-    (folder / "chat_template.jinja").write_text(LOOP)
-    with pytest.raises(CheckpointError, match=r"longer than 0\.3 s.*chat_template\.jinja"):
-        load(folder)
+    for endless in ("{{ 9**(9**9) }}", "{{ 'a' * 10**11 }}"):
+        (folder / "chat_template.jinja").write_text(endless)
+        with pytest.raises(
+            CheckpointError, match=r"rendering the chat template .* was given up; .*chat_template\.jinja"
+        ):
+            load(folder)
     (folder / "chat_template.jinja").write_text("{% if messages[0]['content'] == 'seven' %}" + LOOP + "{% endif %}x")
     given = load(folder).answer(ITEMS)
     assert [c.status for c in given] == [Status.TRUNCATED, Status.TIMEOUT, Status.TRUNCATED, Status.TRUNCATED]

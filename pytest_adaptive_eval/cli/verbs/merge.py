@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE
 from pytest_adaptive_eval.cli.runs import RUN, add_source_argument, keep_record, new_id, open_run, show
 from pytest_adaptive_eval.cli.verb import Verb
@@ -28,7 +28,7 @@ def _run(options: argparse.Namespace) -> int:
     records = [open_run(name, options.source, {"-o": options.output}) for name in options.runs]
     if len({record.run for record in records}) < len(records):
         raise ConfigError("a run is named twice: name each run once")
-    new = merged(records, new_id(datetime.now(UTC)))
+    new = merged(records, new_id(clock.now()))
     keep_record(new, options.output, options.source)
     show(new)
     return new.exit_status if new.exit_status in (PASSED, NOT_PASSED, USAGE) else NOT_PASSED

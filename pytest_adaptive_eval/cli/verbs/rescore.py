@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, spare
 from pytest_adaptive_eval.cli.runs import (
     RUN,
@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> int:
     record = open_run(options.run, options.source, writes)
     paths = bank_paths(options, record)
     spare(writes, [options.gates, options.baseline, *paths.values(), *named_paths(record)])
-    folders, now = [Path.cwd()], datetime.now(UTC)
+    folders, now = [Path.cwd()], clock.now()
     banks = recorded_banks(record, folders, paths, options.graders, _raise)
     gates = read_toml(options.gates).evaluations if options.gates else []
     if options.gates and not gates:

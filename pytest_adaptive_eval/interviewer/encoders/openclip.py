@@ -14,13 +14,12 @@ import torch
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.checks import check_count
-from pytest_adaptive_eval.deadline import within
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.interviewer.encoders.reading import missing, pictures_of, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo, preflight_open_clip
-from pytest_adaptive_eval.subjects.checkpoint.loading import LOAD_SECONDS, check_torchvision, pick_device
+from pytest_adaptive_eval.subjects.checkpoint.loading import check_tokenizer, check_torchvision, pick_device
 from pytest_adaptive_eval.subjects.checkpoint.weights import open_clip_weights, read_object
 
 __all__ = ["CONFIG", "OpenClipEmbedder", "Part"]
@@ -116,7 +115,7 @@ class OpenClipEmbedder:
             ) from error
         source = _find(spec, open_clip, cache)
         model, transform = _build(source, open_clip)
-        tokenize = within(LOAD_SECONDS, lambda: _tokenizer(source), f"loading the tokenizer of {source.info.folder}")
+        tokenize = _tokenizer(source)
         return cls(
             model.to(pick_device(device)),
             transform,
@@ -329,6 +328,7 @@ def _tokenizer(source: _Source) -> Callable[[list[str]], torch.Tensor]:
             f"{folder} has no tokenizer, expected tokenizer.json and tokenizer_config.json; fetch or save the model "
             "whole"
         )
+    check_tokenizer(source.info)
     try:
         tokenizer = HFTokenizer(
             str(folder),

@@ -75,8 +75,8 @@ class GraderKind:
         When an answer is right, in a few words.
     grade : callable
         ``grade(question, text)`` returns the score of an answer, in [0, 1].  With several accepted answers it is that
-        of the best.  It raises ValueError for an item that it cannot grade, and TimeoutError if it did not end; these
-        are no wrong answers.
+        of the best.  It raises ValueError for an item that it cannot grade, TimeoutError if it did not end for another
+        reason than the text, and `WorkerFault`; these are no wrong answers.
     check : callable
         ``check(question, answer)`` returns why one accepted answer cannot be graded, to follow "the answer ..."; empty
         if it can.

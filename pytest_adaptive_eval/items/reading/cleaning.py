@@ -22,7 +22,7 @@ _CLOSED = lazy_pattern(
 _END = lazy_pattern(rf"</(?:{_REASONING})>|\[/THINK\]|◁/think▷|<unused95>|<\|end_of_thought\|>", re.IGNORECASE)
 #: The begin of reasoning that was cut.
 _BEGIN = lazy_pattern(rf"<(?:{_REASONING})>|\[THINK\]|◁think▷|<unused94>|<\|begin_of_thought\|>", re.IGNORECASE)
-_FINAL = lazy_pattern(r".*<\|channel\|>final\b(?:(?!<\|message\|>).)*<\|message\|>", re.DOTALL)
+_FINAL, _MESSAGE = lazy_pattern(r"<\|channel\|>final\b"), "<|message|>"
 #: Tokens at which a turn ends, and tokens that say nothing.
 _STOP = lazy_pattern(
     r"<\|(?:im_end|eot_id|end_of_text|endoftext|end|eom_id|return|end_of_turn|END_OF_TURN_TOKEN)\|>|<end_of_turn>|</s>"
@@ -88,7 +88,7 @@ def without_reasoning(text: str) -> str:
     """
     if not ("<" in text or "[" in text or "◁" in text):
         return text
-    text = _FINAL.sub("", _CLOSED.sub("\n", text), count=1)
+    text = _final_message(_CLOSED.sub("\n", text))
     if ends := list(_END.finditer(text)):
         text = text[ends[-1].end() :]
     if begin := _BEGIN.search(text):
@@ -97,6 +97,12 @@ def without_reasoning(text: str) -> str:
     stop = next((match for match in _STOP.finditer(text) if text[: match.start()].strip()), None)
     text = text[: stop.start()] if stop else text
     return _STOP.sub(" ", text)
+
+
+def _final_message(text: str) -> str:
+    """Return a text without what comes before the last message of the final channel."""
+    channels = list(_FINAL.finditer(text[: max(0, text.rfind(_MESSAGE))]))
+    return text[text.index(_MESSAGE, channels[-1].end()) + len(_MESSAGE) :] if channels else text
 
 
 def answer_part(text: str) -> str:

@@ -92,10 +92,14 @@ def tag_parts(text: str) -> list[str]:
     return [part.strip(" \n\"'") for _, part in sorted(parts, reverse=True)]
 
 
+#: Boxes of a text that are read, from its end.
+_BOXES = 100
+
+
 def boxes(text: str) -> list[str]:
     r"""Return the contents of ``\boxed{}``, the last first; boxes that a word joins are one."""
     contents: list[tuple[int, int, str]] = []
-    for match in _BOX.finditer(text):
+    for match in list(_BOX.finditer(text))[-_BOXES:]:
         if not match[0].endswith("{"):
             word = re.match(r"\s*([^\s$.,]+)", text[match.end() :])
             contents.append((match.start(), match.end(), word[1] if word else ""))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import torch
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.checks import check_decoding
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Status
@@ -137,20 +137,20 @@ class TransformersAgent:
         draw : int
             Number of the draw, for a seed of its own; without effect at temperature 0.
         """
-        generator, begun = self._open(), time.perf_counter()
+        generator, begun = self._open(), clock.elapsed()
         try:
             prompt = self._prompt(generator, messages, self._cap.tokens if max_tokens is None else max_tokens)
             (generated,) = generator.generate([replace(prompt, sample=draw)])
         except BaseException as error:
             failed = fault(error)
-            return Reply("", failed.status, failed.detail, usage=Usage(1, seconds=time.perf_counter() - begun))
+            return Reply("", failed.status, failed.detail, usage=Usage(1, seconds=clock.elapsed() - begun))
         done, reasoning = answered(prompt, generated)
         usage = Usage(
             1,
             generated.read,
             generated.written,
             len(self._tokens(generator, reasoning, False)) if reasoning else 0,
-            time.perf_counter() - begun,
+            clock.elapsed() - begun,
             2.0 * self._parameters * (generated.read + generated.written),
         )
         return Reply(done.text, done.status, done.detail, reasoning, usage)
@@ -161,7 +161,7 @@ class TransformersAgent:
         A candidate is added to the last message if that is the user's, and
         otherwise is a message of its own.
         """
-        generator, begun = self._open(), time.perf_counter()
+        generator, begun = self._open(), clock.elapsed()
         unknown = (float("nan"),) * len(candidates)
         if not candidates:
             return Preference(())
@@ -174,8 +174,8 @@ class TransformersAgent:
         except BaseException as error:
             self._prefix.forget()
             failed = fault(error)
-            return Preference(unknown, failed.status, failed.detail, Usage(1, seconds=time.perf_counter() - begun))
-        usage = Usage(1, read, seconds=time.perf_counter() - begun, flops=2.0 * self._parameters * read)
+            return Preference(unknown, failed.status, failed.detail, Usage(1, seconds=clock.elapsed() - begun))
+        usage = Usage(1, read, seconds=clock.elapsed() - begun, flops=2.0 * self._parameters * read)
         if not all(torch.isfinite(torch.tensor(scores))):
             self._prefix.forget()
             return Preference(unknown, Status.ERROR, f"{NON_FINITE} behind a candidate", usage)

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_adaptive_eval.errors import CheckpointError
-from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular
 from pytest_adaptive_eval.outputs import replacing
 from pytest_adaptive_eval.subjects.checkpoint.weights import (
     INDEX,
     check_header,
+    check_sizes,
     open_clip_weights,
     read_object,
     weight_files,
@@ -207,15 +208,21 @@ def _read_safely(
     for name, reason in _REFUSED_FILES.items():
         if (root / name).exists():
             raise CheckpointError(f"{root / name} {reason}")
+    if strange := files_of_pytest(root):
+        raise CheckpointError(
+            f"{root / strange[0]} is a file that pytest would run: a checkpoint has none; look at it, and remove it"
+        )
     files = _files(root, weights)
     documents = {file: read_object(root / file) for file in files if file.endswith(".json")}
     for file, document in documents.items():
         # a vocabulary may hold any word as a key, and is never read as settings
         if file == "config.json" or file.endswith("_config.json"):
             _refuse_keys(root / file, document)
-    for file in files:
-        if file.endswith(".safetensors"):
-            check_header(root / file)
+    sizes = [check_header(root / file) for file in files if file.endswith(".safetensors")]
+    for file in ("config.json", "open_clip_config.json"):
+        if file in documents:
+            tensors, largest = sum(size[0] for size in sizes), max(size[1] for size in sizes)
+            check_sizes(root / file, _walk(documents[file]), tensors, largest)
     return files, documents
 
 

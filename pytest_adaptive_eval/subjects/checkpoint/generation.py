@@ -301,13 +301,10 @@ def _prompter(info: CheckpointInfo, loaded: Loaded) -> Prompter:
         try:
             prompter.render([{"role": "user", "content": content}])
         except TimeoutError as error:
-            raise CheckpointError(
-                f"{info.folder}: {error}; its chat template never ends: mend chat_template.jinja"
-            ) from error
+            raise CheckpointError(f"{info.folder}: {error}; mend chat_template.jinja") from error
         except Exception as error:
             raise CheckpointError(
-                f"{info.folder}: its chat template does not render one user message ({type(error).__name__}: {error}); "
-                "mend chat_template.jinja"
+                f"{info.folder}: its chat template does not render one user message ({error}); mend chat_template.jinja"
             ) from error
     return prompter
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
-import transformers
 from packaging.requirements import Requirement
 
-from pytest_adaptive_eval.deadline import Overdue, within
+from pytest_adaptive_eval import worker
+from pytest_adaptive_eval.deadline import Overdue
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo
 from pytest_adaptive_eval.subjects.checkpoint.placement import (
@@ -33,20 +33,15 @@ from pytest_adaptive_eval.subjects.checkpoint.placement import (
     out_of_memory,
     weight_bytes,
 )
+from pytest_adaptive_eval.subjects.checkpoint.tokenizers import LOCAL, hf, load_tokenizer
 from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
 
-__all__ = ["LOAD_SECONDS", "Loaded", "check_torchvision", "load_checkpoint", "pick_device"]
+__all__ = ["LOAD_SECONDS", "Loaded", "check_tokenizer", "check_torchvision", "load_checkpoint", "pick_device"]
 
 T = TypeVar("T")
 
-#: The library's own type hints are partial.
-hf: Any = transformers
-
-#: Time limit for a tokenizer or processor, in seconds.  A tokenizer with 250 000 words loads in about 3 s.
-LOAD_SECONDS = 60.0
-
-#: Settings that fetch nothing and run no code of the checkpoint.
-_LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+#: Time limit for a configuration or tokenizer, in seconds of processor time.  250 000 words load in about 3 s.
+LOAD_SECONDS = 7.0
 
 _DTYPES = {name: getattr(torch, name) for name in DTYPES}
 
@@ -151,8 +146,8 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
     dtype = "float32" if placement.dtype == "auto" and target.type == "cpu" else placement.dtype
     _check_fits(info, placement, target, dtype)
     with _quiet():
-        tokenizer = _part(info, "tokenizer", lambda: hf.AutoTokenizer.from_pretrained(info.folder, **_LOCAL))
-        _prepare(tokenizer)
+        check_tokenizer(info)
+        tokenizer = _part(info, "tokenizer", lambda: load_tokenizer(info.folder))
         processor = None
         if info.kind == "image-text":
             processor = _part(info, "processor", lambda: _processor(info, tokenizer))
@@ -198,15 +193,30 @@ def _arguments(info: CheckpointInfo, placement: Placement, target: torch.device,
     return arguments
 
 
+def check_tokenizer(info: CheckpointInfo) -> None:
+    """Load the configuration and the tokenizer in the worker first.
+
+    Raises
+    ------
+    CheckpointError
+        One of them does not load within the limits.
+    """
+    for name in ("config", "tokenizer"):
+        check = f"{load_tokenizer.__module__}:check_{name}"
+        description = f"loading the {name} of {info.folder}"
+        try:
+            worker.call(check, str(info.folder), seconds=LOAD_SECONDS, description=description)
+        except (Overdue, worker.WorkerFault) as error:
+            raise CheckpointError(f"{error}; look at the files of the {name}, or save the checkpoint again") from error
+        except worker.Raised:  # the same error ends the load that follows
+            continue
+
+
 def _part(info: CheckpointInfo, name: str, load: Callable[[], T]) -> T:
     try:
-        return within(LOAD_SECONDS, load, f"loading the {name} of {info.folder}")
+        return load()
     except (KeyboardInterrupt, SystemExit, CheckpointError):
         raise
-    except Overdue as error:
-        raise CheckpointError(
-            f"{error}; run again when the machine has less to do, or look at the files of the {name}"
-        ) from error
     except BaseException as error:  # a panic in the tokenizers library is no Exception
         raise CheckpointError(
             f"{info.folder}: its {name} cannot be loaded ({_brief(error)}); "
@@ -218,13 +228,6 @@ def _brief(error: BaseException) -> str:
     """Return an error in at most 400 characters; some of transformers list every architecture."""
     text = f"{type(error).__name__}: {error}"
     return text if len(text) <= 400 else f"{text[:400]} ..."
-
-
-def _prepare(tokenizer: Any) -> None:
-    tokenizer.padding_side = "left"
-    if tokenizer.pad_token_id is None:
-        # padding is masked, so any token will do
-        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
 
 
 def _model(info: CheckpointInfo, arguments: dict[str, Any], writes: bool) -> Any:
@@ -239,7 +242,7 @@ def _model(info: CheckpointInfo, arguments: dict[str, Any], writes: bool) -> Any
             # _complete raises for mismatched shapes, which transformers would only log
             ignore_mismatched_sizes=True,
             **arguments,
-            **_LOCAL,
+            **LOCAL,
         )
     except Exception as error:
         if out_of_memory(error):
@@ -307,7 +310,7 @@ def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
 
     # transformers has no option to leave a part out; only its check of the parts refuses it
     kind: Any = type(base.__name__, (base,), {"check_argument_for_proper_class": check})
-    images = auto.AutoImageProcessor.from_pretrained(info.folder, backend="pil", **_LOCAL)
+    images = auto.AutoImageProcessor.from_pretrained(info.folder, backend="pil", **LOCAL)
     settings, _ = kind.get_processor_dict(info.folder, local_files_only=True)
     parts_by_name = {"tokenizer": tokenizer, "image_processor": images}
     return kind.from_args_and_dict([parts_by_name.get(part) for part in parts], settings)
@@ -320,7 +323,7 @@ def _processor_class(info: CheckpointInfo) -> Any:
             processor_class = getattr(hf, name, None) if isinstance(name, str) else None
             if inspect.isclass(processor_class) and issubclass(processor_class, hf.ProcessorMixin):
                 return processor_class
-    config = hf.AutoConfig.from_pretrained(info.folder, **_LOCAL)
+    config = hf.AutoConfig.from_pretrained(info.folder, **LOCAL)
     return hf.PROCESSOR_MAPPING[type(config)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_adaptive_eval.deadline import within
+from pytest_adaptive_eval import worker
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item
 
@@ -25,8 +25,9 @@ _FIXED_DATE = (
     + " }}{%- endmacro %}\n"
 )
 
-#: Time limit for rendering, in seconds.  It usually takes milliseconds.
-RENDER_SECONDS = 10.0
+#: Time limit for rendering, in seconds of processor time.  It usually takes milliseconds.
+RENDER_SECONDS = 3.0
+_RENDER = "pytest_adaptive_eval.subjects.checkpoint.tokenizers:render"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +83,16 @@ class Prompter:
         return bos is None or not text.startswith(bos)
 
     def render(self, messages: list[dict[str, Any]]) -> str:
-        """Return a conversation rendered by the chat template, up to the beginning of the answer."""
+        """Return a conversation rendered by the chat template in the worker, up to the beginning of the answer."""
         template = self.template or ""
         if "strftime_now" in template:
             template = _FIXED_DATE + template
-
-        def work() -> str:
-            return str(
-                self.tokenizer.apply_chat_template(
-                    messages, chat_template=template, tokenize=False, add_generation_prompt=True
-                )
+        folder = str(self.tokenizer.name_or_path)
+        return str(
+            worker.call(
+                _RENDER, folder, messages, template, seconds=RENDER_SECONDS, description="rendering the chat template"
             )
-
-        return within(RENDER_SECONDS, work, "rendering the chat template")
+        )
 
     def _raw(self, item: Item) -> str:
         if item.messages:

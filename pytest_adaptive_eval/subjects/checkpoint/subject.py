@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import torch
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
@@ -175,7 +175,7 @@ class TransformersSubject(Subject):
             else:
                 rated.append((index, item, prompt))
         questions.sort(key=lambda question: (question[1].group, len(question[1].text), question[0]))
-        begun = time.perf_counter()
+        begun = clock.elapsed()
         try:
             for index, completion, cost in self._scorer.answer(rated):
                 self._usage += cost
@@ -185,7 +185,7 @@ class TransformersSubject(Subject):
                 for (index, _), completion in zip(batch, answers, strict=True):
                     add(index, completion)
         finally:
-            self._usage += Usage(seconds=time.perf_counter() - begun)
+            self._usage += Usage(seconds=clock.elapsed() - begun)
         return [done[index] for index in range(len(items))]
 
     @property

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 
-__all__ = ["check_header", "open_clip_weights", "read_object", "weight_files"]
+__all__ = ["check_header", "check_sizes", "open_clip_weights", "read_object", "weight_files"]
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -29,6 +31,13 @@ _FOREIGN = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".h5", ".msgpack", ".gguf", 
 
 #: Files of torch.distributed.checkpoint, which transformers would read instead.
 _DISTRIBUTED = re.compile(r"shard-\d{5}-model-\d{5}-of-\d{5}\.safetensors")
+
+#: Keys of a configuration with the number of its modules; each has a tensor.  Small models keep defaults of large ones.
+_COUNT = re.compile(r"(^|_)(n_?)?(layers?|depths?|experts?|blocks?|stages?|towers?)$")
+_LEAST_COUNT = 1000
+#: Keys with a dimension of its tensors, which fused and packed weights multiply or divide.
+_SIZE = re.compile(r"(^|_)(size|dim|heads?|features|channels|rank|width|d_model|d_ff|n_embd|n_inner)s?$")
+_LEAST_SIZE, _PACKED = 100_000, 8
 
 _CONVERT = (
     "convert it once where you trust it, with "
@@ -128,8 +137,13 @@ def _shards(folder: Path) -> tuple[Path, ...]:
     return tuple(folder / name for name in sorted(set(listed.values())))
 
 
-def check_header(path: Path) -> None:
+def check_header(path: Path) -> tuple[int, int]:
     """Check that a safetensors file agrees with its header and holds a tensor.
+
+    Returns
+    -------
+    tuple of int
+        Number of its tensors, and their largest dimension.
 
     Raises
     ------
@@ -140,7 +154,8 @@ def check_header(path: Path) -> None:
 
     try:
         with safe_open(path, framework="np") as tensors:
-            fault = "" if tensors.keys() else "it holds no tensor"
+            shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]  # noqa: SIM118 -- not a mapping
+            fault = "" if shapes else "it holds no tensor"
     except SafetensorError as error:
         fault = str(error)
     if fault:
@@ -148,3 +163,32 @@ def check_header(path: Path) -> None:
             if file.read(len(_LFS)) == _LFS:
                 raise CheckpointError(f"{path} is a pointer of Git LFS and not the weights; fetch them: git lfs pull")
         raise CheckpointError(f"{path} is not a sound safetensors file: {fault}; copy or save the checkpoint again")
+    return len(shapes), max(itertools.chain.from_iterable(shapes), default=0)
+
+
+def check_sizes(path: Path, entries: Iterable[tuple[str, object]], tensors: int, largest: int) -> None:
+    """Refuse a configuration whose model is far larger than the weights: building it could take for ever.
+
+    Parameters
+    ----------
+    path : Path
+    entries : iterable of (str, object)
+        Keys of the configuration with their values, at any depth.
+    tensors, largest : int
+        Number of tensors in the files, and their largest dimension.
+
+    Raises
+    ------
+    CheckpointError
+        Names the key.
+    """
+    for key, value in entries:
+        numbers = value if isinstance(value, list) else [value]
+        for kind, most in ((_COUNT, max(tensors, _LEAST_COUNT)), (_SIZE, max(_PACKED * largest, _LEAST_SIZE))):
+            above = [number for number in numbers if isinstance(number, int | float) and abs(number) > most]
+            if above and kind.search(key):
+                raise CheckpointError(
+                    f"{path} has {key} = {str(above[0])[:20]}, and the weights are {tensors} tensors with dimensions "
+                    f"of at most {largest}; config.json and the weights do not belong together: save both with "
+                    "`model.save_pretrained(dir)`"
+                )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import errno
 import json
 import math
@@ -20,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpcore2
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.retry_after import retry_after
@@ -57,6 +57,13 @@ START_PAUSE, LONGEST_START_PAUSE = 0.1, 2.0
 #: Time limit for closing, in seconds.
 CLOSE_SECONDS = 5.0
 NOTHING = Additions()
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop of asyncio, whatever policy a project sets, that goes by the real clock."""
+
+    def time(self) -> float:
+        return clock.elapsed()
 
 
 class Wire:
@@ -130,7 +137,7 @@ class Wire:
         #: Path and body of the latest answered request.
         self._sound: tuple[str, bytes] | None = None
         self._pool = _pool(url, proxy)
-        self._loop = asyncio.new_event_loop()
+        self._loop = _Loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="adaptive-eval: endpoint", daemon=True)
         self._thread.start()
         self._redactor.listen()
@@ -380,7 +387,7 @@ class Wire:
         if code in (400, 403) and error_code in FILTERED:
             return Try(Delivery(Status.REFUSED, {}, detail, code))
         status = Status.TIMEOUT if code in TOO_SLOW else Status.ERROR
-        wait = retry_after(header(response, "retry-after"), datetime.datetime.now(datetime.UTC)) or 0.0
+        wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
         fault = Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
         return Try(Delivery(status, {}, detail, code), fault, wait)
 

@@ -12,13 +12,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.subjects.serving import supervisor
@@ -132,14 +132,14 @@ class Server:
 
     def _wait(self, program: str, seconds: float) -> None:
         """Return when the server is healthy.  Say once that this takes time."""
-        begun, announced = time.monotonic(), False
+        begun, announced = clock.elapsed(), False
         while not self._healthy():
             exit_code = _read(self.folder / "status.json").get("exit_code")
             if exit_code is not None:
                 raise ConfigError(
                     f"the server {program!r} ended with exit code {exit_code} before it was healthy{self._output()}"
                 )
-            if time.monotonic() - begun > seconds:
+            if clock.elapsed() - begun > seconds:
                 raise ConfigError(
                     f"the server {program!r} is not healthy after {seconds:g} s: neither /health nor /v1/models of "
                     f"port {self.port} answers; raise start_timeout if it loads that long{self._output()}"
@@ -147,9 +147,9 @@ class Server:
             if not announced:
                 announced = True
                 _LOGGER.warning("starting %s at port %d, for up to %g s", program, self.port, seconds)
-            time.sleep(PERIOD)
+            clock.sleep(PERIOD)
         if announced:
-            _LOGGER.warning("%s is ready after %.1f s", program, time.monotonic() - begun)
+            _LOGGER.warning("%s is ready after %.1f s", program, clock.elapsed() - begun)
         (self.folder / "healthy").touch()
 
     def _healthy(self) -> bool:
@@ -203,7 +203,7 @@ def _start(command: Sequence[str], folder: Path, where: Path) -> None:
         if process.poll() is not None:
             text = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
             raise ConfigError(f"the server {command[0]!r} cannot be started: {clean_terminal(text[-1])}")
-        time.sleep(PERIOD / 4)
+        clock.sleep(PERIOD / 4)
     process.returncode = 0  # it outlives this process on purpose
 
 

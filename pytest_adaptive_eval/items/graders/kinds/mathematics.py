@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import logging
 import re
-from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
 
-from pytest_adaptive_eval.deadline import Overdue, within
+from pytest_adaptive_eval import worker
+from pytest_adaptive_eval.deadline import Overdue
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
 from pytest_adaptive_eval.items.reading.expression import normal_expression, read_expression
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
@@ -18,8 +15,10 @@ from pytest_adaptive_eval.items.reading.numeric import read_number
 
 __all__ = ["REGISTERED"]
 
-#: Time limit of one comparison, in seconds.
+#: Time limit of one comparison, in seconds of processor time.
 SECONDS = 3.0
+#: Comparison by `math-verify`, for the worker.
+_COMPARE = "pytest_adaptive_eval.items.graders.equivalence:equivalent"
 #: Characters of an expression above which it is compared as a text alone.
 _LONGEST = 400
 _LETTERS = re.compile(r"[A-Za-z]")
@@ -45,34 +44,17 @@ def _equal(answer: str, expression: str) -> bool:
         return True
     if max(len(answer), len(expression)) > _LONGEST:
         return False
-    compare = _verifier()
-    if compare is None:
+    if not _verifies():
         return False
     try:
-        return within(SECONDS, lambda: compare(answer, expression), "the comparison of two expressions")
-    except Overdue:
+        return bool(worker.call(_COMPARE, answer, expression, seconds=SECONDS, description="comparing two expressions"))
+    except Overdue:  # what the subject wrote is beyond what can be computed
         return False
 
 
 @functools.cache
-def _verifier() -> Callable[[str, str], bool] | None:
-    """Return the comparison of `math-verify`, or None where that is not installed."""
-    if find_spec("math_verify") is None:
-        return None
-    import math_verify
-
-    logging.getLogger("math_verify").setLevel(logging.CRITICAL)
-    config = (math_verify.LatexExtractionConfig(), math_verify.ExprExtractionConfig())
-
-    def parsed(text: str) -> Any:
-        return math_verify.parse(f"${text.strip('$ ')}$", config, parsing_timeout=None)
-
-    def compare(answer: str, expression: str) -> bool:
-        with contextlib.suppress(Exception):  # whatever a parser makes of a text that is no expression
-            return bool(math_verify.verify(parsed(answer), parsed(expression), timeout_seconds=None))
-        return False
-
-    return compare
+def _verifies() -> bool:
+    return find_spec("math_verify") is not None
 
 
 REGISTERED = (

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
-import subprocess
-import time
 from collections.abc import Mapping, Sequence
+from subprocess import DEVNULL, PIPE, Popen  # a test may replace the names in the module
 from types import TracebackType
 from typing import Self
+
+from pytest_adaptive_eval import clock
 
 __all__ = ["DeadlinePassed", "Died", "Flooded", "Process"]
 
@@ -52,13 +54,13 @@ class Process:
             if not close:
                 for fd in handed:
                     os.set_inheritable(fd, True)
-            self._process = subprocess.Popen(
+            self._process = Popen(
                 [part.replace("{keep}", str(self.keep)) for part in command],
                 env=dict(environment),
                 cwd="/",
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
+                stdin=PIPE,
+                stdout=DEVNULL,
+                stderr=PIPE,
                 pass_fds=handed if close else (),
                 close_fds=close,
                 start_new_session=True,
@@ -86,11 +88,17 @@ class Process:
     ) -> None:
         self.end()
 
+    @property
+    def returncode(self) -> int | None:
+        """Exit status, or minus the signal that ended the process; None before `end`."""
+        return self._process.returncode
+
     def end(self) -> None:
         """Kill the process and all of its group, and close its pipes."""
         if self._process.returncode is not None:
             return
-        os.killpg(self._process.pid, signal.SIGKILL)  # not yet waited for: the number is still its own
+        with contextlib.suppress(PermissionError):  # of macOS, where only the dead leader is left
+            os.killpg(self._process.pid, signal.SIGKILL)  # not yet waited for: the number is still its own
         self._process.wait()
         os.close(self._read)
         self._stdin.close()
@@ -114,7 +122,7 @@ class Process:
         most : int
             Bytes it may have.
         deadline : float
-            By the monotonic clock.
+            By `pytest_adaptive_eval.clock.elapsed`.
 
         Raises
         ------
@@ -134,7 +142,7 @@ class Process:
                 del self._got[: end + 1]
                 return line
             searched = len(self._got)
-            seconds = deadline - time.monotonic()
+            seconds = deadline - clock.elapsed()
             if seconds <= 0:
                 raise DeadlinePassed
             for fd, _ in poll.poll(seconds * 1000 + 1):
