@@ -9,6 +9,7 @@ import pytest
 
 from pytest_adaptive_eval.records.comparison import compare
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.evaleval import aggregate
 from pytest_adaptive_eval.reports.history import comparison_lines, history_lines
 from pytest_adaptive_eval.reports.junit import gate_report
@@ -100,3 +101,33 @@ def test_a_category_without_a_score_has_no_figures_beside_one_that_has(make: Sim
     assert [one["standard_error"] for one in record.categories] == [None, 0.217]
     assert [one["accuracy"] is None for one in record.categories] == [True, False]
     assert record.theta == [1.234]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "unanswered", "sentence"),
+    [
+        ({"ok": 40}, "wrong", ""),
+        ({"ok": 30, "empty": 10}, "wrong", "10 of 40 empty"),
+        ({"ok": 30, "empty": 10}, "missing", "no score: 10 empty"),
+        ({"ok": 30, "empty": 10}, "", "no score: 10 empty"),
+        (
+            {"ok": 30, "refused": 3, "truncated": 5, "timeout": 2},
+            "wrong",
+            "3 of 40 refused, 5 cut at the cap; no score: 2 timeout",
+        ),
+        ({"ok": 1, "odd": 1}, "wrong", "no score: 1 odd"),
+    ],
+)
+def test_answers_are_told_by_status(
+    make: SimpleNamespace, statuses: dict[str, int], unanswered: str, sentence: str
+) -> None:
+    extra = {"unanswered": unanswered} if unanswered else {}
+    assert words.statuses(make.interview(statuses=statuses, extra=extra)) == sentence
+
+
+def test_a_category_without_a_score_may_have_any_accuracy(make: SimpleNamespace) -> None:
+    row = figures()["categories"][0]
+    record = make.interview(categories=[row, {**row, "asked": 0}])
+    shown = [words.category_accuracy(row) for row in record.categories]
+    assert shown == [{"estimate": 0.5, "low": 0.0, "high": 1.0}, {}]
+    assert "| maths | 3/20 | .500 \\[.000, 1.000\\] |" in summary_markdown(RunRecord("r", "", interviews=[record]))
