@@ -114,7 +114,15 @@ class PanelPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings and the names."""
-        return {"settings": self.settings.to_json(), "subjects": list(self.subjects)}
+        return {"settings": self._settings, "subjects": list(self.subjects)}
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """Settings as keys are made of them: those of earlier versions had no `unanswered`."""
+        settings = self.settings.to_json()
+        if settings["unanswered"] == WRONG:
+            del settings["unanswered"]
+        return settings
 
     def void(self, error: str) -> StudyResult:
         """Return the result of an assessment that could not run."""
@@ -132,9 +140,7 @@ class PanelPlan:
     @property
     def population(self) -> str:
         """Key of the settings and of the peers; the candidate may change."""
-        settings = {name: value for name, value in self.settings.to_json().items() if name != "seed"}
-        if settings["unanswered"] == WRONG:  # as the key was before there was the setting
-            del settings["unanswered"]
+        settings = {name: value for name, value in self._settings.items() if name != "seed"}
         return population_key({"settings": settings, "peers": list(self.subjects[1:])})
 
     def recall(self, account: Mapping[str, Any]) -> StudyResult:

@@ -21,7 +21,7 @@ GateLines = tuple[Outcome, list[str]]
 
 
 def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
-    """Return each gate's verdict in one line, and why one is undecided or an error in at most two more.
+    """Return each gate's verdict in one line, and in at most two more what was unanswered and why nothing is decided.
 
     Parameters
     ----------
@@ -41,18 +41,18 @@ def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: 
     outcome = words.outcome(gate)
     claim, asked = _claim(gate, outcome), _asked(gate.verdict)
     reason = _reason(gate, standing) if outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR) else ""
+    reason = "; ".join(filter(None, [clean_terminal(str(gate.verdict.get("unanswered", "")), CLAIM), reason]))
     start, indent, room = outcome.value.ljust(head), " " * head, width - head
     name = clean_terminal(gate.name, max(room, NAME), keep_end=True)
     full_name = name + (f" ({clean_terminal(gate.interview, NAME)})" if several and _says_more(gate) else "")
     metric = str(gate.verdict.get("metric"))
     short_claim = claim.removeprefix(f"{metric} ") if metric.replace(" ", "_") in gate.name else claim
-    unanswered = _unanswered(gate.verdict)
-    tails = (f"{asked}{unanswered}", f"{asked}{unanswered}".replace(" of ", "/"), unanswered.replace(" of ", "/"))
+    tails = (asked, asked.replace(" of ", "/"), "")
     lines = [f"{title}: {said}{tail}" for title in (full_name, name) for tail in tails for said in (claim, short_claim)]
     if fitting := next((line for line in lines if columns(line) <= room), ""):
         return [f"{start}{fitting}", *_cut([reason], width, indent)]
     title = full_name if columns(full_name) <= room else clean_terminal(name, room, keep_end=True)
-    said = next((text for tail in tails if columns(text := f"{claim}{tail}") <= room), f"{claim}{tails[0]}")
+    said = next((text for tail in tails if columns(text := f"{claim}{tail}") <= room), f"{claim}{asked}")
     return [f"{start}{title}", *_cut([said, reason], width, indent)]
 
 
@@ -77,10 +77,6 @@ def _claim(gate: GateRecord, outcome: Outcome) -> str:
 def _asked(verdict: dict[str, Any]) -> str:
     asked, size, unit = verdict.get("asked"), verdict.get("size"), verdict.get("unit", "items")
     return "" if asked is None else f", {asked} of {size}" + ("" if unit == "items" else f" {unit}")
-
-
-def _unanswered(verdict: dict[str, Any]) -> str:
-    return f", {clean_terminal(str(text), CLAIM)}" if (text := verdict.get("unanswered")) else ""
 
 
 def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
