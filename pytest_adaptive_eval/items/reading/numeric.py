@@ -5,18 +5,39 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from pytest_adaptive_eval.items.abstention import abstains
+from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import Number, find_numbers, plain_latex
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["read_number"]
+__all__ = ["Quantity", "read_number"]
 
-Values = tuple[Fraction, ...]
-_JOIN = lazy_pattern(rf"[\s$*()\[\]\\'\"]*(?:[,;/&|]|{JOINED})?[\s$*()\[\]\\'\"]*", re.IGNORECASE)
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that a text gives.
+
+    Parameters
+    ----------
+    values : tuple of Fraction
+        All that it may stand for; empty for an expression.
+    place : Fraction
+        Unit of its last digit where it is precise enough to round to; else 0.
+    """
+
+    values: tuple[Fraction, ...]
+    place: Fraction | int = field(default=0, compare=False)
+
+
+_EXPRESSED = Quantity(())
+_JOIN = lazy_pattern(
+    rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|\bto\b)[\s$*()\[\]\\'\"{{}}]*|\s+", re.IGNORECASE
+)
 _EQUAL = lazy_pattern(r"=|≈|\\approx|\\equiv|≅|\bequals\b|→|\\Rightarrow")
 _END = lazy_pattern(
     r"(?<=[^\W\d])[.!?](?=\s|$)|(?<=\d)[.!?](?=\s+[A-Z]|$)|。|\n|;|\b(?:because|since|given that|as there)\b"
@@ -31,66 +52,122 @@ _TOLD = lazy_pattern(
 )
 _CLAUSE = lazy_pattern(r"[,;](?!\d)|\.(?:\s|$)")
 _CORRECTED = lazy_pattern(r"\b(?:or rather|no|wait|actually|correction)\b", re.IGNORECASE)
-#: What makes a number part of an expression, which is no number.
-_EXPRESSION = lazy_pattern(r"\s?(?:\\sqrt|\\pi|π|√|\^)")
+#: What makes a number part of an expression, which is no number, after it and before it.
+_EXPRESSION = lazy_pattern(
+    r"\s?[)\]}]*\s?(?:\\sqrt|\\pi|π|√|\^|[+*/×·÷]\s?[\w(\\]|-\s?[\d(\\]|\\(?:cdot|times|div|sqrt)|[xyznrquvwai](?![A-Za-z]))"
+)
+_WITHIN = lazy_pattern(r"(?:[\w)\]}]\s?[+*/×·÷^]|\\(?:log|ln|sin|cos|tan|sqrt|cdot|times|div)\S{0,3}|√|\\sqrt\s*[{(\[]?)\s*[{(]?\Z")
+_UNBOUNDED = lazy_pattern(r"\\infty|∞")
 _ROUNDED = lazy_pattern(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
-_ROOT = lazy_pattern(r"(?:\\sqrt|√)\s*[{(\[]?\s*\Z")
+_NUMBERED = r"[$\s]*-?\d[\d.,/]*(?<![.,])"
+#: Numbers that bound what the text speaks of.
+_BOUNDED = lazy_pattern(
+    r"\b(?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|other)\s+than\s+(?:or\s+equal\s+to\s+)?"
+    rf"{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
+    rf"|{_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))",
+    re.IGNORECASE,
+)
+#: What makes all of a statement a bound.
+_BOUND = lazy_pattern(r"[\s$*(]*(?:at\s+(?:least|most)|more|less|over|under|above|below|up\s+to|no\s+(?:more|less))\b", re.IGNORECASE)
+#: Numbers in brackets after a number: sources, working, and the whole of which it is a part.
+_ASIDE = lazy_pattern(
+    r"(?<=[\w.!?%°$])(?:\s?\[\d{1,3}(?:\s?[,\u2013-]\s?\d{1,3})*\])+"
+    r"|(?<=[\w%°$*])\s?\((?!\s*\d+\s*\))[^()\n=]*(?:=[^()\n]*)?\)|\bout\s+of\s+(?:a\s+total\s+of\s+)?\d+"
+)
 #: Values of several names.
 _ASSIGNED = lazy_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.
 _SHORT = lazy_pattern(r"\W{0,4}[\d.,/\s]+\W{0,3}(?:[^\W\d]+\W?){0,2}\W{0,3}")
+#: A line that is a number alone, with a mark of a list or without.
+_ALONE = lazy_pattern(r"[\s*•-]*(?:\d{1,2}[.)]\s+)?[$\s]*[\d.,/]+[\s.$%]*")
+#: Words between a number and a bracket that belongs to it.
+_ASIDE_WORDS = 3
 #: Places in bold that are looked at.
 _BOLDEST = 50
 _BOLD = lazy_pattern(r"\*\*(.+?)\*\*")
 
 
-def _first(text: str) -> list[Values]:
+def _stripped(text: str) -> str:
+    """Return a text without numbers that it denies, or gives beside another: bounds, sources and working."""
+    text = plain_latex(_BOUNDED.sub(" ", without_denied(text)))
+    for match in reversed([*_ASIDE.finditer(text)]):
+        line = text[: match.start()].rpartition("\n")[2]
+        before = find_numbers(line)
+        if before and not _JOIN.fullmatch(line[before[-1].end :] + " ,"):
+            between = line[before[-1].end :]
+            near = len(between.split()) <= _ASIDE_WORDS and not _CLAUSE.search(between.rstrip(". "))
+            text = text[: match.start()] + text[match.end() :] if near else text
+        elif before:
+            text = text[: match.start()] + text[match.end() :]
+    return text
+
+
+def _quantity(number: Number, text: str) -> Quantity:
+    """Return a number of a text; a number within an expression has no values."""
+    before = text[max(0, number.start - _BEFORE) : number.start]
+    if _EXPRESSION.match(text, number.end) or _WITHIN.search(before):
+        return _EXPRESSED
+    return Quantity(number.values, number.place)
+
+
+def _first(text: str) -> list[Quantity]:
     """Return the first number of a statement, with others that a word joins to it; an expression has no values."""
-    text = plain_latex(text.replace("**", " ")).lstrip()
+    text = _stripped(text.replace("**", " ")).lstrip()
+    if _BOUND.match(text) or _UNBOUNDED.search(text):
+        return [_EXPRESSED] if find_numbers(text) else []
     end = _END.search(text)
     sentence = text[: end.start()] if end and find_numbers(text[: end.start()]) else text
     if _ASSIGNED.search(sentence):
-        numbers = find_numbers(sentence)
-        return list(dict.fromkeys(number.values for number in numbers))
-    parts = _EQUAL.split(sentence)
-    sentence = next((part for part in reversed(parts) if find_numbers(part)), sentence)
+        return _distinct(find_numbers(sentence), sentence)
+    parts = [part for part in reversed(_EQUAL.split(sentence)) if find_numbers(part)]
+    clean = (part for part in parts if _quantity(find_numbers(part)[0], part).values)
+    sentence = next(clean, parts[0] if parts else sentence)
     numbers = find_numbers(sentence)
     rounded = [number for number in numbers if _ROUNDED.search(sentence[: number.start])]
     if rounded:
-        return [(*rounded[-1].values, *numbers[0].values)]
-    if numbers and (_EXPRESSION.match(sentence, numbers[0].end) or _ROOT.search(sentence[: numbers[0].start])):
-        return [()]
+        return [Quantity((*rounded[-1].values, *numbers[0].values), rounded[-1].place)]
     return _joined(numbers, sentence)
 
 
-def _joined(numbers: list[Number], text: str) -> list[Values]:
-    joined: list[Values] = [numbers[0].values] if numbers else []
+def _distinct(numbers: list[Number], text: str) -> list[Quantity]:
+    return list(dict.fromkeys(_quantity(number, text) for number in numbers))
+
+
+def _joined(numbers: list[Number], text: str) -> list[Quantity]:
+    joined = numbers[:1]
     for before, number in itertools.pairwise(numbers):
         if not _JOIN.fullmatch(text[before.end : number.start]):
             break
-        joined.append(number.values)
-    return list(dict.fromkeys(joined))
+        joined.append(number)
+    return _distinct(joined, text)
 
 
-def _loose(text: str, asked: frozenset[Fraction]) -> list[Values]:
+def _loose(text: str, asked: frozenset[Fraction]) -> list[Quantity]:
     """Return the only number in bold, or the one that the last line with a number ends with."""
     if abstains(text):
         return []
     bold = {values for part in _BOLD.findall(text)[-_BOLDEST:] if _SHORT.fullmatch(part) for values in _first(part)}
     if len(bold) == 1:
         return list(bold)
-    for line in reversed(text.split("\n")):
-        plain = plain_latex(line[-_CHARACTERS:])
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) > 1 and all(map(_ALONE.fullmatch, lines[-_BOLDEST:])):
+        return list(dict.fromkeys(quantity for line in lines[-_BOLDEST:] for quantity in _first(line)))
+    for line in reversed(lines):
+        plain = _stripped(line[-_CHARACTERS:])
+        if _BOUND.match(plain):
+            return []
         numbers = find_numbers(plain)
         if stated := _after_verb(numbers, plain):
             return stated
         if numbers:
             fresh = [number for number in numbers if number.values[0] not in asked]
             return _last(numbers, plain) if len(fresh) in (0, len(numbers)) else _last(fresh, plain)
+        if find_numbers(plain_latex(line[-_CHARACTERS:])):
+            return []
     return []
 
 
-def _after_verb(numbers: list[Number], text: str) -> list[Values]:
+def _after_verb(numbers: list[Number], text: str) -> list[Quantity]:
     """Return the number that a sentence tells: after "is", or the result of what stands there."""
     has_verb = {}
     for index, number in enumerate(numbers):
@@ -107,14 +184,14 @@ def _after_verb(numbers: list[Number], text: str) -> list[Values]:
     return _joined(numbers[last:], text)
 
 
-def _last(numbers: list[Number], text: str) -> list[Values]:
-    values = [numbers[-1].values]
-    if len(numbers) > 1 and re.fullmatch(rf"\s*{JOINED}\s*", text[numbers[-2].end : numbers[-1].start], re.IGNORECASE):
-        values.insert(0, numbers[-2].values)
-    return list(dict.fromkeys(values))
+def _last(numbers: list[Number], text: str) -> list[Quantity]:
+    last = numbers[-1:]
+    if len(numbers) > 1 and _JOIN.fullmatch(text[numbers[-2].end : numbers[-1].start]):
+        last = numbers[-2:]
+    return _distinct(last, text)
 
 
-def read_number(text: str, question: str = "") -> Reading[Values]:
+def read_number(text: str, question: str = "") -> Reading[Quantity]:
     """Return the numbers that a text gives as its answer, each with all that it may stand for.
 
     Parameters

@@ -1,7 +1,8 @@
 """Find the one answer that a text gives, for graders and task families alike.
 
-The most binding statement counts: tags and calls of tools, boxes, JSON fields, words such as "the answer is" from the
-last on, and then the text itself as the kind of answer reads it.
+The most binding statement counts: tags and calls of tools, boxes, words such as "the answer is" after JSON, JSON fields,
+such words anywhere from the last on, and then the text itself as the kind of answer reads it.  A statement of another
+kind ends the search: what the text considers before is not its answer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program
-from pytest_adaptive_eval.items.reading.stated import boxes, cue_parts, json_fields, tag_parts, without_notes
+from pytest_adaptive_eval.items.reading.stated import (
+    boxes,
+    boxes_end,
+    cue_parts,
+    fields_end,
+    is_definite,
+    json_fields,
+    tag_parts,
+    without_notes,
+)
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 __all__ = ["Parser", "Reading", "read_answer", "stated_texts"]
@@ -47,9 +57,17 @@ class Parser(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[Value]):
-    """Answers that a text gives: one, or none, or several different ones, which are no answer."""
+    """Answers that a text gives: one, or none, or several different ones, which are no answer.
+
+    Parameters
+    ----------
+    values : tuple
+    other : str
+        What the text states as its answer where that is of another kind.
+    """
 
     values: tuple[Value, ...]
+    other: str = ""
 
     @property
     def value(self) -> Value | None:
@@ -60,8 +78,10 @@ class Reading(Generic[Value]):
 def _stated_parts(text: str, cues: re.Pattern[str] | None = None) -> Iterator[str]:
     """Yield the parts of a cleaned text that give its answer, the most binding first."""
     yield from boxes(text)
+    if end := fields_end(text):
+        yield from cue_parts(without_notes(text[end:]), cues)
     yield from json_fields(text)
-    yield from cue_parts(without_notes(text), cues)
+    yield from cue_parts(without_notes(text[:end] if end else text), cues)
 
 
 def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
@@ -72,21 +92,27 @@ def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
     text = answer_part(text)
     head = before_next_question(text)
     for body in dict.fromkeys((head, text) if len(head) <= _RESTATED else (head,)):
-        for part in tag_parts(body)[:_PARTS]:
-            if values := _read_part(part, parser):
-                return Reading(tuple(dict.fromkeys(values)))
-        if values := _read_part(body, parser):
-            return Reading(tuple(dict.fromkeys(values)))
+        tags = tag_parts(body)[:_PARTS]
+        for part in (*tags, body):
+            reading = _read_part(part, parser)
+            if reading.values or reading.other:
+                return reading
+            if part is not body and is_definite(part):
+                return Reading((), part)
     return Reading(())
 
 
-def _read_part(text: str, parser: Parser[Value]) -> Sequence[Value]:
+def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
     if is_program(text):
-        return ()
+        return Reading(())
     for part in itertools.islice(_stated_parts(text, parser.cues), _PARTS):
         if values := parser.stated(part[:_CHARACTERS]):
-            return values
-    return parser.loose(without_notes(text).strip())
+            return Reading(tuple(dict.fromkeys(values)))
+        if is_definite(part):
+            later = cue_parts(text[max(boxes_end(text), fields_end(text)) :], parser.cues)
+            values = next(filter(None, (parser.stated(each[:_CHARACTERS]) for each in later)), ())
+            return Reading(tuple(dict.fromkeys(values)), "" if values else part)
+    return Reading(tuple(dict.fromkeys(parser.loose(without_notes(text).strip()))))
 
 
 def stated_texts(text: str) -> list[str]:
