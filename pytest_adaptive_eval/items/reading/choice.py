@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.items.abstention import abstains
-from pytest_adaptive_eval.items.reading.cleaning import plain_characters
+from pytest_adaptive_eval.items.reading.cleaning import ends_word, plain_characters, whole_words
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.expression import normal_expression
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
@@ -82,7 +82,8 @@ _FORMULA = lazy_pattern(r"[\d\\^_=+*/√π<>]")
 _LONGEST_LIST = 400
 #: A question for what is wrong.
 _ASKS_WRONG = lazy_pattern(
-    r"\b(?:not|never|except|least|in(?:correct|valid|accurate)|false|wrong|untrue|cannot|n't|unlikely|excluded?)\b", re.IGNORECASE
+    r"\b(?:not|never|except|least|in(?:correct|valid|accurate)|false|wrong|untrue|cannot|n't|unlikely|excluded?)\b",
+    re.IGNORECASE,
 )
 _ARTICLE = lazy_pattern(r"\A(?:an?|the)\s+", re.IGNORECASE)
 _LATEX = lazy_pattern(
@@ -145,7 +146,7 @@ class _Choices:
         """Return the longest choice that a text begins with."""
         for form in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$")))):
             fitting = [
-                choice for choice in self.texts if choice and form.startswith(choice) and _ends(form, len(choice))
+                choice for choice in self.texts if choice and form.startswith(choice) and ends_word(form, len(choice))
             ]
             if fitting and self.texts.count(max(fitting, key=len)) == 1:
                 return self.texts.index(max(fitting, key=len))
@@ -158,11 +159,7 @@ class _Choices:
         for index, choice in enumerate(self.texts):
             if not choice or (len(choice) < 2 and not choice.isdigit()):
                 continue
-            spans += [
-                (match.start(), match.end(), index)
-                for match in re.finditer(re.escape(choice), form)
-                if _ends(form, match.end()) and (match.start() == 0 or not _joins(form[match.start() - 1], choice[0]))
-            ]
+            spans += [(start, start + len(choice), index) for start in whole_words(choice, form)]
         return sorted(
             {
                 index
@@ -254,7 +251,11 @@ class _Choices:
             return []
         for choice in sorted((self.texts[index] for index in inside), key=len, reverse=True):
             rest = rest.replace(choice, " ")
-        if re.sub(r"\b(?:[a-z](?=[).:\s|]|\Z)|or|and|either|both|maybe|perhaps|possibly|the|an?|option|oder|und|ou|et|o|y)\b|\W", "", rest):
+        if re.sub(
+            r"\b(?:[a-z](?=[).:\s|]|\Z)|or|and|either|both|maybe|perhaps|possibly|the|an?|option|oder|und|ou|et|o|y)\b|\W",
+            "",
+            rest,
+        ):
             return []
         return [(index,) for index in inside]
 
@@ -319,19 +320,6 @@ def _after(text: str, start: str) -> str:
     """Return what follows a choice at the begin of a text."""
     words = len(start.split())
     return re.sub(r"\A\W*(?:(?:an?|the)\s+)?", "", text, flags=re.IGNORECASE)[len(start) :] if words else text
-
-
-def _joins(before: str, after: str) -> bool:
-    """Return whether two letters side by side are within a word or a number."""
-    return (before.isalnum() and after.isalnum() and before < "\u2e80") or (before in ".,-" and after.isdigit())
-
-
-def _ends(text: str, end: int) -> bool:
-    if end >= len(text):
-        return True
-    if text[end - 1].isdigit() and re.match(r"[.,]\d", text[end:]):
-        return False
-    return not (text[end].isalnum() and text[end - 1].isalnum() and text[end] < "\u2e80")
 
 
 @functools.lru_cache(maxsize=256)

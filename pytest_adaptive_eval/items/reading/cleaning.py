@@ -5,10 +5,20 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["answer_part", "before_next_question", "is_program", "plain_characters", "unwrapped", "without_reasoning"]
+__all__ = [
+    "answer_part",
+    "before_next_question",
+    "ends_word",
+    "is_program",
+    "plain_characters",
+    "unwrapped",
+    "whole_words",
+    "without_reasoning",
+]
 
 _REASONING = "think|thinking|thought|thoughts|reasoning|reason|scratchpad|reflection|analysis|rationale|seed:think"
 #: A closed piece of reasoning.
@@ -153,3 +163,24 @@ def before_next_question(text: str) -> str:
         if text[: match.start()].strip():
             return text[: match.start()].strip()
     return text
+
+
+def whole_words(part: str, text: str) -> Iterator[int]:
+    """Yield where a part stands in a text, not within a word or a number; scripts without spaces have no words."""
+    for match in re.finditer(re.escape(part), text):
+        if ends_word(text, match.end()) and (match.start() == 0 or not _joins(text[match.start() - 1], part[:1])):
+            yield match.start()
+
+
+def _joins(before: str, after: str) -> bool:
+    """Return whether two letters side by side are within a word or a number."""
+    return (before.isalnum() and after.isalnum() and before < "\u2e80") or (before in ".,-" and after.isdigit())
+
+
+def ends_word(text: str, end: int) -> bool:
+    """Return whether a word or a number ends at a place in a text."""
+    if end >= len(text):
+        return True
+    if text[end - 1].isdigit() and re.match(r"[.,]\d", text[end:]):
+        return False
+    return not (text[end].isalnum() and text[end - 1].isalnum() and text[end] < "\u2e80")

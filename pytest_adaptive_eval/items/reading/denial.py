@@ -26,9 +26,7 @@ _END = lazy_pattern(
     re.IGNORECASE,
 )
 #: Words that say that a choice or a value is not the answer.
-_WRONG = (
-    r"(?:in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded|ruled\s+out)\b"
-)
+_WRONG = r"(?:in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded|ruled\s+out)\b"
 _RIGHT = r"(?:the\s+|an?\s+)?(?:right|correct|true|valid|possible|likely|suitable|accurate|appropriate|best|answer|solution|one)\b"
 #: Words after what they deny, in one sentence with it.
 _AFTER = lazy_pattern(
@@ -47,7 +45,9 @@ _REASON = lazy_pattern(
 #: Characters before a denial that are its subject, and words of one part of a list.
 _LONGEST, _SHORT_PART = 300, 4
 _NEGATIVE = lazy_pattern(rf"\b{_WRONG}", re.IGNORECASE)
-_SENTENCE = lazy_pattern(r"[;!?。；\n:]|\.(?=\s)|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b", re.I)
+_SENTENCE = lazy_pattern(
+    r"[;!?。；\n:]|\.(?=\s)|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b", re.I
+)
 _VERB = lazy_pattern(
     r"\b(?:is|are|was|were|be|it's|choose|pick|select|take|answer|answers|go|think|believe|has|have)\b|[=:]", re.I
 )

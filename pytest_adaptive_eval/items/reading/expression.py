@@ -3,7 +3,6 @@ r"""Read a mathematical expression that a text gives as its answer."""
 from __future__ import annotations
 
 import re
-
 from collections import Counter
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
@@ -42,7 +41,7 @@ _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _OR = lazy_pattern(r"(?:\\text\s*\{\s*)?\b(?:or|and)\b(?:\s*\})?", re.IGNORECASE)
 #: Words that are names of functions and numbers.
 _NAMES = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln exp lim max min sup inf mod gcd lcm det deg pi sqrt".split()
+    ["sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "ln", "exp", "lim", "max", "min", "sup", "inf", "mod", "gcd", "lcm", "det", "deg", "pi", "sqrt"]
 )
 _COMMAND = lazy_pattern(r"\\(?:text\w{0,2}|math\w{2}|mbox|boxed|left|right|displaystyle)(?![a-z])|\\[(){}\[\],;:! ]|\$")
 
@@ -80,7 +79,9 @@ def form_of(expression: str) -> tuple[Counter[str], Counter[str]]:
     is a set; ``a < b`` and ``b > a`` are the same relation.
     """
     text = _OR.sub(",", re.sub(r"\\[{}]", lambda brace: {"{": "⟨", "}": "⟩"}[brace[0][1]], expression))
-    text = re.sub(r"[{}]", "", re.sub(r"\\(?:left|right|[bB]igg?)(?![a-z])|\\[,;:! ]|\$|(?<=\d),(?=\d{3}(?!\d))", "", text))
+    text = re.sub(
+        r"[{}]", "", re.sub(r"\\(?:left|right|[bB]igg?)(?![a-z])|\\[,;:! ]|\$|(?<=\d),(?=\d{3}(?!\d))", "", text)
+    )
     text = text.replace("⟨", "{").replace("⟩", "}")
     text = text.replace("|", ",") if text.count("|") == 1 else text
     brackets: Counter[str] = Counter()
@@ -104,7 +105,7 @@ def is_words(answer: str) -> bool:
     if not text or re.search(r"[\d+*/^=<>≤≥≠_\\|∞π√-]", text):
         return False
     words = re.findall(r"[^\W\d_]+", text)
-    if any(len(word) > 1 or not word.isascii() and word >= "\u2e80" for word in words if word.lower() not in _NAMES):
+    if any(len(word) > 1 or (not word.isascii() and word >= "\u2e80") for word in words if word.lower() not in _NAMES):
         return True
     return len(words) > 1 and re.fullmatch(r"[A-Z](?:\s*,?\s*[A-Z])+", text.strip("()[] ")) is not None
 

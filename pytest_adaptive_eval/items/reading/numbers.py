@@ -142,7 +142,9 @@ def find_numbers(text: str) -> list[Number]:
         if not any(start < match.end() and match.start() < end for start, end in taken):
             from fractions import Fraction
 
-            value = Fraction(_NAMED[match["word"].lower().replace(" ", "-")] * _SCALES.get((match["scale"] or "").lower(), 1))
+            value = Fraction(
+                _NAMED[match["word"].lower().replace(" ", "-")] * _SCALES.get((match["scale"] or "").lower(), 1)
+            )
             numbers.append(Number((-value if match["minus"] else value,), match.start(), match.end()))
     return sorted(numbers, key=lambda number: number.start)
 
@@ -171,14 +173,16 @@ def _from_digits(match: re.Match[str]) -> Number | None:
     except (ValueError, ZeroDivisionError):
         return None
     sign = match["sign"] or ""
-    values = [-value if sign and sign[0] not in "+" or match["inner"] == "-" else value]
+    values = [-value if (sign and sign[0] not in "+") or match["inner"] == "-" else value]
     if sign == "- " and not match.string[: match.start()].rpartition("\n")[2].strip():
         values.append(value)  # a mark of a list
     if match["percent"]:
         values.append(values[0] / 100)
     if match["kilo"] or match["scale"]:
         values.append(values[0] * (1000 if match["kilo"] else _SCALES[match["scale"].lower()]))
-    plain = not (match["raised"] or match["mixed"] or match["bottom"] or match["percent"] or match["scale"] or match["kilo"])
+    plain = not (
+        match["raised"] or match["mixed"] or match["bottom"] or match["percent"] or match["scale"] or match["kilo"]
+    )
     precise = plain and "." in digits and len(digits.replace(".", "").lstrip("0")) >= _PRECISE
     return Number(tuple(values), match.start(), match.end(), bool(match["scale"]), place if precise else 0)
 
@@ -218,4 +222,6 @@ def is_lone_number(text: str) -> bool:
     if plain[:1] in "([{" and "," in plain:
         return False  # a pair or an interval
     numbers = find_numbers(plain)
-    return len(numbers) == 1 and not plain[: numbers[0].start].strip(" $(") and not plain[numbers[0].end :].strip(" $.)°")
+    return (
+        len(numbers) == 1 and not plain[: numbers[0].start].strip(" $(") and not plain[numbers[0].end :].strip(" $.)°")
+    )

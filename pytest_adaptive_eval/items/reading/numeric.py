@@ -51,12 +51,17 @@ _TOLD = lazy_pattern(
     re.IGNORECASE,
 )
 _CLAUSE = lazy_pattern(r"[,;](?!\d)|\.(?:\s|$)")
+_REASON = lazy_pattern(r"\b(?:because|since|given that)\b", re.IGNORECASE)
 _CORRECTED = lazy_pattern(r"\b(?:or rather|no|wait|actually|correction)\b", re.IGNORECASE)
 #: What makes a number part of an expression, which is no number, after it and before it.
 _EXPRESSION = lazy_pattern(
     r"\s?[)\]}]*\s?(?:\\sqrt|\\pi|π|√|\^|[+*/×·÷]\s?[\w(\\]|-\s?[\d(\\]|\\(?:cdot|times|div|sqrt)|[xyznrquvwai](?![A-Za-z]))"
 )
-_WITHIN = lazy_pattern(r"(?:[\w)\]}]\s?[+*/×·÷^]|\\(?:log|ln|sin|cos|tan|sqrt|cdot|times|div)\S{0,3}|√|\\sqrt\s*[{(\[]?)\s*[{(]?\Z")
+_WITHIN = lazy_pattern(
+    r"(?:[\w)\]}]\s?[+*/×·÷^]|\\(?:log|ln|sin|cos|tan|sqrt|cdot|times|div)\S{0,3}|√|\\sqrt\s*[{(\[]?)\s*[{(]?\Z"
+)
+#: A term before a sign, which is then no sign of the number.
+_TERM = lazy_pattern(r"(?:(?<![A-Za-z])[A-Za-z]|[\d)\]}])\s*\Z")
 _UNBOUNDED = lazy_pattern(r"\\infty|∞")
 _ROUNDED = lazy_pattern(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
 _NUMBERED = r"[$\s]*-?\d[\d.,/]*(?<![.,])"
@@ -64,11 +69,13 @@ _NUMBERED = r"[$\s]*-?\d[\d.,/]*(?<![.,])"
 _BOUNDED = lazy_pattern(
     r"\b(?:less|fewer|more|greater|smaller|larger|bigger|higher|lower|shorter|longer|older|younger|better|worse|other)\s+than\s+(?:or\s+equal\s+to\s+)?"
     rf"{_NUMBERED}|(?:(?<![-=<])>|<|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))\s*=?\s*{_NUMBERED}(?!\s*>)"
-    rf"|{_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))",
+    rf"|(?<!<){_NUMBERED}\s*(?:<(?!\w|/)|>|≤|≥|\\[lg]eq?(?![a-z])|\\[lg]t(?![a-z]))",
     re.IGNORECASE,
 )
 #: What makes all of a statement a bound.
-_BOUND = lazy_pattern(r"[\s$*(]*(?:at\s+(?:least|most)|more|less|over|under|above|below|up\s+to|no\s+(?:more|less))\b", re.IGNORECASE)
+_BOUND = lazy_pattern(
+    r"[\s$*(]*(?:at\s+(?:least|most)|more|less|over|under|above|below|up\s+to|no\s+(?:more|less))\b", re.IGNORECASE
+)
 #: Numbers in brackets after a number: sources, working, and the whole of which it is a part.
 _ASIDE = lazy_pattern(
     r"(?<=[\w.!?%°$])(?:\s?\[\d{1,3}(?:\s?[,\u2013-]\s?\d{1,3})*\])+"
@@ -105,7 +112,8 @@ def _stripped(text: str) -> str:
 def _quantity(number: Number, text: str) -> Quantity:
     """Return a number of a text; a number within an expression has no values."""
     before = text[max(0, number.start - _BEFORE) : number.start]
-    if _EXPRESSION.match(text, number.end) or _WITHIN.search(before):
+    signed = text[number.start] in "+-" and _TERM.search(before)
+    if signed or _EXPRESSION.match(text, number.end) or _WITHIN.search(before):
         return _EXPRESSED
     return Quantity(number.values, number.place)
 
@@ -154,6 +162,8 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Quantity]:
         return list(dict.fromkeys(quantity for line in lines[-_BOLDEST:] for quantity in _first(line)))
     for line in reversed(lines):
         plain = _stripped(line[-_CHARACTERS:])
+        said = _REASON.split(plain, maxsplit=1)[0]
+        plain = said if find_numbers(said) else plain
         if _BOUND.match(plain):
             return []
         numbers = find_numbers(plain)
@@ -181,7 +191,8 @@ def _after_verb(numbers: list[Number], text: str) -> list[Quantity]:
     last = max(index for index in has_verb if index == last or numbers[last].start < numbers[index].start < end)
     if _CORRECTED.search(text[numbers[last].end :]):
         return []
-    return _joined(numbers[last:], text)
+    told = _joined(numbers[last:], text)
+    return _first(text) if told == [_EXPRESSED] else told
 
 
 def _last(numbers: list[Number], text: str) -> list[Quantity]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program
+from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program, unwrapped
 from pytest_adaptive_eval.items.reading.stated import (
     boxes,
     boxes_end,
@@ -32,6 +32,15 @@ __all__ = ["Parser", "Reading", "read_answer", "stated_texts"]
 _PARTS, _CHARACTERS = 30, 1000
 #: Characters before a restated question; more of them before another question are an answer, be it unreadable.
 _RESTATED = 200
+#: Lines that display the one between them.
+_DISPLAY = ("", "\\[", "\\]", "$$", "\\)", "\\(", "```")
+#: A sentence that says what something is, and words that make it something else.
+_SAID = lazy_pattern(r"(?P<before>[^\n]{1,160}(?:\b(?:is|are|was|were)|'s|=|:))\s+(?P<answer>[^\n]+)")
+_UNSURE = lazy_pattern(
+    r"\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might|may|could|would|or|wrong|false|incorrect|unlikely"
+    r"|hardly|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
+    re.IGNORECASE,
+)
 Value = TypeVar("Value")
 _SENTENCE = lazy_pattern(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
 
@@ -116,12 +125,23 @@ def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
 
 
 def stated_texts(text: str) -> list[str]:
-    """Return the answer that a text states in its most binding part: as it stands, and its first sentence."""
+    """Return what a text may state as its answer in words, from the whole on, each with and without marks around it.
+
+    It is the text, its most binding part and the first sentence of that, its last line, and what a sentence that the
+    text ends with says after its verb.
+    """
     text = answer_part(text)
     head = before_next_question(text)
+    found = [text] if len(text) <= _CHARACTERS else []
     for body in (*tag_parts(head)[:_PARTS], head):
-        part = next(_stated_parts(body), body if body != text else "")
-        if part.strip():
-            sentence = _SENTENCE.split(part.strip(), maxsplit=1)[0]
-            return list(dict.fromkeys((part.strip(), sentence, sentence.strip(" \"'*`<>$"))))
-    return []
+        part = next(_stated_parts(body), body if body != text else "").strip()
+        if part:
+            found += [part, _SENTENCE.split(part, maxsplit=1)[0]]
+            break
+    else:
+        lines = [line for line in head.rstrip("` \n").split("\n") if line.strip() not in _DISPLAY]
+        last = lines[-1] if lines else ""
+        if (said := _SAID.fullmatch(last.strip())) and not _UNSURE.search(said["before"]):
+            found.append(said["answer"])
+        found.append(last)
+    return list(dict.fromkeys(form for each in found for form in unwrapped(each[:_CHARACTERS])))
