@@ -17,6 +17,7 @@ __all__ = [
     "plain_characters",
     "unwrapped",
     "whole_words",
+    "without_emphasis",
     "without_reasoning",
 ]
 
@@ -83,6 +84,8 @@ _WRAPPERS = lazy_pattern(
     r"|\\(?:boxed|text\w{0,2}|math\w{2}|mbox|operatorname)\s*\{(?P<command>[^{}]*)\})\Z",
     re.DOTALL,
 )
+
+_EMPHASIS = lazy_pattern(r"(?<![\w*\\^])(\*{1,3}|_{1,3}|`)(?=[^\s*_`])([^\n*_`]{1,200}?)(?<=\S)\1(?![\w*])")
 
 
 def plain_characters(text: str) -> str:
@@ -163,6 +166,11 @@ def before_next_question(text: str) -> str:
         if text[: match.start()].strip():
             return text[: match.start()].strip()
     return text
+
+
+def without_emphasis(text: str) -> str:
+    """Return a text without the marks of Markdown around emphasized words."""
+    return _EMPHASIS.sub(r"\2", text)
 
 
 def whole_words(part: str, text: str) -> Iterator[int]:

@@ -100,6 +100,8 @@ class Number:
         Whether a word such as million follows.
     place : Fraction
         Unit of the last digit of a decimal number that is precise enough to round to; else 0.
+    percent : bool
+        Whether a percent sign or word follows.
     """
 
     values: tuple[Fraction, ...]
@@ -107,6 +109,7 @@ class Number:
     end: int
     scaled: bool = False
     place: Fraction | int = 0
+    percent: bool = False
 
 
 def plain_latex(text: str) -> str:
@@ -174,17 +177,20 @@ def _from_digits(match: re.Match[str]) -> Number | None:
         return None
     sign = match["sign"] or ""
     values = [-value if (sign and sign[0] not in "+") or match["inner"] == "-" else value]
-    if sign == "- " and not match.string[: match.start()].rpartition("\n")[2].strip():
+    unit = match["percent"] or match["kilo"] or match["scale"]
+    if sign == "- " and not unit and not match.string[: match.start()].rpartition("\n")[2].strip():
         values.append(value)  # a mark of a list
     if match["percent"]:
         values.append(values[0] / 100)
-    if match["kilo"] or match["scale"]:
-        values.append(values[0] * (1000 if match["kilo"] else _SCALES[match["scale"].lower()]))
-    plain = not (
-        match["raised"] or match["mixed"] or match["bottom"] or match["percent"] or match["scale"] or match["kilo"]
-    )
+    if match["kilo"]:
+        values = [1000 * values[0]]
+    if match["scale"]:
+        values.append(values[0] * _SCALES[match["scale"].lower()])
+    plain = not (match["raised"] or match["mixed"] or match["bottom"] or unit)
     precise = plain and "." in digits and len(digits.replace(".", "").lstrip("0")) >= _PRECISE
-    return Number(tuple(values), match.start(), match.end(), bool(match["scale"]), place if precise else 0)
+    return Number(
+        tuple(values), match.start(), match.end(), bool(match["scale"]), place if precise else 0, bool(match["percent"])
+    )
 
 
 def _point(digits: str) -> str:

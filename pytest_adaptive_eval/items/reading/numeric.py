@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from pytest_adaptive_eval.items.abstention import abstains
+from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
 from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.numbers import Number, find_numbers, plain_latex
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
@@ -28,12 +29,27 @@ class Quantity:
         All that it may stand for; empty for an expression.
     place : Fraction
         Unit of its last digit where it is precise enough to round to; else 0.
+    percent : bool
+        Whether it is in percent.
     """
 
     values: tuple[Fraction, ...]
     place: Fraction | int = field(default=0, compare=False)
+    percent: bool = field(default=False, compare=False)
+
+    def asked_in(self, question: str) -> Quantity:
+        """Return the number without the value that leaves out its percent sign, unless a question may ask for it."""
+        if not self.percent or not question or _RATE.search(question):
+            return self
+        return replace(self, values=self.values[1:])
 
 
+#: A question for what may be in percent; one without words may.
+_RATE = lazy_pattern(
+    r"\A\W*\Z|%|percent|per cent|\b(?:rates?|ratios?|shares?|probabilit\w+|chances?|proportions?|interest|discount|profit|margin|"
+    r"how likely|growth|change|increase|decrease|efficiency|return|yield)\b|百分|率",
+    re.IGNORECASE,
+)
 _EXPRESSED = Quantity(())
 _JOIN = lazy_pattern(
     rf"[\s$*()\[\]\\'\"{{}}]*(?:[,;/&|\u2013-]|\b{JOINED}\b|\bto\b)[\s$*()\[\]\\'\"{{}}]*|\s+", re.IGNORECASE
@@ -87,6 +103,10 @@ _ASSIGNED = lazy_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b
 _SHORT = lazy_pattern(r"\W{0,4}[\d.,/\s]+\W{0,3}(?:[^\W\d]+\W?){0,2}\W{0,3}")
 #: A line that is a number alone, with a mark of a list or without.
 _ALONE = lazy_pattern(r"[\s*•-]*(?:\d{1,2}[.)]\s+)?[$\s]*[\d.,/]+[\s.$%]*")
+#: Lines that are a list.
+_SEVERAL = 2
+#: A row of a table, with its last cell that is not empty.
+_ROW = lazy_pattern(r"\A\s*\|.*\|\s*([^|\n]*\d[^|\n]*)\|\s*\Z")
 #: Words between a number and a bracket that belongs to it.
 _ASIDE_WORDS = 3
 #: Places in bold that are looked at.
@@ -96,7 +116,7 @@ _BOLD = lazy_pattern(r"\*\*(.+?)\*\*")
 
 def _stripped(text: str) -> str:
     """Return a text without numbers that it denies, or gives beside another: bounds, sources and working."""
-    text = plain_latex(_BOUNDED.sub(" ", without_denied(text)))
+    text = plain_latex(_BOUNDED.sub(" ", without_denied(without_emphasis(text))))
     for match in reversed([*_ASIDE.finditer(text)]):
         line = text[: match.start()].rpartition("\n")[2]
         before = find_numbers(line)
@@ -115,11 +135,13 @@ def _quantity(number: Number, text: str) -> Quantity:
     signed = text[number.start] in "+-" and _TERM.search(before)
     if signed or _EXPRESSION.match(text, number.end) or _WITHIN.search(before):
         return _EXPRESSED
-    return Quantity(number.values, number.place)
+    return Quantity(number.values, number.place, number.percent)
 
 
 def _first(text: str) -> list[Quantity]:
     """Return the first number of a statement, with others that a word joins to it; an expression has no values."""
+    if listed := _alone(text):
+        return listed
     text = _stripped(text.replace("**", " ")).lstrip()
     if _BOUND.match(text) or _UNBOUNDED.search(text):
         return [_EXPRESSED] if find_numbers(text) else []
@@ -135,6 +157,14 @@ def _first(text: str) -> list[Quantity]:
     if rounded:
         return [Quantity((*rounded[-1].values, *numbers[0].values), rounded[-1].place)]
     return _joined(numbers, sentence)
+
+
+def _alone(text: str) -> list[Quantity]:
+    """Return the numbers of several lines that each hold one and nothing else; empty for other texts."""
+    lines = [line for line in text.split("\n") if line.strip()][-_BOLDEST:]
+    if len(lines) < _SEVERAL or not all(map(_ALONE.fullmatch, lines)):
+        return []
+    return list(dict.fromkeys(quantity for line in lines for quantity in _first(line)))
 
 
 def _distinct(numbers: list[Number], text: str) -> list[Quantity]:
@@ -158,9 +188,10 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Quantity]:
     if len(bold) == 1:
         return list(bold)
     lines = [line for line in text.split("\n") if line.strip()]
-    if len(lines) > 1 and all(map(_ALONE.fullmatch, lines[-_BOLDEST:])):
-        return list(dict.fromkeys(quantity for line in lines[-_BOLDEST:] for quantity in _first(line)))
+    if listed := _alone(text):
+        return listed
     for line in reversed(lines):
+        line = _ROW.sub(r"\1", line)  # the last cell of a table
         plain = _stripped(line[-_CHARACTERS:])
         said = _REASON.split(plain, maxsplit=1)[0]
         plain = said if find_numbers(said) else plain
@@ -211,7 +242,8 @@ def read_number(text: str, question: str = "") -> Reading[Quantity]:
     question : str
         Its numbers are no answer where a text gives others beside them.
     """
-    return read_answer(text, Parser(_first, lambda part: _loose(part, _numbers_of(question))))
+    reading = read_answer(text, Parser(_first, lambda part: _loose(part, _numbers_of(question))))
+    return Reading(tuple(value.asked_in(question) for value in reading.values), reading.other)
 
 
 @functools.lru_cache(maxsize=64)

@@ -76,8 +76,9 @@ _CUE = lazy_pattern(
 )
 _NEGATED = lazy_pattern(r"\s*(?:not|never|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE)
 _QUESTION = lazy_pattern(r"[^\n.!]*\?")
-#: A line of a list of options.
-_OPTION = lazy_pattern(r"[\s*-]*[(\[]?[A-Z][)\].:]+[\s*]*\S")
+#: A line of a list: of options, or of parts of one answer.
+_SHORT_LINE = lazy_pattern(r"[\s*-]*[(\[]?[A-Z][)\].:]+[\s*]*\S|[\s*•-]*(?:\d{1,2}[.)]\s+)?[^\s.:!?]{1,20}\s*\Z")
+_MARKS = " *_`$\\[]()\"'#-=|"
 _ASKING = lazy_pattern(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", re.IGNORECASE)
 #: A line or a bracket that says something about the answer, and is none.
 _NOTE = lazy_pattern(
@@ -194,11 +195,12 @@ def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:
     if more is not None:
         matches += more.finditer(text)
     for match in sorted(matches, key=lambda match: match.end(), reverse=True):
-        rest = text[match.end() :]
+        rest = text[match.start() + len(match[0].rstrip()) :]
         line = rest.partition("\n")[0]
         if not line.strip(" *_`$\\[]()\":'=|"):
-            following = [line for line in rest.split("\n")[1:12] if line.strip(" *_`$\\[]()\"'#-=|")]
-            listed = list(itertools.takewhile(_OPTION.match, following))
+            lines = itertools.dropwhile(lambda line: not line.strip(_MARKS), rest.split("\n")[1:12])
+            listed = list(itertools.takewhile(_SHORT_LINE.match, lines))
+            following = [line for line in rest.split("\n")[1:12] if line.strip(_MARKS)]
             line = "\n".join(listed) if len(listed) > 1 else following[0] if following else ""
         line = line.strip().lstrip("*_: ")
         if line and not _NEGATED.match(line) and not _asks(text, match.start(), line):
