@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.abstention import abstains

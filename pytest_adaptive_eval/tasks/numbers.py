@@ -18,7 +18,7 @@ __all__ = ["FAMILIES", "by_values"]
 NAMES = "xyzuvwpq"
 #: Allowed error of a value: one unit of the fourth decimal place, for rounded and for truncated values.
 TOLERANCE = Fraction(1, 10_000)
-#: Pattern of "= 1.5", ": -3/2", "is about .25" and the like.  No operator or name may follow: "= 3 - y" states no value.
+#: Pattern of "= 1.5", ": -3/2", "is about .25" and the like.  No operator or name may follow: "= 3 - y" is no value.
 _VALUE = (
     r"\s*(?:=|:|\N{ALMOST EQUAL TO}|~|\||\\approx|\\to|\\rightarrow|\N{RIGHTWARDS ARROW}|->|(?:is|equals)\b"
     r"(?:\s+(?:approximately|about|roughly|around|equal\s+to))?)\s*(-?)\s*(\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:\s*/\s*(\d{1,40}))?"

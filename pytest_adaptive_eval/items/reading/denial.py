@@ -26,8 +26,14 @@ _END = lazy_pattern(
     re.IGNORECASE,
 )
 #: Words that say that a choice or a value is not the answer.
-_WRONG = r"(?:in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded|ruled\s+out)\b"
-_RIGHT = r"(?:the\s+|an?\s+)?(?:right|correct|true|valid|possible|likely|suitable|accurate|appropriate|best|answer|solution|one)\b"
+_WRONG = (
+    r"(?:in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded"
+    r"|ruled\s+out)\b"
+)
+_RIGHT = (
+    r"(?:the\s+|an?\s+)?"
+    r"(?:right|correct|true|valid|possible|likely|suitable|accurate|appropriate|best|answer|solution|one)\b"
+)
 #: Words after what they deny, in one sentence with it.
 _AFTER = lazy_pattern(
     r"\b(?:is|are|was|were|looks?|seems?|appears?|(?:would|must|can|could|may|should)\s+be)\s+(?:\w+ly\s+|also\s+|just\s+)*"

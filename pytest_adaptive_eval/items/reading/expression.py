@@ -21,7 +21,8 @@ _SUPERSCRIPT = lazy_pattern("[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _LOOKS = (
     (
-        r"\\(?:left|right|displaystyle|limits|mathrm|mathbf|boldsymbol|quad|qquad|[bB]igg?)(?![a-z])|\\[!,;: ()\[\]]|[{}\s$]|~",
+        r"\\(?:left|right|displaystyle|limits|mathrm|mathbf|boldsymbol|quad|qquad|[bB]igg?)(?![a-z])"
+        r"|\\[!,;: ()\[\]]|[{}\s$]|~",
         "",
     ),
     (r"\\(?:text\w{0,2}|mbox)(?![a-z])", ""),

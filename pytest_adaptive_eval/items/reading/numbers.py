@@ -71,7 +71,8 @@ _NUMBER = lazy_pattern(
 )
 _WORD = lazy_pattern(
     r"(?<![\w-])(?P<minus>(?:minus|negative)\s)?"
-    rf"(?P<word>(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_WORDS[1:10])}))?|{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
+    rf"(?P<word>(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_WORDS[1:10])}))?"
+    rf"|{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
     r"(?:\s(?P<scale>hundred|thousand|million|billion))?(?![\w-])",
     re.IGNORECASE,
 )

@@ -46,8 +46,8 @@ class Quantity:
 
 #: A question for what may be in percent; one without words may.
 _RATE = lazy_pattern(
-    r"\A\W*\Z|%|percent|per cent|\b(?:rates?|ratios?|shares?|probabilit\w+|chances?|proportions?|interest|discount|profit|margin|"
-    r"how likely|growth|change|increase|decrease|efficiency|return|yield)\b|百分|率",
+    r"\A\W*\Z|%|percent|per cent|\b(?:rates?|ratios?|shares?|probabilit\w+|chances?|proportions?|interest|discount"
+    r"|profit|margin|how likely|growth|change|increase|decrease|efficiency|return|yield)\b|百分|率",
     re.IGNORECASE,
 )
 _EXPRESSED = Quantity(())

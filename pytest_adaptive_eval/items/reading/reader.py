@@ -1,8 +1,8 @@
 """Find the one answer that a text gives, for graders and task families alike.
 
-The most binding statement counts: tags and calls of tools, boxes, words such as "the answer is" after JSON, JSON fields,
-such words anywhere from the last on, and then the text itself as the kind of answer reads it.  A statement of another
-kind ends the search: what the text considers before is not its answer.
+The most binding statement counts: tags and calls of tools, boxes, words such as "the answer is" after JSON, JSON
+fields, such words anywhere from the last on, and then the text itself as the kind of answer reads it.  A statement of
+another kind ends the search: what the text considers before is not its answer.
 """
 
 from __future__ import annotations
