@@ -244,8 +244,8 @@ class _Choices:
         lines = [line.strip() for line in text.split("\n") if line.strip()]
         labels = [_LABELLED.fullmatch(line) for line in lines]
         if len(lines) > 1 and all(labels):
-            letters = {self.letter(label[1]) for label in labels if label}
-            return [tuple(sorted(letters - {None}))] if len(letters) > 1 else []  # type: ignore[type-var]
+            letters = {index for label in labels if label and (index := self.letter(label[1])) is not None}
+            return [tuple(sorted(letters))] if len(letters) > 1 else []
         rest = " ".join(text.casefold().split())
         inside = self.within(text) if len(rest) <= _LONGEST_LIST else []
         if len({self.texts[index] for index in inside}) < 2:

@@ -124,11 +124,14 @@ def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
     return Reading(tuple(dict.fromkeys(parser.loose(without_notes(text).strip()))))
 
 
-def stated_texts(text: str) -> list[str]:
+def stated_texts(text: str, *, loose: bool = True) -> list[str]:
     """Return what a text may state as its answer in words, from the whole on, each with and without marks around it.
 
-    It is the text, its most binding part and the first sentence of that, its last line, and what a sentence that the
-    text ends with says after its verb.
+    Parameters
+    ----------
+    text : str
+    loose : bool
+        Whether the last line of a text that states no answer is one, and what that says after its verb.
     """
     text = answer_part(text)
     head = before_next_question(text)
@@ -141,7 +144,7 @@ def stated_texts(text: str) -> list[str]:
     else:
         lines = [line for line in head.rstrip("` \n").split("\n") if line.strip() not in _DISPLAY]
         last = lines[-1] if lines else ""
-        if (said := _SAID.fullmatch(last.strip())) and not _UNSURE.search(said["before"]):
+        if loose and (said := _SAID.fullmatch(last.strip())) and not _UNSURE.search(said["before"]):
             found.append(said["answer"])
-        found.append(last)
+        found += [last] * loose
     return list(dict.fromkeys(form for each in found for form in unwrapped(each[:_CHARACTERS])))

@@ -79,9 +79,9 @@ def normal_words(text: str) -> list[str]:
     ).split()
 
 
-def _forms(text: str) -> list[list[str]]:
+def _forms(text: str, *, loose: bool = True) -> list[list[str]]:
     """Return the words of a text, and those of the answer that it may state."""
-    return [normal_words(form) for form in (without_reasoning(text), *stated_texts(text))]
+    return [normal_words(form) for form in (without_reasoning(text), *stated_texts(text, loose=loose))]
 
 
 def _exact_match(question: Asked, text: str) -> float:
@@ -93,7 +93,8 @@ def _exact_match(question: Asked, text: str) -> float:
 def _f1(question: Asked, text: str) -> float:
     """Return the highest F1 score of the words, over accepted answers."""
     return max(
-        (_overlap(normal_words(answer), words) for answer in question.answers for words in _forms(text)), default=0.0
+        (_overlap(normal_words(answer), words) for answer in question.answers for words in _forms(text, loose=False)),
+        default=0.0,
     )
 
 
