@@ -276,7 +276,7 @@ class SessionResult(Result):
         ``name`` of the subject, and hashes ``decoding`` and ``prompt`` that a
         comparison must share; empty if unknown.
     chance : float, optional
-        Accuracy of guessing, if every administered item has choices: no gate
+        Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate
         passes on an accuracy that is not distinguishable from it.
     must_pass : tuple of MustPassAnswer
         Answers to items that must pass: one wrong answer fails every gate.

@@ -47,7 +47,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
     cap = loop.respondent.identity.decoding.get("max_tokens")
     shared = loop.reuse.notes(recorder.administrations, judged=evaluation.judge is not None)
     notes += shared
-    notes += filter(None, [recorder.cut(cap), recorder.unread_answers()])
+    notes += filter(None, [recorder.cut(cap), recorder.unread_answers(), recorder.constant.note()])
     if sentence := recorder.too_many_unreadable():
         loop.give_up(sentence)
         if recorder.journal is not None:  # a later run should not continue from such answers
@@ -66,7 +66,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
         statuses=recorder.statuses,
         noise=noise.allowed if noise else None,
         error=loop.fault.sentence if loop.fault else "",
-        chance=recorder.guessing,
+        chance=recorder.constant.guessing,
         must_pass=must_pass_answers(evaluation.must_pass_ids, recorder.administrations),
         notes=tuple(notes),
         subject={

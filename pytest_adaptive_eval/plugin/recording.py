@@ -8,13 +8,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
+from pytest_adaptive_eval.plugin.constant_answers import ConstantAnswers
 from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
@@ -59,7 +58,7 @@ class AnswerRecorder:
         self.statuses: Counter[str] = Counter()
         self.journal: Journal | None = None
         self._subject_hashes = {"checkpoint": "", "decoding": ""}
-        self._guessing_scores: list[float] = []
+        self.constant = ConstantAnswers()
         self._texts = self._unreadable = self._wrong = 0
         self._finding: Counter[str] = Counter()
 
@@ -116,9 +115,10 @@ class AnswerRecorder:
         self.administrations.append(administration)
         self.statuses[response.status.value] += 1
         if not administration.sample:
-            self._guessing_scores.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
+            self.constant.expect(item)
         if response.score is not None and (response.text or test.asked.read):
             self._texts += 1
+            self.constant.add(response.text)
             whole = response.status is Status.OK
             self._unreadable += whole and not (item.readable(response.text) or abstains(response.text))
             if whole and response.score == 0.0:
@@ -211,12 +211,6 @@ class AnswerRecorder:
     def cut(self, cap: object) -> str:
         """Return a warning where many answers were truncated, else empty; `cap` is the one that held, if known."""
         return truncation_warning(self.statuses[Status.TRUNCATED.value], len(self.administrations), cap)
-
-    @property
-    def guessing(self) -> float | None:
-        """Expected score of random choices; None where an item has no choices."""
-        mean = float(np.mean(self._guessing_scores)) if self._guessing_scores else np.nan
-        return None if np.isnan(mean) else mean
 
     def key(self, test: Question | Draw) -> str:
         """Return the journal's key of the answer to a question."""

@@ -7,11 +7,12 @@ text.  If several different ones are there, the last line is searched.  If sever
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
+from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.reader import Parser as Reader
 from pytest_adaptive_eval.items.reading.reader import read_answer
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Runner
@@ -21,9 +22,9 @@ __all__ = ["by_any", "by_choice", "by_letters", "by_number", "by_sequence", "las
 #: Returns all candidate answers in a text, in order.
 Parser = Callable[[str], Iterable[str]]
 
-#: One word, or several letters, as the answer that a text states.
-_STATED = re.compile(r"\w+(?:\W{1,4}[A-Za-z]\b)*")
-_LETTER_RUN = re.compile(r"\b[A-Z](?:[\s,>\N{RIGHTWARDS ARROW}-]+[A-Z]\b)+")
+#: What stands between letters of one order: punctuation, arrows, numbers of a list, a word before the last.
+_BETWEEN = r"(?:[\W_]|\\(?:[lL]ong)?(?:[rR]ightarrow|to|quad|text\w{0,2}|mathrm)\b|\band\b|\b\d{1,2}[.)])+"
+_LETTER_RUN = re.compile(rf"\b[A-Z](?:{_BETWEEN}[A-Z]\b)+")
 
 
 def last_line(text: str) -> str:
@@ -40,22 +41,19 @@ def shortened(text: str, length: int = 60) -> str:
 def _read_answer(text: str, parse: Parser) -> tuple[str, str]:
     """Return the unambiguous answer of a text and ``""``, or ``""`` and the reason why there is none."""
 
-    def stated(part: str) -> list[str]:
-        # What is stated and of another kind is an answer too, before which another may stand as a thought.
-        other = part.replace("\\text{", "").strip(f"{string.whitespace}{string.punctuation}")
-        return distinct(part) or ([other] if _STATED.fullmatch(other) else [])
-
     def distinct(part: str) -> list[str]:
-        return list(dict.fromkeys(parse(part)))
+        return list(dict.fromkeys(parse(without_denied(without_emphasis(part)))))
 
     def loose(part: str) -> list[str]:
         answers = distinct(part)
         last = distinct(last_line(part)) if len(answers) > 1 else []
         return last if len(last) == 1 else answers
 
-    reading = read_answer(text, Reader(stated, loose))
+    reading = read_answer(text, Reader(distinct, loose))
     if reading.value is not None:
         return reading.value, ""
+    if reading.other:
+        return reading.other, ""
     if not reading.values:
         return "", f"no answer in {shortened(text)}"
     return "", f"several answers, and none is marked as final: {shortened(', '.join(reading.values))}"
@@ -133,7 +131,7 @@ def by_letters(expected: str, excluded: str = "") -> Judge:
 
     def parse(text: str) -> Iterable[str]:
         words = re.findall(r"[A-Z]+", text.upper())
-        runs = ["".join(re.findall("[A-Z]", run)) for run in _LETTER_RUN.findall(text)]
+        runs = ["".join(re.findall(r"(?<![A-Za-z\\])[A-Z](?![A-Za-z])", run)) for run in _LETTER_RUN.findall(text)]
         orders = [word for word in words + runs if len(word) == len(letters) and word != excluded]
         return [order for order in orders if sorted(order) == letters]
 
@@ -141,8 +139,8 @@ def by_letters(expected: str, excluded: str = "") -> Judge:
 
 
 def by_number(expected: str) -> Judge:
-    """Return a judge of the number that a text gives, as the grader ``numeric`` reads it."""
-    item = Item("", answer=expected, grader="numeric")
+    """Return a judge of the number that a text gives, exactly, as the grader ``numeric`` reads it."""
+    item = Item("", "Which number?", expected, "numeric", meta={"tolerance": 0})
 
     def judge(text: str, _: Runner | None) -> Mark:
         right = item.grade(text) == 1.0

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from pytest_adaptive_eval.items.reading.cleaning import answer_part
+from pytest_adaptive_eval.items.reading.cleaning import answer_part, without_emphasis
 from pytest_adaptive_eval.items.reading.numbers import plain_latex
-from pytest_adaptive_eval.tasks.answers import shortened
+from pytest_adaptive_eval.tasks.answers import by_number, shortened
 from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
 from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
 
@@ -18,11 +18,15 @@ __all__ = ["FAMILIES", "by_values"]
 NAMES = "xyzuvwpq"
 #: Allowed error of a value: one unit of the fourth decimal place, for rounded and for truncated values.
 TOLERANCE = Fraction(1, 10_000)
-#: Pattern of "= 1.5", ": -3/2" and "is .25".  No operator or name may follow: "= 3 - y" states no value.
+#: Pattern of "= 1.5", ": -3/2", "is about .25" and the like.  No operator or name may follow: "= 3 - y" is no value.
 _VALUE = (
-    r"\s*(?:=|:|\N{ALMOST EQUAL TO}|is\b)\s*(-?)\s*(\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:\s*/\s*(\d{1,40}))?"
+    r"\s*(?:=|:|\N{ALMOST EQUAL TO}|~|\||\\approx|\\to|\\rightarrow|\N{RIGHTWARDS ARROW}|->|(?:is|equals)\b"
+    r"(?:\s+(?:approximately|about|roughly|around|equal\s+to))?)\s*(-?)\s*(\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:\s*/\s*(\d{1,40}))?"
     r"(?![\d.]*(?:[ \t]*[-+*/^]|[A-Za-z(]))"
 )
+#: Names and their values in two lists.
+_TUPLE = re.compile(r"\(([a-z](?:\s*,\s*[a-z]){1,7})\)\s*=\s*\(([^()\n]{1,400})\)")
+_ROWS = re.compile(r"\|((?:\s*[a-z]\s*\|){2,8})\s*\n\s*\|[\s:|-]+\n\s*\|([^\n]{1,400})\|")
 
 # Decimals
 
@@ -36,7 +40,8 @@ def _decimal(digits: int, decimals: int) -> str:
 def _product_question(a: int, p: int, b: int, q: int) -> Question:
     """Return the question for the product of `a` with `p` decimal places and `b` with `q`."""
     prompt = f"What is {_decimal(a, p)} * {_decimal(b, q)}? Give the exact decimal number."
-    return Question(prompt, _decimal(a * b, p + q))
+    answer = _decimal(a * b, p + q)
+    return Question(prompt, answer, judge=by_number(answer))
 
 
 def _decimals(rng: random.Random, level: int) -> Question:
@@ -74,7 +79,7 @@ def by_values(values: Mapping[str, Fraction]) -> Judge:
     """
 
     def judge(text: str, _: Runner | None) -> Mark:
-        text = plain_latex(answer_part(text)).replace("**", "").replace("$", "")
+        text = _one_by_one(re.sub("[$&\"'`]", "", plain_latex(without_emphasis(answer_part(text)))))
         for name, value in values.items():
             stated = re.findall(rf"(?<![A-Za-z0-9_]){name}{_VALUE}", text)
             if not stated:
@@ -88,6 +93,16 @@ def by_values(values: Mapping[str, Fraction]) -> Judge:
         return Mark(1.0)
 
     return judge
+
+
+def _one_by_one(text: str) -> str:
+    """Return a text with each value of two lists, or of two rows of a table, after its name."""
+    for pattern, mark in ((_TUPLE, ","), (_ROWS, "|")):
+        for match in pattern.finditer(text):
+            names, values = ([part.strip() for part in row.strip(f" {mark}").split(mark)] for row in match.groups())
+            if len(names) == len(values):
+                text += "".join(f"\n{name} = {value}" for name, value in zip(names, values, strict=True))
+    return text
 
 
 def _rounded(value: Fraction) -> str:

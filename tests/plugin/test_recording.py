@@ -50,13 +50,13 @@ def right(text: str = "A") -> Response:
     ],
 )
 def test_guessing_is_the_mean_share_of_one_choice(items: list[Item], expected: float | None) -> None:
-    assert recorded(*((asked(item), right()) for item in items)).guessing == expected
+    assert recorded(*((asked(item), right()) for item in items)).constant.guessing == expected
 
 
 def test_guessing_counts_an_item_once_however_often_it_is_asked() -> None:
     two, four = choice("a", "b"), choice("a", "b", "c", "d")
     recorder = recorded((asked(two), right()), (asked(four), right()), (asked(four, sample=1), right()))
-    assert recorder.guessing == 0.375
+    assert recorder.constant.guessing == 0.375
 
 
 @pytest.mark.parametrize(("unreadable", "readable", "ends"), [(2, 1, True), (1, 1, False), (0, 2, False)])

@@ -24,7 +24,7 @@ from pytest_adaptive_eval.tasks.strings import FIELD
     [
         ("disc", True),
         ("A **Disc**.", True),
-        ("It looks like a ring at first.\nThe answer is disc, not ring", False),
+        ("It looks like a ring at first.\nThe answer is disc, not ring", True),
         ("It looks like a ring at first, but the answer is a disc.", True),
         ("ring? cross?\nI say disc", True),
         ("ring or disc", False),

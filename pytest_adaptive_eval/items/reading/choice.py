@@ -7,8 +7,12 @@ import re
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.items.abstention import abstains
-from pytest_adaptive_eval.items.reading.cleaning import plain_characters
+from pytest_adaptive_eval.items.reading.cleaning import ends_word, plain_characters, whole_words
+from pytest_adaptive_eval.items.reading.denial import without_denied
+from pytest_adaptive_eval.items.reading.expression import normal_expression
+from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 __all__ = ["Chosen", "choice_of", "read_choice"]
@@ -29,15 +33,19 @@ _LEADING = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _MORE = lazy_pattern(
-    rf"[\s)\]}}>*'\"$.]*(?:,?\s*(?:and|or|or maybe|as well as|oder|und|ou|et|и|или|o|y|e|vs\.?)\s+"
-    r"|\s*[,/&+、和或及与,]\s*(?:and\s+|or\s+)?)"
-    rf"(?i:{_WORD}[\s_]*)?[\s(\[{{<*'\"$]*([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])",
+    rf"[\s)\]}}>*'\"$.]*(?:,?\s*(?P<or>or|oder|ou|или|o|vs\.?|或|又は|または)\s+"
+    r"|,?\s*(?:and|as well as|und|et|и|y|e)\s+"
+    r"|\s*(?:(?P<bar>[|/])|[,;&+、和及与,])\s*(?:and\s+|(?P<also>or)\s+)?)"
+    rf"(?:(?:maybe|perhaps|possibly|probably|even|else)\s+)?(?i:{_WORD}[\s_]*)?[\s(\[{{<*'\"$]*([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])",
 )
+#: A letter that ends a sentence.
+_ENDING = r"(?=[\s(\[*\"'$`]*(?-i:[A-Z])[)\]*\"'$`]*(?:[.,;!:\n]|\s*\Z))"
 _CUES = lazy_pattern(
     r"\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\s+to|\s+should|\s+can)?(?:\s+therefore|\s+thus)?\s+"
     r"(?:choose|chose|pick|select|go\s+with|opt\s+for|conclude(?:\s+that)?|guess|say)\b\s*(?:that\s+)?(?:it\s+is\s+)?(?:the\s+)?"
     r"|\b(?:thus|so|hence|therefore),?\s+(?=(?:the\s+)?(?:option|choice)\b)"
-    r"|\b(?:eliminates?|leaving|leaves)\s+(?:us\s+)?(?:with\s+)?(?:only\s+)?"
+    rf"|\b(?:(?:thus|so|hence|therefore|then),?|it(?:'s|\s+is|\s+(?:must|should|has\s+to)\s+be)|my\s+(?:guess|choice|pick|vote)\s*(?:is|:)?)\s*{_ENDING}"
+    r"|\b(?:leaving|leaves)\s+(?:us\s+)?(?:with\s+)?(?:only\s+)?(?=\W*(?:the\s+)?(?:option|choice)\b|\W*(?-i:[A-Z])\b)"
     r"|(?:故选|应选|因此选|所以选|选择|我选|选)(?!项|择题)\s*[:：]?",
     re.IGNORECASE,
 )
@@ -67,6 +75,17 @@ _NONE = lazy_pattern(
 )
 #: What ends a choice that a line begins with.
 _ENDED = lazy_pattern(r"[\s\"')\]*]*(?:[.,:;!(\n\u2013\u2014-]|\Z)")
+#: A line that is a choice with its letter, short and without a sentence.
+_LABELLED = lazy_pattern(r"(?:[-*]\s+)?[(\[]?([A-Z])[)\].:]+\s*\S[^.!?]{0,60}[.]?")
+#: A choice that is an expression, which is written in several ways.
+_FORMULA = lazy_pattern(r"[\d\\^_=+*/√π<>]")
+#: Characters of a text that may be a list of choices.
+_LONGEST_LIST = 400
+#: A question for what is wrong.
+_ASKS_WRONG = lazy_pattern(
+    r"\b(?:not|never|except|least|in(?:correct|valid|accurate)|false|wrong|untrue|cannot|n't|unlikely|excluded?)\b",
+    re.IGNORECASE,
+)
 _ARTICLE = lazy_pattern(r"\A(?:an?|the)\s+", re.IGNORECASE)
 _LATEX = lazy_pattern(
     r"\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit|boldsymbol|bold|mathsf|displaystyle|left|right)\b"
@@ -87,9 +106,16 @@ def _normal(text: str) -> str:
 class _Choices:
     """Choices of an item, as they are looked for."""
 
-    def __init__(self, texts: tuple[str, ...]) -> None:
+    def __init__(self, texts: tuple[str, ...], *, subjects: bool = True) -> None:
+        self.subjects = subjects
         self.raw = [plain_characters(text) for text in texts]
         self.texts = [_normal(text) for text in self.raw]
+        self._expressions = [normal_expression(text) if _FORMULA.search(text) else "" for text in self.raw]
+        numbers = [expected_number(text) if is_lone_number(text) else None for text in self.raw]
+        self._numbers = [None if number is None else number.values[0] for number in numbers]
+        truths = [truth_of(text) for text in self.raw]
+        #: Truth values of the choices, if each is another one.
+        self.truths = truths if None not in truths and len(set(truths)) == len(truths) > 1 else []
         self.count = len(texts) or 26
 
     def letter(self, letter: str) -> int | None:
@@ -103,13 +129,25 @@ class _Choices:
                 index = self.texts.index(form)
                 if len(form) > 1 or not form.isalpha() or self.raw[index].strip(" ()[].") in text:
                     return index
-        return None
+        return self._equivalent(text)
+
+    def _equivalent(self, text: str) -> int | None:
+        """Return the choice that is the same expression, number or truth value."""
+        expression = normal_expression(text.strip(" *\"'"))
+        if len(expression) > 1 and self._expressions.count(expression) == 1:
+            return self._expressions.index(expression)
+        if any(number is not None for number in self._numbers) and is_lone_number(text):
+            number = expected_number(text)
+            if number is not None and self._numbers.count(number.values[0]) == 1:
+                return self._numbers.index(number.values[0])
+        truth = truth_of(text) if self.truths else None
+        return self.truths.index(truth) if truth in self.truths else None
 
     def begins(self, text: str) -> int | None:
         """Return the longest choice that a text begins with."""
         for form in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$")))):
             fitting = [
-                choice for choice in self.texts if choice and form.startswith(choice) and _ends(form, len(choice))
+                choice for choice in self.texts if choice and form.startswith(choice) and ends_word(form, len(choice))
             ]
             if fitting and self.texts.count(max(fitting, key=len)) == 1:
                 return self.texts.index(max(fitting, key=len))
@@ -122,11 +160,7 @@ class _Choices:
         for index, choice in enumerate(self.texts):
             if not choice or (len(choice) < 2 and not choice.isdigit()):
                 continue
-            spans += [
-                (match.start(), match.end(), index)
-                for match in re.finditer(re.escape(choice), form)
-                if _ends(form, match.end()) and (match.start() == 0 or not _joins(form[match.start() - 1], choice[0]))
-            ]
+            spans += [(start, start + len(choice), index) for start in whole_words(choice, form)]
         return sorted(
             {
                 index
@@ -137,13 +171,20 @@ class _Choices:
 
     def stated(self, text: str) -> list[Chosen]:
         """Return the choices at the begin of a part that gives the answer."""
+        if (equal := self.equal(text)) is not None:
+            return [(equal,)]
         text = _bare(text).translate(_LOOKALIKES) if not text.isascii() else _bare(text)
         if (equal := self.equal(text)) is not None:
             return [(equal,)]
         if self._refuses(text):
             return [()]
+        text = self._affirmed(text)
+        if several := self._listed(text):
+            return several
         if letters := self._letters(text):
             return letters
+        if self.truths and (truths := self._truth(text)):
+            return truths
         if (begin := self.begins(text)) is not None:
             others = set(self.within(re.split(r"[.\n]", text)[0])) - {begin}
             return [(begin,)] if not others else [(begin,), *((other,) for other in sorted(others))]
@@ -173,13 +214,51 @@ class _Choices:
         match = _LEADING.match(text)
         if not match or (first := self.letter(match[1])) is None:
             return []
-        indexes, end = [first], match.end(1)
-        while more := _MORE.match(text, end):
-            if (index := self.letter(more[1])) is None:
+        indexes, end, either = [first], match.end(1), False
+        while more := _MORE.match(text, self._past(text, indexes[-1], end)):
+            if (index := self.letter(more[4])) is None:
                 break
             indexes.append(index)
-            end = more.end(1)
-        return [tuple(sorted(set(indexes)))]
+            either = either or bool(more["or"] or more["bar"] or more["also"])
+            end = more.end(4)
+        return [(index,) for index in dict.fromkeys(indexes)] if either else [tuple(sorted(set(indexes)))]
+
+    def _past(self, text: str, index: int, end: int) -> int:
+        """Return where the text of a choice ends that follows its letter, or a few words before another in brackets."""
+        after = re.match(r"[)\]}.:\s*-]*", text[end:])
+        start = end + (after.end() if after else 0)
+        choice = self.raw[index] if index < len(self.raw) else ""
+        if choice and text[start : start + len(choice)].casefold() == choice.casefold():
+            return start + len(choice)
+        words = re.match(r"[^\n.!?(]{0,60}?(?=\s(?:or|and)\s+\([A-Z]\))", text[start:])
+        return start + words.end() if words else end
+
+    def _affirmed(self, text: str) -> str:
+        return without_denied(text, self.texts, subjects=self.subjects)
+
+    def _truth(self, text: str) -> list[Chosen]:
+        return [(self.truths.index(value),) for value in read_truth(text).values if value in self.truths]
+
+    def _listed(self, text: str) -> list[Chosen]:
+        """Return the choices of a text that holds several of them, and nothing else, whatever stands between."""
+        lines = [line.strip() for line in text.split("\n") if line.strip()]
+        labels = [_LABELLED.fullmatch(line) for line in lines]
+        if len(lines) > 1 and all(labels):
+            letters = {index for label in labels if label and (index := self.letter(label[1])) is not None}
+            return [tuple(sorted(letters))] if len(letters) > 1 else []
+        rest = " ".join(text.casefold().split())
+        inside = self.within(text) if len(rest) <= _LONGEST_LIST else []
+        if len({self.texts[index] for index in inside}) < 2:
+            return []
+        for choice in sorted((self.texts[index] for index in inside), key=len, reverse=True):
+            rest = rest.replace(choice, " ")
+        if re.sub(
+            r"\b(?:[a-z](?=[).:\s|]|\Z)|or|and|either|both|maybe|perhaps|possibly|the|an?|option|oder|und|ou|et|o|y)\b|\W",
+            "",
+            rest,
+        ):
+            return []
+        return [(index,) for index in inside]
 
     def loose(self, text: str) -> list[Chosen]:
         """Return the choice of a text that does not say which part is its answer."""
@@ -188,12 +267,18 @@ class _Choices:
         bare = _bare(text)
         if self._refuses(bare):
             return self._suffix(bare)
+        bare = self._affirmed(bare).strip()
+        if several := self._listed(bare):
+            return several
         if len(bare) > _SHORT:
             bare = _SUBQUESTION.sub("", bare)
-        for find in (self._suffix, self._leading, self._last_line, self._only):
+        for find in (self._suffix, self._leading, self._truth_of_text, self._last_line, self._only):
             if chosen := find(bare):
                 return chosen
         return []
+
+    def _truth_of_text(self, text: str) -> list[Chosen]:
+        return self._truth(text) if self.truths else []
 
     def _suffix(self, text: str) -> list[Chosen]:
         indexes = [index for match in _SUFFIX.finditer(text) if (index := self.letter(match[1])) is not None]
@@ -238,26 +323,13 @@ def _after(text: str, start: str) -> str:
     return re.sub(r"\A\W*(?:(?:an?|the)\s+)?", "", text, flags=re.IGNORECASE)[len(start) :] if words else text
 
 
-def _joins(before: str, after: str) -> bool:
-    """Return whether two letters side by side are within a word or a number."""
-    return (before.isalnum() and after.isalnum() and before < "\u2e80") or (before in ".,-" and after.isdigit())
-
-
-def _ends(text: str, end: int) -> bool:
-    if end >= len(text):
-        return True
-    if text[end - 1].isdigit() and re.match(r"[.,]\d", text[end:]):
-        return False
-    return not (text[end].isalnum() and text[end - 1].isalnum() and text[end] < "\u2e80")
-
-
 @functools.lru_cache(maxsize=256)
-def _parser(choices: tuple[str, ...]) -> Parser[Chosen]:
-    listed = _Choices(choices)
+def _parser(choices: tuple[str, ...], subjects: bool) -> Parser[Chosen]:
+    listed = _Choices(choices, subjects=subjects)
     return Parser(listed.stated, listed.loose, _CUES)
 
 
-def read_choice(text: str, choices: Sequence[str] = ()) -> Reading[Chosen]:
+def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> Reading[Chosen]:
     """Return the choices that a text gives as its answer.
 
     Parameters
@@ -265,8 +337,10 @@ def read_choice(text: str, choices: Sequence[str] = ()) -> Reading[Chosen]:
     text : str
     choices : sequence of str
         Empty if they stand in the prompt; then any letter is one.
+    question : str
+        "A is wrong" denies A unless the question asks for what is wrong.
     """
-    return read_answer(text, _parser(tuple(choices)))
+    return read_answer(text, _parser(tuple(choices), not _ASKS_WRONG.search(question)))
 
 
 def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:
@@ -275,5 +349,8 @@ def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:
     answer = plain_characters(answer).strip()
     if answer in choices:
         return (list(choices).index(answer),)
+    letters = re.findall(r"\b[A-Z]\b", answer)
+    if len(letters) > len(set(letters)):
+        return None  # a sequence
     stated = listed.stated(answer)
     return stated[0] if len(stated) == 1 else None

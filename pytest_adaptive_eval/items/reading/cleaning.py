@@ -5,10 +5,21 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["answer_part", "before_next_question", "is_program", "plain_characters", "without_reasoning"]
+__all__ = [
+    "answer_part",
+    "before_next_question",
+    "ends_word",
+    "is_program",
+    "plain_characters",
+    "unwrapped",
+    "whole_words",
+    "without_emphasis",
+    "without_reasoning",
+]
 
 _REASONING = "think|thinking|thought|thoughts|reasoning|reason|scratchpad|reflection|analysis|rationale|seed:think"
 #: A closed piece of reasoning.
@@ -53,32 +64,71 @@ _LAST_STATEMENT = lazy_pattern(
 _PLAIN = str.maketrans(
     {
         **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
-        "\N{MINUS SIGN}": "-", "\N{HYPHEN}": "-", "\N{NON-BREAKING HYPHEN}": "-", "\N{FIGURE DASH}": "-",
-        "\N{SMALL HYPHEN-MINUS}": "-", "\N{IDEOGRAPHIC SPACE}": " ", "\N{NO-BREAK SPACE}": " ",
-        "\N{ZERO WIDTH SPACE}": None, "\N{WORD JOINER}": None, "\N{ZERO WIDTH NO-BREAK SPACE}": None,
-        "\N{RIGHT SINGLE QUOTATION MARK}": "'", "\N{LEFT SINGLE QUOTATION MARK}": "'",
-        "\N{LEFT DOUBLE QUOTATION MARK}": '"', "\N{RIGHT DOUBLE QUOTATION MARK}": '"',
+        **dict.fromkeys("\N{MINUS SIGN}\N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{FIGURE DASH}\N{SMALL HYPHEN-MINUS}", "-"),
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2039\u203a\u02bc\u02b9\u00b4", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u301d\u301e\u301f", '"'),
+        **dict.fromkeys("\u2028\u2029\x85\x0b\x0c\r", "\n"),
         "\N{ARABIC DECIMAL SEPARATOR}": ".", "\N{ARABIC THOUSANDS SEPARATOR}": ",", "\N{ARABIC PERCENT SIGN}": "%",
-        "\N{LEFT-TO-RIGHT MARK}": None, "\N{RIGHT-TO-LEFT MARK}": None, "\r": "\n",
     }
 )  # fmt: skip
+#: Invisible characters that join others to one picture or form, and stay.
+_JOINERS = "\N{ZERO WIDTH JOINER}"
+#: Marks that open a line: of a heading, a list, a quotation, a table.
+_LINE_MARKS = lazy_pattern(r"\A(?:[#>|*•‣▪·–-]+\s+|\d{1,2}[.)]\s+)+")
+#: What surrounds an answer and is no part of it, by pairs.
+_WRAPPERS = lazy_pattern(
+    r"\A(?:```[\w+-]*\n(?P<block>.*?)\n?```|\\\[(?P<display>.*)\\\]|\\\((?P<inline>.*)\\\)|\$\$(?P<dollars>[^$]*)\$\$"
+    r"|\$(?P<dollar>[^$]*)\$|\*\*(?P<bold>.*)\*\*|__(?P<under>.*)__|\*(?P<italic>[^*]*)\*|_(?P<line>[^_]*)_"
+    r"|`(?P<code>[^`]*)`|\[(?P<list>[^\[\]]*|\[[^\[\]]*\])\]|\((?P<round>[^()]*)\)|\{(?P<brace>[^{}]*)\}|<(?P<angle>[^<>]*)>"
+    r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\"|「(?P<corner>[^「」]*)」|『(?P<white>[^『』]*)』|【(?P<lens>[^【】]*)】"
+    r"|\\(?:boxed|text\w{0,2}|math\w{2}|mbox|operatorname)\s*\{(?P<command>[^{}]*)\})\Z",
+    re.DOTALL,
+)
+
+_EMPHASIS = lazy_pattern(r"(?<![\w*\\^])(\*{1,3}|_{1,3}|`)(?=[^\s*_`])([^\n*_`]{1,200}?)(?<=\S)\1(?![\w*])")
 
 
 def plain_characters(text: str) -> str:
-    """Return a text with full-width forms, Unicode digits, spaces, signs and quotes in their ASCII form."""
-    text = text.replace("\r\n", "\n").translate(_PLAIN)
+    """Return a text as people read it, in composed characters (NFC).
+
+    Full-width forms, Unicode digits, spaces, signs and quotation marks get their ASCII form.  Invisible characters,
+    such as marks of direction and of byte order, are left out.
+    """
     if text.isascii():
-        return text
-    return "".join(_digit(letter) if letter > "\x7f" else letter for letter in text)
+        return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").translate(_PLAIN))
+    return "".join(_plain(letter) if letter > "\x7f" else letter for letter in text)
 
 
 @functools.lru_cache(maxsize=4096)
-def _digit(letter: str) -> str:
-    """Return the ASCII form of a decimal digit, and any other character as it is."""
+def _plain(letter: str) -> str:
+    """Return the ASCII form of a decimal digit or a space, nothing for an invisible character, else the character."""
     value = unicodedata.decimal(letter, None)
-    if value is None and "\U0001d400" <= letter <= "\U0001d7ff":  # mathematical letters
+    if value is not None:
+        return str(value)
+    category = unicodedata.category(letter)
+    if category == "Zs":
+        return " "
+    if category == "Cf" and letter not in _JOINERS:
+        return ""
+    if "\U0001d400" <= letter <= "\U0001d7ff":  # mathematical letters
         return unicodedata.normalize("NFKC", letter)
-    return letter if value is None else str(value)
+    return letter
+
+
+def unwrapped(text: str) -> list[str]:
+    """Return a text in plain characters, and what stays of it as marks, brackets and quotes around it are taken off."""
+    forms = [text.strip()]
+    while True:
+        bare = _LINE_MARKS.sub("", forms[-1], count=1).strip()
+        if match := _WRAPPERS.match(bare):
+            bare = next(part for part in match.groups() if part is not None).strip()
+        if not bare or bare == forms[-1]:
+            ended = forms[-1].rstrip(" .,;:!")
+            if not ended or ended == forms[-1] or ended[-1] not in "`*_'\")]}>$」』】":
+                return forms
+            bare = ended
+        forms.append(bare)
 
 
 def without_reasoning(text: str) -> str:
@@ -122,3 +172,29 @@ def before_next_question(text: str) -> str:
         if text[: match.start()].strip():
             return text[: match.start()].strip()
     return text
+
+
+def without_emphasis(text: str) -> str:
+    """Return a text without the marks of Markdown around emphasized words."""
+    return _EMPHASIS.sub(r"\2", text)
+
+
+def whole_words(part: str, text: str) -> Iterator[int]:
+    """Yield where a part stands in a text, not within a word or a number; scripts without spaces have no words."""
+    for match in re.finditer(re.escape(part), text):
+        if ends_word(text, match.end()) and (match.start() == 0 or not _joins(text[match.start() - 1], part[:1])):
+            yield match.start()
+
+
+def _joins(before: str, after: str) -> bool:
+    """Return whether two letters side by side are within a word or a number."""
+    return (before.isalnum() and after.isalnum() and before < "\u2e80") or (before in ".,-" and after.isdigit())
+
+
+def ends_word(text: str, end: int) -> bool:
+    """Return whether a word or a number ends at a place in a text."""
+    if end >= len(text):
+        return True
+    if text[end - 1].isdigit() and re.match(r"[.,]\d", text[end:]):
+        return False
+    return not (text[end].isalnum() and text[end - 1].isalnum() and text[end] < "\u2e80")

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["Number", "expected_numbers", "find_numbers", "plain_latex"]
+__all__ = ["Number", "expected_number", "expected_numbers", "find_numbers", "is_lone_number", "plain_latex"]
 
 _WORDS = [
     "zero",
@@ -43,7 +43,17 @@ _VULGAR = {
     "½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅖": "2/5", "⅗": "3/5", "⅘": "4/5",
     "⅙": "1/6", "⅚": "5/6", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8", "⅐": "1/7", "⅑": "1/9", "⅒": "1/10",
 }  # fmt: skip
-_CURRENCY = r"(?:US\$|A\$|C\$|R\$|[$€£¥₹₩₽₺¢]|USD|EUR|GBP|CNY|INR|Rs\.?)"
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_NAMED = {
+    **{word: value for value, word in enumerate(_WORDS)},
+    **{ten: 10 * index for index, ten in enumerate(_TENS, 2)},
+    **{f"{ten}-{_WORDS[one]}": 10 * index + one for index, ten in enumerate(_TENS, 2) for one in range(1, 10)},
+}
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_CURRENCY = (
+    r"(?:(?:US|AU|CA|NZ|HK|A|C|R|S)\$|[$£¥¢฿\u20a0-\u20cf]|(?:USD|EUR|GBP|CNY|RMB|INR|CHF|JPY|SEK|NOK|DKK|AUD|CAD|NZD|HKD|SGD|KRW|"
+    r"BRL|MXN|ZAR|RUB|TRY|PLN|CZK|HUF|ILS|THB|IDR|MYR|PHP|VND|AED|SAR|NGN|EGP)|Rs\.?|Fr\.|kr\.?|zł|Kč)"
+)
 _DIGITS = (
     r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}(?!\d)(?:\.\d+)?"  # 1,234,567.8 and 12,34,567
     r"|\d{1,3}(?:\.\d{3}){2,}(?!\d)(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d{1,2}(?!\d)"  # 1.234.567 and 1.234,56
@@ -51,18 +61,29 @@ _DIGITS = (
     r"|\d+(?:_\d+)+|\d+,\d{1,2}(?![\d,])|\d+,\d{4,}(?![\d,])|\d+(?:\.\d+)?|\.\d+)"
 )
 _NUMBER = lazy_pattern(
-    rf"(?<![A-Za-z0-9_.])(?P<sign>[-+]\s?)?(?:{_CURRENCY}\s?)?(?P<inner>[-+])?(?P<digits>{_DIGITS})"
+    rf"(?<![A-Za-z0-9_.^])(?P<sign>[-+]\s?|\u2013|(?:minus|negative)\s)?(?:{_CURRENCY}\s?)?(?P<inner>[-+])?(?P<digits>{_DIGITS})"
     r"(?P<exponent>[eE][-+]?\d+|\s?(?:\\times|\\cdot|[×x*·])\s?10\s?(?:\^|\*\*)\s?\{?\(?(?P<power>[-+]?\d+)\)?\}?)?"
+    r"(?:\s?(?:\^|\*\*)\s?(?:\{\s?|\()?(?P<raised>[-+]?\d{1,4})(?![\d.]|\s?[-+*/^]\s?\w)\s?[})]?)?"
     r"(?P<mixed>\s\d+/\d+)?(?:\s?/\s?(?P<bottom>\d+(?:\.\d+)?))?"
     r"(?P<percent>\s?(?:%|percent\b|per cent\b))?"
-    r"(?:\s?(?P<scale>hundred|thousand|million|billion|trillion|万|萬|亿|億|만|억)(?![a-rt-z]))?",
+    r"(?:(?P<kilo>k)(?![^\W_])|\s?(?P<scale>hundred|thousand|million|billion|trillion|万|萬|亿|億|만|억)(?![a-rt-z]))?",
     re.IGNORECASE,
 )
 _WORD = lazy_pattern(
-    rf"(?<![\w-])(?P<minus>(?:minus|negative)\s)?(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
+    r"(?<![\w-])(?P<minus>(?:minus|negative)\s)?"
+    rf"(?P<word>(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_WORDS[1:10])}))?"
+    rf"|{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
     r"(?:\s(?P<scale>hundred|thousand|million|billion))?(?![\w-])",
     re.IGNORECASE,
 )
+
+_RAISED = lazy_pattern(r"[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+#: A power of letters: of a unit, or of an unknown.
+_POWER_OF_UNIT = lazy_pattern(r"([A-Za-z°]\s?)\$?\s?\^\s?(?:\{\s?[-+]?\d\s?\}|\(?[-+]?\d(?!\d)\)?)")
+#: Significant digits from which a decimal number is right where it is the rounded one.
+_PRECISE = 5
+#: Limit of a power's digits.
+_LARGEST = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +93,36 @@ class Number:
     Parameters
     ----------
     values : tuple of Fraction
-        What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000.
+        What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000, and "- 5" at the
+        begin of a line for -5 and for 5.
     start, end : int
         Place in the text.
     scaled : bool
         Whether a word such as million follows.
+    place : Fraction
+        Unit of the last digit of a decimal number that is precise enough to round to; else 0.
+    percent : bool
+        Whether a percent sign or word follows.
     """
 
     values: tuple[Fraction, ...]
     start: int
     end: int
     scaled: bool = False
+    place: Fraction | int = 0
+    percent: bool = False
 
 
 def plain_latex(text: str) -> str:
-    """Return a text with fractions, signs and spaces of LaTeX as they are written without it."""
+    """Return a text with fractions, powers, signs and spaces of LaTeX and Unicode as they are written without it.
+
+    Powers of units are left out.
+    """
+    text = _RAISED.sub(lambda power: f"^{power[0].translate(_SUPERSCRIPTS)}", text) if not text.isascii() else text
+    return _POWER_OF_UNIT.sub(r"\1 ", _without_latex(text))
+
+
+def _without_latex(text: str) -> str:
     for letter, fraction in _VULGAR.items():
         if letter in text:
             text = re.sub(rf"(?<=\d)\s?{letter}", f" {fraction}", text).replace(letter, fraction)
@@ -110,7 +146,9 @@ def find_numbers(text: str) -> list[Number]:
         if not any(start < match.end() and match.start() < end for start, end in taken):
             from fractions import Fraction
 
-            value = Fraction(_WORDS.index(match["word"].lower()) * _SCALES.get((match["scale"] or "").lower(), 1))
+            value = Fraction(
+                _NAMED[match["word"].lower().replace(" ", "-")] * _SCALES.get((match["scale"] or "").lower(), 1)
+            )
             numbers.append(Number((-value if match["minus"] else value,), match.start(), match.end()))
     return sorted(numbers, key=lambda number: number.start)
 
@@ -118,29 +156,42 @@ def find_numbers(text: str) -> list[Number]:
 def _from_digits(match: re.Match[str]) -> Number | None:
     from fractions import Fraction  # with decimal, a tenth of what importing numpy costs
 
-    if len(match["digits"]) > 400:
+    if len(match["digits"]) > _LARGEST:
         return None
     try:
-        value = Fraction(_point(match["digits"]))
+        digits = _point(match["digits"])
+        value, place = Fraction(digits), Fraction(1, 10 ** len(digits.partition(".")[2]))
         exponent = match["power"] or (match["exponent"] or "")[1:]
         if match["exponent"]:
-            if abs(int(exponent)) > 400:
+            if abs(int(exponent)) > _LARGEST:
                 return None
-            value *= Fraction(10) ** int(exponent)
+            value, place = value * Fraction(10) ** int(exponent), place * Fraction(10) ** int(exponent)
+        if match["raised"]:
+            if abs(int(match["raised"])) * max(len(digits), 1) > _LARGEST:
+                return None
+            value = value ** int(match["raised"])
         if match["mixed"]:
             value += Fraction(match["mixed"].strip())
         if match["bottom"]:
             value /= Fraction(match["bottom"])
     except (ValueError, ZeroDivisionError):
         return None
-    if "-" in (match["sign"] or "") + (match["inner"] or ""):
-        value = -value
-    values = [value]
+    sign = match["sign"] or ""
+    values = [-value if (sign and sign[0] not in "+") or match["inner"] == "-" else value]
+    unit = match["percent"] or match["kilo"] or match["scale"]
+    if sign == "- " and not unit and not match.string[: match.start()].rpartition("\n")[2].strip():
+        values.append(value)  # a mark of a list
     if match["percent"]:
-        values.append(value / 100)
+        values.append(values[0] / 100)
+    if match["kilo"]:
+        values = [1000 * values[0]]
     if match["scale"]:
-        values.append(value * _SCALES[match["scale"].lower()])
-    return Number(tuple(values), match.start(), match.end(), bool(match["scale"]))
+        values.append(values[0] * _SCALES[match["scale"].lower()])
+    plain = not (match["raised"] or match["mixed"] or match["bottom"] or unit)
+    precise = plain and "." in digits and len(digits.replace(".", "").lstrip("0")) >= _PRECISE
+    return Number(
+        tuple(values), match.start(), match.end(), bool(match["scale"]), place if precise else 0, bool(match["percent"])
+    )
 
 
 def _point(digits: str) -> str:
@@ -160,7 +211,24 @@ def _point(digits: str) -> str:
     return digits.replace(",", "")
 
 
+def expected_number(answer: str) -> Number | None:
+    """Return the last number of an accepted answer, or None."""
+    numbers = find_numbers(plain_latex(plain_characters(answer)))
+    return numbers[-1] if numbers else None
+
+
 def expected_numbers(answer: str) -> tuple[Fraction, ...]:
     """Return what the last number of an accepted answer may stand for; empty if there is none."""
-    numbers = find_numbers(plain_latex(plain_characters(answer)))
-    return () if not numbers else numbers[-1].values[numbers[-1].scaled :]
+    number = expected_number(answer)
+    return () if number is None else number.values[number.scaled :]
+
+
+def is_lone_number(text: str) -> bool:
+    """Return whether a text is one number, with nothing else but signs of its look and its currency."""
+    plain = plain_latex(plain_characters(text)).strip(" $.")
+    if plain[:1] in "([{" and "," in plain:
+        return False  # a pair or an interval
+    numbers = find_numbers(plain)
+    return (
+        len(numbers) == 1 and not plain[: numbers[0].start].strip(" $(") and not plain[numbers[0].end :].strip(" $.)°")
+    )

@@ -1,7 +1,8 @@
 """Find the one answer that a text gives, for graders and task families alike.
 
-The most binding statement counts: tags and calls of tools, boxes, JSON fields, words such as "the answer is" from the
-last on, and then the text itself as the kind of answer reads it.
+The most binding statement counts: tags and calls of tools, boxes, words such as "the answer is" after JSON, JSON
+fields, such words anywhere from the last on, and then the text itself as the kind of answer reads it.  A statement of
+another kind ends the search: what the text considers before is not its answer.
 """
 
 from __future__ import annotations
@@ -12,8 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program
-from pytest_adaptive_eval.items.reading.stated import boxes, cue_parts, json_fields, tag_parts, without_notes
+from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program, unwrapped
+from pytest_adaptive_eval.items.reading.stated import (
+    boxes,
+    boxes_end,
+    cue_parts,
+    fields_end,
+    is_definite,
+    json_fields,
+    tag_parts,
+    without_notes,
+)
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 __all__ = ["Parser", "Reading", "read_answer", "stated_texts"]
@@ -22,6 +32,15 @@ __all__ = ["Parser", "Reading", "read_answer", "stated_texts"]
 _PARTS, _CHARACTERS = 30, 1000
 #: Characters before a restated question; more of them before another question are an answer, be it unreadable.
 _RESTATED = 200
+#: Lines that display the one between them.
+_DISPLAY = ("", "\\[", "\\]", "$$", "\\)", "\\(", "```")
+#: A sentence that says what something is, and words that make it something else.
+_SAID = lazy_pattern(r"(?P<before>[^\n]{1,160}(?:\b(?:is|are|was|were)|'s|=|:))\s+(?P<answer>[^\n]+)")
+_UNSURE = lazy_pattern(
+    r"\b(?:not|never|no|nor|neither|if|whether|unless|maybe|perhaps|possibly|might|may|could|would|or|wrong|false|incorrect|unlikely"
+    r"|hardly|except|other|instead|some|many|people|they|once|used|formerly|guess|question|who|what|which|why|how)\b|n't\b|\?",
+    re.IGNORECASE,
+)
 Value = TypeVar("Value")
 _SENTENCE = lazy_pattern(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
 
@@ -47,9 +66,17 @@ class Parser(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[Value]):
-    """Answers that a text gives: one, or none, or several different ones, which are no answer."""
+    """Answers that a text gives: one, or none, or several different ones, which are no answer.
+
+    Parameters
+    ----------
+    values : tuple
+    other : str
+        What the text states as its answer where that is of another kind.
+    """
 
     values: tuple[Value, ...]
+    other: str = ""
 
     @property
     def value(self) -> Value | None:
@@ -60,8 +87,10 @@ class Reading(Generic[Value]):
 def _stated_parts(text: str, cues: re.Pattern[str] | None = None) -> Iterator[str]:
     """Yield the parts of a cleaned text that give its answer, the most binding first."""
     yield from boxes(text)
+    if end := fields_end(text):
+        yield from cue_parts(without_notes(text[end:]), cues)
     yield from json_fields(text)
-    yield from cue_parts(without_notes(text), cues)
+    yield from cue_parts(without_notes(text[:end] if end else text), cues)
 
 
 def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
@@ -72,30 +101,50 @@ def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
     text = answer_part(text)
     head = before_next_question(text)
     for body in dict.fromkeys((head, text) if len(head) <= _RESTATED else (head,)):
-        for part in tag_parts(body)[:_PARTS]:
-            if values := _read_part(part, parser):
-                return Reading(tuple(dict.fromkeys(values)))
-        if values := _read_part(body, parser):
-            return Reading(tuple(dict.fromkeys(values)))
+        tags = tag_parts(body)[:_PARTS]
+        for part in (*tags, body):
+            reading = _read_part(part, parser)
+            if reading.values or reading.other:
+                return reading
+            if part is not body and is_definite(part):
+                return Reading((), part)
     return Reading(())
 
 
-def _read_part(text: str, parser: Parser[Value]) -> Sequence[Value]:
+def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
     if is_program(text):
-        return ()
+        return Reading(())
     for part in itertools.islice(_stated_parts(text, parser.cues), _PARTS):
         if values := parser.stated(part[:_CHARACTERS]):
-            return values
-    return parser.loose(without_notes(text).strip())
+            return Reading(tuple(dict.fromkeys(values)))
+        if is_definite(part):
+            later = cue_parts(text[max(boxes_end(text), fields_end(text)) :], parser.cues)
+            values = next(filter(None, (parser.stated(each[:_CHARACTERS]) for each in later)), ())
+            return Reading(tuple(dict.fromkeys(values)), "" if values else part)
+    return Reading(tuple(dict.fromkeys(parser.loose(without_notes(text).strip()))))
 
 
-def stated_texts(text: str) -> list[str]:
-    """Return the answer that a text states in its most binding part: as it stands, and its first sentence."""
+def stated_texts(text: str, *, loose: bool = True) -> list[str]:
+    """Return what a text may state as its answer in words, from the whole on, each with and without marks around it.
+
+    Parameters
+    ----------
+    text : str
+    loose : bool
+        Whether the last line of a text that states no answer is one, and what that says after its verb.
+    """
     text = answer_part(text)
     head = before_next_question(text)
+    found = [text] if len(text) <= _CHARACTERS else []
     for body in (*tag_parts(head)[:_PARTS], head):
-        part = next(_stated_parts(body), body if body != text else "")
-        if part.strip():
-            sentence = _SENTENCE.split(part.strip(), maxsplit=1)[0]
-            return list(dict.fromkeys((part.strip(), sentence, sentence.strip(" \"'*`<>$"))))
-    return []
+        part = next(_stated_parts(body), body if body != text else "").strip()
+        if part:
+            found += [part, _SENTENCE.split(part, maxsplit=1)[0]]
+            break
+    else:
+        lines = [line for line in head.rstrip("` \n").split("\n") if line.strip() not in _DISPLAY]
+        last = lines[-1] if lines else ""
+        if loose and (said := _SAID.fullmatch(last.strip())) and not _UNSURE.search(said["before"]):
+            found.append(said["answer"])
+        found += [last] * loose
+    return list(dict.fromkeys(form for each in found for form in unwrapped(each[:_CHARACTERS])))

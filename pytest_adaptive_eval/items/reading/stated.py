@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["JOINED", "boxes", "cue_parts", "json_fields", "tag_parts", "without_notes"]
+__all__ = [
+    "JOINED",
+    "boxes",
+    "boxes_end",
+    "cue_parts",
+    "fields_end",
+    "is_definite",
+    "json_fields",
+    "tag_parts",
+    "without_notes",
+]
 
 #: Words that join two different answers.
 JOINED = r"(?:or|and|or maybe|or perhaps|vs\.?|oder|und|ou|et|o|y|e|или|и|或者?|和|と|または|또는|atau|या|أو|va|veya)"
@@ -33,7 +44,7 @@ _BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox|mathboxed)\s*(?:\{|(?=[\dA-Za-z\\
 
 _COPULA = r"\b(?:is|are|was|(?:would|will|should|must|could|has to) be|becomes|equals)\b"
 _ENGLISH = (
-    rf"(?:\b(?:answers?|ans)\b(?!\s+(?:choices|options)\b)"
+    rf"(?:\b(?:answers?|ans)\b(?!\s+(?:choices|options|as|(?:that|the|this|your)\s+(?:question|instruction|query|prompt))\b)"
     r"|\b(?:correct|right|best|closest|nearest|appropriate|suitable|final|accurate|likely|logical)\s+"
     r"(?:option|choice|response|result|solution|statement|value|output|letter|one|conclusion|match)\b)"
     rf"(?:[^\n.!?:=|]{{0,80}}?{_COPULA}|[^\n.!?:=|;,]{{0,40}}?[:=|])"
@@ -65,6 +76,9 @@ _CUE = lazy_pattern(
 )
 _NEGATED = lazy_pattern(r"\s*(?:not|never|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE)
 _QUESTION = lazy_pattern(r"[^\n.!]*\?")
+#: A line of a list: of options, or of parts of one answer.
+_SHORT_LINE = lazy_pattern(r"[\s*-]*[(\[]?[A-Z][)\].:]+[\s*]*\S|[\s*•-]*(?:\d{1,2}[.)]\s+)?[^\s.:!?]{1,20}\s*\Z")
+_MARKS = " *_`$\\[]()\"'#-=|"
 _ASKING = lazy_pattern(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", re.IGNORECASE)
 #: A line or a bracket that says something about the answer, and is none.
 _NOTE = lazy_pattern(
@@ -78,6 +92,28 @@ _NOTE = lazy_pattern(
     r"|(?<=[.!])\s+(?:let me know|i hope|hope this|feel free|please (?:let|note|feel)|if you (?:have|need))\b.*$",
     re.IGNORECASE | re.MULTILINE,
 )
+
+#: Words with which a part begins that speaks of the answer and is none.
+_ABOUT = lazy_pattern(
+    r"(?:clear|obvious|simple|easy|as|given|found|below|above|here|this|that|these|those|it|correct|right|wrong|incorrect|false|true"
+    r"|follow\w*|based|determined|calculated|obtained|shown|therefore|thus|so|because|since|in|on|at|by|to|for|from|of|with|if|when"
+    r"|where|which|what|who|how|why|we|i|you|they|there|let|rounded|same|only|also|most|more|likely|usually|always|probably|sum|and|or"
+    r"|not|never|unclear|your|my|our|better|best|worse|approximately|about|around|just|simply|a|an|the|(?-i:[a-z]+ing)|\.\.\.|_+)(?![^\W_])",
+    re.IGNORECASE,
+)
+_FIRST = lazy_pattern(r"(?<=[\w)}\]\"'*$])[.!?](?=\s|\Z)|\n|。")
+_SAYS = lazy_pattern(r"\b(?:is|are|was|were|has|have|does|do|can|will|would|looks?|seems?)\b", re.IGNORECASE)
+#: Words and characters of a part that is an answer of another kind.
+_WORDS, _CHARACTERS = 4, 40
+
+
+def is_definite(part: str) -> bool:
+    """Return whether a part that gives the answer is one, of whatever kind: a few words that are no remark about it."""
+    text = re.sub(r"\\(?:text\w{0,2}|math\w{2}|mbox)\s*\{", "", _FIRST.split(part.strip(), maxsplit=1)[0])
+    text = text.strip(" *_`'\"$()[]{}<>\\")
+    if not any(map(str.isalnum, text)) or text.endswith(":") or _ABOUT.match(text) or _SAYS.search(text):
+        return False
+    return len(text) <= _CHARACTERS and len(text.split()) <= _WORDS
 
 
 def without_notes(text: str) -> str:
@@ -137,6 +173,18 @@ def json_fields(text: str) -> list[str]:
     return values[::-1]
 
 
+def fields_end(text: str) -> int:
+    """Return where the object of the last such field ends; 0 without one."""
+    last = max((match.end() for match in _FIELD.finditer(text)), default=0)
+    return text.find("}", last) + 1 if last else 0
+
+
+def boxes_end(text: str) -> int:
+    """Return where the last box ends; 0 without one."""
+    last = max((match.end() for match in _BOX.finditer(text)), default=0)
+    return _closing(text, last) + 1 if last else 0
+
+
 def _unescaped(value: str) -> str:
     """Return the text of a string of JSON."""
     if "\\u" in value:
@@ -151,11 +199,13 @@ def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:
     if more is not None:
         matches += more.finditer(text)
     for match in sorted(matches, key=lambda match: match.end(), reverse=True):
-        rest = text[match.end() :]
+        rest = text[match.start() + len(match[0].rstrip()) :]
         line = rest.partition("\n")[0]
         if not line.strip(" *_`$\\[]()\":'=|"):
-            following = [line for line in rest.split("\n")[1:12] if line.strip(" *_`$\\[]()\"'#-=|")]
-            line = following[0] if following else ""
+            lines = itertools.dropwhile(lambda line: not line.strip(_MARKS), rest.split("\n")[1:12])
+            listed = list(itertools.takewhile(_SHORT_LINE.match, lines))
+            following = [line for line in rest.split("\n")[1:12] if line.strip(_MARKS)]
+            line = "\n".join(listed) if len(listed) > 1 else following[0] if following else ""
         line = line.strip().lstrip("*_: ")
         if line and not _NEGATED.match(line) and not _asks(text, match.start(), line):
             yield line

@@ -83,7 +83,7 @@ def _stated(text: str) -> list[str]:
         tokens = {_kind(token) for token in _TOKEN.finditer(text) if _stands_alone(text, token)}
         return sorted(claims or tokens)
     kinds = [_kind(match)]
-    rest = re.match(r"[\s\"'*)]*(?:or|and|/|,|oder|ou|或|o|y)[\s\"'*(]*", text[match.end() :], re.IGNORECASE)
+    rest = re.match(r"[\s\"'*)]*(?:or|and|/|,|\||;|oder|ou|或|o|y)[\s\"'*(]*", text[match.end() :], re.IGNORECASE)
     if rest and (other := _LEADING.match(text, match.end() + rest.end())) and _ALONE.match(text, other.end()):
         kinds.append(_kind(other))
     return list(dict.fromkeys(kinds))
@@ -103,6 +103,9 @@ def _stands_alone(text: str, match: re.Match[str]) -> bool:
 def _loose(text: str) -> list[str]:
     """Return the truth value of a text: its first word, that of its last line, or the only one in it."""
     match = _LEADING.match(text)
+    lines = [words for line in text.split("\n") if line.strip() for words in [_LEADING.match(line)]]
+    if len(lines) > 1 and all(words and not words.string[words.end() :].strip(" .*)\"'") for words in lines):
+        return list(dict.fromkeys(_kind(words) for words in lines if words))
     if match and _ALONE.match(text, match.end()):
         return _stated(text.partition("\n")[0])
     last = text.rstrip().rpartition("\n")[2]

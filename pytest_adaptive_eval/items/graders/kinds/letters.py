@@ -14,7 +14,7 @@ __all__ = ["REGISTERED"]
 
 def _choice(question: Asked, text: str) -> float:
     """Return 1 for the letter of a right choice ("B", "(B) blue", "the answer is B") or its text."""
-    chosen = read_choice(text, question.choices).value
+    chosen = read_choice(text, question.choices, question.prompt).value
     return float(chosen is not None and chosen in [choice_of(answer, question.choices) for answer in question.answers])
 
 
@@ -24,7 +24,7 @@ def _check_choice(question: Asked, answer: str) -> str:
     if answer not in plain and named is None:
         count = len(question.choices)
         expected = f"one of its {count} choices or the letter of one" if count else "a letter"
-        return f"names no choice; {expected} is expected"
+        return f"names no choice; {expected} is expected (the grader 'literal' compares sequences)"
     return ""
 
 
@@ -43,7 +43,7 @@ def _truths(question: Asked, text: str) -> Sequence[str | None]:
     values = read_truth(text).values
     if values or not question.choices:
         return values
-    chosen = read_choice(text, question.choices).value
+    chosen = read_choice(text, question.choices, question.prompt).value
     return [truth_of(question.choices[index]) for index in chosen or ()]
 
 
@@ -58,7 +58,7 @@ REGISTERED = (
         _choice,
         check=_check_choice,
         leniency=_one_choice,
-        readable=lambda question, text: bool(read_choice(text, question.choices).values),
+        readable=lambda question, text: bool(read_choice(text, question.choices, question.prompt).values),
     ),
     GraderKind(
         "yesno",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import re
 from importlib.util import find_spec
 
 from pytest_adaptive_eval import worker
 from pytest_adaptive_eval.deadline import Overdue
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
-from pytest_adaptive_eval.items.reading.expression import normal_expression, read_expression
-from pytest_adaptive_eval.items.reading.numbers import expected_numbers
+from pytest_adaptive_eval.items.graders.kinds.numeric import same_number
+from pytest_adaptive_eval.items.reading.expression import form_of, is_words, normal_expression, read_expression
+from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.numeric import read_number
 
 __all__ = ["REGISTERED"]
@@ -21,28 +21,35 @@ SECONDS = 3.0
 _COMPARE = "pytest_adaptive_eval.items.graders.equivalence:equivalent"
 #: Characters of an expression above which it is compared as a text alone.
 _LONGEST = 400
-_LETTERS = re.compile(r"[A-Za-z]")
 
 
 def _math(question: Asked, text: str) -> float:
     """Return 1 if an expression that the text gives is equivalent to an accepted one."""
-    if all(_is_number(answer) for answer in question.answers):
+    if why := next(filter(None, (_check(question, answer) for answer in question.answers)), ""):
+        raise ValueError(f"the answer {question.answers[0]!r:.80} {why}")
+    numbers = [number for answer in question.answers if is_lone_number(answer) and (number := expected_number(answer))]
+    if len(numbers) == len(question.answers):
         read = read_number(text, question.prompt).value
-        if read is not None and any(set(expected_numbers(answer)) & set(read) for answer in question.answers):
+        if read is not None and any(same_number(number, read) for number in numbers):
             return 1.0
     expression = read_expression(text).value
     return float(expression is not None and any(_equal(answer, expression) for answer in question.answers))
 
 
-def _is_number(answer: str) -> bool:
-    return len(expected_numbers(answer)) > 0 and not _LETTERS.search(re.sub(r"\\[dt]?frac|\\text|\\%|\\\$", "", answer))
+def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
+    if is_words(answer):
+        return (
+            "is words or letters, of which algebra makes products: use the grader 'exact', 'choice' for letters of "
+            "choices, 'yesno' for truth, or 'literal' where case and order count; write a product as a*b"
+        )
+    return ""
 
 
 @functools.lru_cache(maxsize=1024)
 def _equal(answer: str, expression: str) -> bool:
     if normal_expression(answer) == normal_expression(expression):
         return True
-    if max(len(answer), len(expression)) > _LONGEST:
+    if max(len(answer), len(expression)) > _LONGEST or form_of(answer) != form_of(expression):
         return False
     if not _verifies():
         return False
@@ -62,6 +69,7 @@ REGISTERED = (
         "math",
         "the expression is equivalent to the accepted one (with the extra `math`; else the same but for its look)",
         _math,
+        check=_check,
         readable=lambda _, text: bool(read_expression(text).values),
     ),
 )

@@ -6,10 +6,10 @@ import math
 from fractions import Fraction
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
-from pytest_adaptive_eval.items.reading.numbers import expected_numbers
-from pytest_adaptive_eval.items.reading.numeric import read_number
+from pytest_adaptive_eval.items.reading.numbers import Number, expected_number, expected_numbers
+from pytest_adaptive_eval.items.reading.numeric import Quantity, read_number
 
-__all__ = ["REGISTERED", "tolerance_of"]
+__all__ = ["REGISTERED", "same_number", "tolerance_of"]
 
 #: A tolerance of at least this many times the larger of the expected number and 1 counts as accepting any number.
 _WIDE = 100
@@ -30,20 +30,29 @@ def tolerance_of(question: Asked) -> float:
 
 
 def _numeric(question: Asked, text: str) -> float:
-    """Return 1 if the number that the text gives is within ``meta.tolerance`` of an accepted one."""
+    """Return 1 if the number that the text gives is within ``meta.tolerance`` of an accepted one.
+
+    Without a tolerance, a number that rounds to the other is right where the rounded one has a decimal point and at
+    least five significant digits: 1.5708 for 1.570796.  Whole numbers are exact.
+    """
     tolerance = Fraction(tolerance_of(question))
     if why := next(filter(None, (_check(question, answer) for answer in question.answers)), ""):
         raise ValueError(f"the answer {question.answers[0]!r:.80} {why}")
     read = read_number(text, question.prompt).value
     if read is None:
         return 0.0
-    return float(
-        any(
-            abs(value - expected) <= tolerance
-            for answer in question.answers
-            for expected in expected_numbers(answer)
-            for value in read
-        )
+    rounds = "tolerance" not in question.meta
+    accepted = [number for answer in question.answers if (number := expected_number(answer))]
+    return float(any(same_number(number, read, tolerance, rounds=rounds) for number in accepted))
+
+
+def same_number(accepted: Number, read: Quantity, tolerance: Fraction | int = 0, *, rounds: bool = True) -> bool:
+    """Return whether a number that a text gives is within a tolerance of an accepted one, or rounds to it."""
+    rounding = max(tolerance, Fraction(max(accepted.place, read.place)) / 2) if rounds else tolerance
+    return any(
+        abs(value - expected) <= (tolerance if expected.denominator == value.denominator == 1 else rounding)
+        for expected in accepted.values[accepted.scaled :]
+        for value in read.values
     )
 
 

@@ -8,22 +8,26 @@ import unicodedata
 from collections import Counter
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
-from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
+from pytest_adaptive_eval.items.reading.cleaning import plain_characters, whole_words, without_reasoning
 from pytest_adaptive_eval.items.reading.reader import stated_texts
 
 __all__ = ["REGISTERED", "folded", "normal_words"]
 
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+#: An article before another word; a capital A within a sentence is a letter.
+_ARTICLE = re.compile(r"(?<![^\s\"'(\[])(?:a|[Aa]n|[Tt]he|(?:(?<=\A)|(?<=[.!?]\s))A)\s+(?=\W?[^\W_]{2})")
+_SHOUTED = re.compile(r"(?<![^\s\"'(\[])(?:A|AN|THE)\s+(?=\W?[^\W_]{2})")
 _PUNCTUATION = set(string.punctuation) | set("‘’´`“”„«»–—…。，！？；：、（）《》【】")
+#: Key of ``meta`` with which `contains` accepts an answer within a word.
+_WITHIN_WORDS = "within_words"
 
 
 def folded(text: str) -> str:
-    """Return a text in lower case, with single spaces."""
-    return " ".join(text.split()).casefold()
+    """Return a text in plain characters and lower case, with single spaces."""
+    return " ".join(plain_characters(text).replace("\N{EN DASH}", "-").split()).casefold()
 
 
 def _normal(text: str) -> str:
-    return folded(text).strip(" .!,;:\"'*`")
+    return folded(text).strip(" .!,;:\"'*`「」『』")
 
 
 def _comparable(answer: str, text: str) -> tuple[str, str]:
@@ -41,8 +45,18 @@ def _exact(question: Asked, text: str) -> float:
 
 
 def _contains(question: Asked, text: str) -> float:
+    """Return 1 if an accepted answer stands in the text, in whole words unless ``meta.within_words`` is true."""
     text = without_reasoning(text)
-    return float(any(expected in read for expected, read in (_comparable(answer, text) for answer in question.answers)))
+    part = question.meta.get(_WITHIN_WORDS, False)
+    if not isinstance(part, bool):
+        raise ValueError(f"meta.{_WITHIN_WORDS} is {part!r:.80}, expected true or false")
+    pairs = (_comparable(answer, text) for answer in question.answers)
+    return float(
+        any(
+            expected in read if part else next(whole_words(expected, read), None) is not None
+            for expected, read in pairs
+        )
+    )
 
 
 def _only_punctuation(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG001 - has the form of a check
@@ -52,14 +66,22 @@ def _only_punctuation(question: Asked, answer: str) -> Leniency | None:  # noqa:
 
 
 def normal_words(text: str) -> list[str]:
-    """Return the words of a text as SQuAD and TriviaQA compare them: in lower case, no punctuation, no articles."""
-    text = "".join(" " if letter == "_" else "" if letter in _PUNCTUATION else letter for letter in text.casefold())
-    return _ARTICLES.sub(" ", text).split()
+    """Return the words of a text as SQuAD and TriviaQA compare them: in lower case, no punctuation, no articles.
+
+    The letter A is no article where it does not stand before a word, or is a capital within a sentence.
+    """
+    text = plain_characters(text)
+    bare = (_SHOUTED if text.isupper() else _ARTICLE).sub("", text)
+    text = bare if any(map(str.isalnum, bare)) else text
+    return "".join(
+        "" if letter in _PUNCTUATION and letter not in "_," else " " if letter in "_," else letter
+        for letter in text.casefold()
+    ).split()
 
 
-def _forms(text: str) -> list[list[str]]:
-    """Return the words of a text, and those of the answer that it states."""
-    return [normal_words(form) for form in (without_reasoning(text), *stated_texts(text))]
+def _forms(text: str, *, loose: bool = True) -> list[list[str]]:
+    """Return the words of a text, and those of the answer that it may state."""
+    return [normal_words(form) for form in (without_reasoning(text), *stated_texts(text, loose=loose))]
 
 
 def _exact_match(question: Asked, text: str) -> float:
@@ -71,7 +93,8 @@ def _exact_match(question: Asked, text: str) -> float:
 def _f1(question: Asked, text: str) -> float:
     """Return the highest F1 score of the words, over accepted answers."""
     return max(
-        (_overlap(normal_words(answer), words) for answer in question.answers for words in _forms(text)), default=0.0
+        (_overlap(normal_words(answer), words) for answer in question.answers for words in _forms(text, loose=False)),
+        default=0.0,
     )
 
 
@@ -81,7 +104,7 @@ def _overlap(expected: list[str], words: list[str]) -> float:
 
 
 def _no_words(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
-    return "" if normal_words(answer) else "holds no words besides articles: use the grader 'exact'"
+    return "" if normal_words(answer) else "holds no words: use the grader 'exact'"
 
 
 #: Graders that find an answer within a sentence.
@@ -91,7 +114,9 @@ REGISTERED = (
     GraderKind(
         "exact", "the answer equals an accepted one, but for case and punctuation around it", _exact, within=_WITHIN
     ),
-    GraderKind("contains", "an accepted answer stands in the text", _contains, leniency=_only_punctuation),
+    GraderKind(
+        "contains", "an accepted answer stands in the text in whole words", _contains, leniency=_only_punctuation
+    ),
     GraderKind(
         "exact_match",
         "the words equal those of an accepted answer (SQuAD, TriviaQA)",

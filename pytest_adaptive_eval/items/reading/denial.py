@@ -1,0 +1,112 @@
+"""What a text denies: values of which it says that they are not its answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
+
+__all__ = ["without_denied"]
+
+#: Words before what they deny.
+_BEFORE = lazy_pattern(
+    r"\b(?:not(?!\s+(?:only|just|sure|certain)\b)|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|cannot"
+    r"|never|neither|nor|no\s+longer|rather\s+than|instead\s+of|other\s+than|anything\s+but|everything\s+but|all\s+but"
+    r"|except(?:\s+for)?|excluding|unlike|as\s+opposed\s+to|opposite\s+of|far\s+from|(?:rul|exclud|eliminat|discard|reject|dismiss)"
+    r"(?:e|es|ed|s|ing)?(?:\s+out)?|nicht|kein\w{0,2}|no\s+(?:es|son)|não\s+(?:é|são)|non\s+è|n'est\s+pas|не)(?![\w-])\s*"
+    r"|≠|!=|\\neq?(?![a-z])\s*|\\not\s*=|不是|并非|并不是",
+    re.IGNORECASE,
+)
+#: Where what such words deny ends.
+_END = lazy_pattern(
+    r"(?:[,;:!?。，；]|\.)(?=\s|\Z|[^\x00-\x7f])|\n|(?<!\([A-Za-z])[)\]]"
+    r"|\s+(?=(?:but|because|since|so|therefore|hence|thus|while|whereas|sondern|sino|mais|mas|ma|que|а|and\s+(?:the|it|i|we|so|thus)|"
+    r"is|are|was|it's)\b)|而是|—|–",
+    re.IGNORECASE,
+)
+#: Words that say that a choice or a value is not the answer.
+_WRONG = (
+    r"(?:in(?:correct|valid|accurate)|wrong|false|untrue|excluded|eliminated|impossible|unlikely|rejected|discarded"
+    r"|ruled\s+out)\b"
+)
+_RIGHT = (
+    r"(?:the\s+|an?\s+)?"
+    r"(?:right|correct|true|valid|possible|likely|suitable|accurate|appropriate|best|answer|solution|one)\b"
+)
+#: Words after what they deny, in one sentence with it.
+_AFTER = lazy_pattern(
+    r"\b(?:is|are|was|were|looks?|seems?|appears?|(?:would|must|can|could|may|should)\s+be)\s+(?:\w+ly\s+|also\s+|just\s+)*"
+    rf"(?:{_WRONG}|out\b|(?:not|never)\s+(?:\w+ly\s+)?{_RIGHT})"
+    rf"|\b(?:is|are|was|were)n'?t\s+(?:\w+ly\s+)?{_RIGHT}|\b(?:can(?:not|'?t|\s+not)|could(?:n'?t|\s+not))\s+be\s+{_RIGHT}"
+    r"|\b(?:do|does|did|will|wo)(?:n'?t|\s+not)\s+(?:fit|match|work|satisfy|apply|hold|make\s+sense|answer|qualify|count)\b"
+    r"|\bfails\b|\?\s*(?:no|nope|wrong)\b|不对|错误|不正确|不符合",
+    re.IGNORECASE,
+)
+#: Where the reason of such words ends.
+_REASON = lazy_pattern(
+    r"[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
+    r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，",
+)
+#: Characters before a denial that are its subject, and words of one part of a list.
+_LONGEST, _SHORT_PART = 300, 4
+_NEGATIVE = lazy_pattern(rf"\b{_WRONG}", re.IGNORECASE)
+_SENTENCE = lazy_pattern(
+    r"[;!?。；\n:]|\.(?=\s)|\b(?:but|so|while|whereas|since|because|as|that|and\s+(?:the|it|i|we))\b", re.I
+)
+_VERB = lazy_pattern(
+    r"\b(?:is|are|was|were|be|it's|choose|pick|select|take|answer|answers|go|think|believe|has|have)\b|[=:]", re.I
+)
+
+
+def _overlaps(start: int, end: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start < stop and begin < end for begin, stop in spans)
+
+
+def without_denied(text: str, kept: Sequence[str] = (), *, subjects: bool = True) -> str:
+    """Return a text with spaces in place of what it denies.
+
+    Parameters
+    ----------
+    text : str
+        In plain characters.
+    kept : sequence of str
+        Texts that are answers, which may hold words that deny.
+    subjects : bool
+        Whether "A is wrong" denies A, which is the answer to a question for what is wrong.
+    """
+    found = [*_AFTER.finditer(text)] if subjects else []
+    before = [*_BEFORE.finditer(text)]
+    if not found and not before:
+        return text
+    answers = [
+        span.span()
+        for each in kept
+        if _BEFORE.search(each) or _NEGATIVE.search(each)
+        for span in re.finditer(re.escape(each), text, re.IGNORECASE)
+    ]
+    letters = list(text)
+
+    def blank(start: int, match: re.Match[str], end: re.Match[str] | None) -> None:
+        if any(match.start() < stop and begin < match.end() for begin, stop in answers):
+            return
+        stop = end.start() if end else len(text)
+        letters[start:stop] = [" " if letter != "\n" else letter for letter in letters[start:stop]]
+
+    for match in found:
+        blank(_subject(text, match.start()), match, _REASON.search(text, match.end()))
+    for match in before:
+        blank(match.start(), match, _END.search(text, match.end()))
+    return "".join(letters)
+
+
+def _subject(text: str, end: int) -> int:
+    """Return where the subject of a denial begins: the words before it, and a list of short parts."""
+    starts = [match.end() for match in _SENTENCE.finditer(text, max(0, end - _LONGEST), end)]
+    *parts, last = text[starts[-1] if starts else max(0, end - _LONGEST) : end].split(", ")
+    length = len(last)
+    for part in reversed(parts):
+        if len(part.split()) > _SHORT_PART or _VERB.search(part):
+            break
+        length += len(part) + 2
+    return end - length
