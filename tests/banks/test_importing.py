@@ -101,7 +101,7 @@ def test_numbers_that_are_places_or_texts_of_choices_are_asked_for_unless_both_a
         {"question": "0+1?", "options": ["3", "2", "1", "0"], "answer": "1"},
     ]
     path = write(tmp_path, "a.jsonl", rows)
-    with pytest.raises(DatasetError, match="by text or by numbers from 0, which differ.*--counted text or --counted 0"):
+    with pytest.raises(DatasetError, match=r"by text or by numbers from 0.*--counted text or --counted 0"):
         imported(path)
     assert [item.answer for item in imported(path, counted="text").items] == ["B", "C"]
     rows.append({"question": "0+0?", "answer": "0"})

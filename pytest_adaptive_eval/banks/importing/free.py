@@ -14,7 +14,7 @@ from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.items.graders.kinds.words import normal_words
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
 
-__all__ = ["Free", "Row", "accepted_answers", "choose_grader", "is_list"]
+__all__ = ["Free", "Row", "accepted_answers", "choose_grader", "how_to_tell", "is_list"]
 
 #: Share of the answers that are of one kind, above which the others are refused one by one.
 _KIND = 0.9
