@@ -64,10 +64,10 @@ def _by_text(answer: Any, choices: Choices) -> int | None:
     if choices.texts.count(stripped) == 1:
         return choices.texts.index(stripped)
     texts = [_normal(text) for text in choices.texts]
-    for form in (_normal(stripped), _normal(re.sub(r"\A[(\[]?[A-Za-z][)\].:]\s+", "", stripped))):
-        if form and texts.count(form) == 1:
-            return texts.index(form)
-    return None
+    if (form := _normal(stripped)) and texts.count(form) == 1:
+        return texts.index(form)
+    letter = _LETTERS.match(stripped)
+    return _by_letter(stripped, choices) if letter and letter[2] else None
 
 
 def _number(answer: Any) -> int | None:

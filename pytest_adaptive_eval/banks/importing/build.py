@@ -37,7 +37,11 @@ _INSTRUCTIONS = {
     "exact_match": "Answer with a few words.",
     "exact": "End with a line `Answer: <answer>`.",
 }
+#: Answers that name one choice, for each that names several, from which the latter are mistakes.
+_FEW = 10
 Names = tuple[str, ...]
+#: A draft, and the indexes of its right choices.
+_Answered = tuple[Draft, frozenset[int]]
 
 
 @dataclass(slots=True)
@@ -171,6 +175,8 @@ def _groups(drafts: Sequence[Draft], mapping: ItemMapping) -> Iterable[Sequence[
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
     convention = _convention(drafts, mapping) if mapping.counted == "auto" else mapping.counted
     answered = _with_right_choices(drafts, convention, built)
+    if mapping.counted == "auto":
+        answered = _with_usual_counts(answered, built)
     if mapping.missing is None:
         answered = _with_told_choices(answered, built)
     first = answered[0][1] if answered else frozenset()
@@ -201,9 +207,9 @@ def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:
     return find_convention(rows, mapping.answer or "labels") if rows else "letter"
 
 
-def _with_right_choices(drafts: Sequence[Draft], convention: str, built: Built) -> list[tuple[Draft, frozenset[int]]]:
+def _with_right_choices(drafts: Sequence[Draft], convention: str, built: Built) -> list[_Answered]:
     """Return the drafts with the indexes of their right choices; add drafts without any to those refused."""
-    found: list[tuple[Draft, frozenset[int]]] = []
+    found: list[_Answered] = []
     for draft in drafts:
         right = draft.choices.right
         hidden = is_hidden(draft.answer, draft.choices)
@@ -219,17 +225,26 @@ def _with_right_choices(drafts: Sequence[Draft], convention: str, built: Built) 
             )
         else:
             built.refused.append((draft.where, f"the answer {draft.answer!r:.60} names none of its {count} choices"))
-    answered = found
-    if not any(1 < len(right) < len(draft.choices.texts) for draft, right in found):
-        answered = [(draft, right) for draft, right in found if len(right) < len(draft.choices.texts)]
-        whole = [draft for draft, right in found if len(right) == len(draft.choices.texts)]
-        built.refused += [(draft.where, f"the answer {draft.answer!r:.60} names all of its choices") for draft in whole]
-    return answered
+    return found
 
 
-def _with_told_choices(
-    answered: Sequence[tuple[Draft, frozenset[int]]], built: Built
-) -> list[tuple[Draft, frozenset[int]]]:
+def _with_usual_counts(answered: Sequence[_Answered], built: Built) -> list[_Answered]:
+    """Return the drafts without answers that name all choices, or several where nearly all name one; refuse these."""
+    together = [(draft, right) for draft, right in answered if draft.choices.right is None and len(right) > 1]
+    few = len(together) * _FEW < len(answered)
+    only_whole = all(len(right) == len(draft.choices.texts) for draft, right in together)
+    usual: list[_Answered] = []
+    for draft, right in answered:
+        whole = len(right) == len(draft.choices.texts)
+        if draft.choices.right is None and len(right) > 1 and (few or only_whole):
+            count = "all of its" if whole else "several"
+            built.refused.append((draft.where, f"the answer {draft.answer!r:.60} names {count} choices"))
+        else:
+            usual.append((draft, right))
+    return usual
+
+
+def _with_told_choices(answered: Sequence[_Answered], built: Built) -> list[_Answered]:
     """Return the drafts without choices that stand for no value, such as ``nan``; refuse those where that is not told.
 
     Such a word is a text if it is the right choice of some question, and no value if some question has it twice.
@@ -238,7 +253,7 @@ def _with_told_choices(
     right_ones = {draft.choices.texts[n] for draft, right in answered for n in right} & words
     repeated = {word for word in words if any(draft.choices.texts.count(word) > 1 for draft, _ in answered)}
     missing, unclear = repeated - right_ones, words - (repeated ^ right_ones)
-    told: list[tuple[Draft, frozenset[int]]] = []
+    told: list[_Answered] = []
     for draft, right in answered:
         texts = draft.choices.texts
         draft.choices = without_end(draft.choices._replace(texts=tuple("" if t in missing else t for t in texts)))
