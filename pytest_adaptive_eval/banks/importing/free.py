@@ -32,7 +32,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _COMMANDS = re.compile(
-    r"\\(?:[dtc]?frac|sqrt|cdot|times|div|pi|infty|left|right|begin|circ|leq?|geq?|neq?|pm|mp|cup|cap|in|theta|alpha|beta|"
+    r"(?<!:)\\(?:[dtc]?frac|sqrt|cdot|times|div|pi|infty|left|right|begin|circ|leq?|geq?|neq?|pm|mp|cup|cap|in|theta|alpha|beta|"
     r"gamma|delta|lambda|mu|sigma|omega|phi|sum|prod|int|lim|log|ln|sin|cos|tan|exp|overline|binom|pmod|equiv|langle|"
     r"boxed|mathbb|mathcal|angle|emptyset|varnothing|[lc]?dots|to|sec|csc|cot|arc(?:sin|cos|tan))(?![A-Za-z])"
 )
