@@ -36,6 +36,8 @@ IMPORTERS: Mapping[str, Importer] = registered(
 
 #: Characters of all questions of a data set, which are kept in memory, and of the records of a guess.
 _TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
+#: Places of refused records that are listed for each reason.
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,13 @@ class Imported:
         return len(self.items) + len(self.refused)
 
     def reasons(self) -> list[tuple[int, str, str]]:
-        """Return how many records were refused for each kind of reason, an example of it, and where that stands."""
+        """Return how many records were refused for each kind of reason, an example of it, and the first places."""
         kinds: dict[str, list[tuple[str, str]]] = {}
         for where, reason in self.refused:
             kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
         return sorted(
-            ((len(reasons), reasons[0][1], reasons[0][0]) for reasons in kinds.values()), key=lambda kind: -kind[0]
+            ((len(reasons), reasons[0][1], _places([where for where, _ in reasons])) for reasons in kinds.values()),
+            key=lambda kind: -kind[0],
         )
 
     def __enter__(self) -> Self:
@@ -161,7 +164,7 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     if not parts:
         raise DatasetError("; ".join(notes[-3:]))
     built = build_items(groups, str(folder), datasets[0].name)
-    refused = sorted(refused + built.refused)
+    refused = sorted(refused + built.refused, key=_in_order)
     drafts = [draft for group, _ in groups for draft in group]
     notes += [*built.notes, *_empty_files(drafts, built.items, refused)]
     facts = dict(datasets[0].facts)
@@ -188,6 +191,18 @@ def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
     guessed = not (dataset.mapping.question or dataset.mapping.messages)
     unread = unused_fields(sample, mapping) if guessed else []
     return (replaced(mapping, category=("$set",)) if several and not mapping.category else mapping), unread
+
+
+def _in_order(entry: tuple[str, str]) -> list[str | int]:
+    """Return the key of a refused record by which line 2 comes before line 10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])]
+
+
+def _places(wheres: Sequence[str]) -> str:
+    """Return the first places, those after the first without the file."""
+    others = [where.removeprefix(file_of(wheres[0])) for where in wheres[1:_SHOWN]]
+    more = f" and {len(wheres) - _SHOWN} more" if len(wheres) > _SHOWN else ""
+    return "".join([wheres[0], *others, more])
 
 
 def check_refused(imported: Imported, source: str) -> None:

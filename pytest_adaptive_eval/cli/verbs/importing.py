@@ -200,8 +200,8 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
     yield f"{len(imported.items)} items of {imported.read} records; graders: " + (
         ", ".join(f"{count} {grader}" for grader, count in graders.most_common()) or "none"
     )
-    for count, reason, where in imported.reasons():
-        yield from wrap(clean_terminal(f"refused {count}: {reason} (first: {where})"), width(), "  ", first="  ")
+    for count, reason, places in imported.reasons():
+        yield from wrap(clean_terminal(f"refused {count}: {reason} ({places})"), width(), "  ", first="  ")
     for note in imported.notes:
         yield from wrap(clean_terminal(f"note: {note}"), width(), "  ", first="  ")
 
