@@ -68,6 +68,28 @@ def third(n):
 
 
 REFUSED_ONE_BY_ONE = {
+    "a third of the letters is a question mark": (
+        choosing(answer=lambda n: "?" if third(n) else letter(n)),
+        third,
+        "no answer: '?'",
+    ),
+    "an object of choices with a hole": (
+        [
+            {**row, "choices": {**dict(zip("ABCD", four(n), strict=True)), **({"B": None} if some(n) else {})}}
+            for n, row in enumerate(choosing(answer=letter))
+        ],
+        some,
+        "choice 2 of 4 has no value",
+    ),
+    "a letter that the question does not list": (
+        [
+            {"question": f"Which, {n}?\nA) one\nB) two\nC) three", "answer": "D" if some(n) else "ABC"[n % 3]}
+            for n in range(COUNT)
+        ],
+        some,
+        "the letter D, and the question lists no such choice",
+    ),
+    "an empty list among lists": (asking(answer=lambda n: [] if third(n) else [n]), third, "no answer"),
     "a third of the labels is -1": (choosing(label=lambda n: -1 if third(n) else n % 4), third, "no answer: '-1'"),
     "a third of the letters is -1": (choosing(answer=lambda n: "-1" if third(n) else letter(n)), third, "no answer"),
     "a third of the letters is null": (choosing(answer=lambda n: None if third(n) else letter(n)), third, "no answer"),
@@ -249,6 +271,32 @@ def test_data_of_which_no_answer_is_sure_are_refused_with_the_option_to_give(nam
 
 
 KINDS = {
+    "names of columns": (
+        [
+            {
+                "question": f"Which {n}?",
+                **{f"option{k}": word for k, word in enumerate(four(n), 1)},
+                "answer": f"option{n % 4 + 1}",
+            }
+            for n in range(COUNT)
+        ],
+        "choice",
+        "D",
+    ),
+    "objects": (asking(answer=lambda n: {"x": n, "y": 2}), "exact", '{"x": 7, "y": 2}'),
+    "times of a clock": (asking(answer=lambda n: f"{n % 12 + 1}:30"), "exact", "8:30"),
+    "versions": (asking(answer=lambda n: f"1.{n}.0"), "exact", "1.7.0"),
+    "shares": (asking(answer=lambda n: f"{n}%"), "numeric", "7%"),
+    "answers with their place in a text": (
+        asking(
+            answers=lambda n: [
+                {"text": f"{WORDS[n % 11]} {n}", "answer_start": 3},
+                {"text": f"the {n}", "answer_start": 1},
+            ]
+        ),
+        "exact_match",
+        ["heron 7", "the 7"],
+    ),
     "a list of numbers": (asking(answer=lambda n: [-1, n, 1]), "exact", "[-1, 7, 1]"),
     "a text that is a list": (asking(answer=lambda n: f"['a', 'b{n}']"), "exact", "['a', 'b7']"),
     "numbers with commas": (asking(answer=lambda n: f"0,{n},0"), "exact", "0,7,0"),
@@ -317,6 +365,18 @@ def test_a_word_for_no_value_is_a_choice_where_it_is_right_and_none_where_it_sta
     )
     items = imported(tmp_path, twice).items
     assert Counter(len(item.choices) for item in items) == {2: 8, 4: 16}
+
+
+def test_shuffled_choices_keep_those_that_name_the_others_last_or_are_refused(tmp_path):
+    def rows(last):
+        return table("question,correct_answer,wrong1,wrong2", lambda n: [f"What {n}?", *four(n)[:2], last])
+
+    items = imported(tmp_path, rows("None of the above")).items
+    assert {item.choices[-1] for item in items} == {"None of the above"}
+    assert {item.answer for item in items} == {"A", "B"}
+    assert {why for _, why in imported(tmp_path, rows("Both A and B")).refused} == {
+        "a choice names others by letter, and they are shuffled"
+    }
 
 
 def test_the_user_says_which_words_stand_for_no_value(tmp_path, capsys):

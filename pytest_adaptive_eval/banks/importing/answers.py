@@ -30,9 +30,9 @@ _EXPLAINED = 0.9
 
 
 def is_hidden(answer: Any, choices: Choices) -> bool:
-    """Return whether an answer is missing, or is -1 or a word such as NaN that names no choice."""
+    """Return whether an answer is missing, or is -1, signs or a word such as NaN that names no choice."""
     word = as_text(answer)
-    may_hide = not is_missing(answer) and (word == "-1" or may_be_missing(word))
+    may_hide = word == "-1" or may_be_missing(word) or not any(map(str.isalnum, word))
     return is_missing(answer) or (may_hide and _by_text(word, choices) is None and _by_label(word, choices) is None)
 
 

@@ -39,6 +39,9 @@ _INSTRUCTIONS = {
 }
 #: Answers that name one choice, for each that names several, from which the latter are mistakes.
 _FEW = 10
+#: Choices that name others by their letters, and those that name the ones above.
+_NAMES_OTHERS = re.compile(r"(?:^|[\s(])[A-F]\)?\s*(?:and|or|&|,)\s*\(?[A-F](?:\W|$)")
+_ABOVE = re.compile(r"(?i)\b(?:all|none|both|neither|either|any|some)\b.*\b(?:above|these|those|them|preceding)\b")
 Names = tuple[str, ...]
 #: A draft, and the indexes of its right choices.
 _Answered = tuple[Draft, frozenset[int]]
@@ -190,6 +193,13 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
     if always_first and not mapping.distractors:
         built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
     shuffled = bool(mapping.distractors) or always_first
+    if shuffled:
+        named_ones = [draft for draft, _ in answered if any(map(_NAMES_OTHERS.search, draft.choices.texts))]
+        built.refused += [
+            (draft.where, "a choice names others by letter, and they are shuffled") for draft in named_ones
+        ]
+        numbers = {draft.number for draft in named_ones}
+        answered = [(draft, right) for draft, right in answered if draft.number not in numbers]
     several = any(
         len(right) > 1 and (not draft.choices.either or draft.choices.right is None) for draft, right in answered
     )
@@ -283,10 +293,12 @@ def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled:
 
 
 def _shuffled(draft: Draft) -> list[int]:
-    """Return an order of the choices that depends on question and choices alone."""
+    """Return an order that depends on question and choices alone; choices such as "none of the above" come last."""
 
-    def key(n: int) -> bytes:
-        return hashlib.sha256(f"{draft.question}\n{draft.choices.texts[n]}".encode("utf-8", "replace")).digest()
+    def key(n: int) -> tuple[bool, bytes]:
+        text = draft.choices.texts[n]
+        digest = hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest()
+        return bool(_ABOVE.search(text)), digest
 
     return sorted(range(len(draft.choices.texts)), key=key)
 

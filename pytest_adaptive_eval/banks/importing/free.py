@@ -103,7 +103,7 @@ class Row(NamedTuple):
 def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -> list[list[str]]:
     r"""Return the accepted answers of all questions.
 
-    A list is one answer, except a list of objects, and lists that all have one entry.  What stands after ``####`` or in
+    A list is one answer, except a list of objects, and lists that all have one text.  What stands after ``####`` or in
     the last ``\boxed{}`` is the answer where most answers are such solutions.
 
     Parameters
@@ -114,7 +114,7 @@ def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -
         Further answers of each question, each of which is right.
     """
     lists = [value for value in values if isinstance(value, list) and value]
-    unwrapped = all(len(value) == 1 for value in lists)
+    unwrapped = all(len(value) == 1 and isinstance(value[0], str) for value in lists) and [] not in values
     texts = [_texts(value, unwrapped=unwrapped) + _each(more) for value, more in zip(values, accepted, strict=True)]
     ends = [find for find in (tail, boxed) if _are_solutions(texts, find)]
     return [list(dict.fromkeys(_without_solution(text, ends) for text in each if text)) for each in texts]
@@ -155,6 +155,8 @@ def _of_object(value: Mapping[str, Any]) -> list[str]:
         return _each(value["output"].get("text", "")) if "correct" in value["tags"] else []
     if "spans" in value or "date" in value:
         return _of_drop(value)
+    if not any(key in value for key in (*_VALUE_KEYS, *_ALIAS_KEYS)):
+        return [as_text(value)] if value else []
     answer = next((value[key] for key in _VALUE_KEYS if not is_missing(value.get(key))), None)
     others: Any = next((value[key] for key in _ALIAS_KEYS if value.get(key)), [])
     return _each(answer) + _each(list(others))
