@@ -315,7 +315,7 @@ _BESIDE = frozenset(
         "path",
     ]
 )
-DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?))\d*")
+DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?)?)\d*")
 CATEGORIES = (
     "category",
     "subject",
