@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -91,7 +92,7 @@ def parse_item(
     textless = meta.get("textless") is True  # a bank from responses alone has no texts
     _check_question(data, where, textless)
     grader = data.get("grader", "choice" if data.get("choices") else "exact")
-    if grader in grader_kinds() and not (textless or data.get("answer")):
+    if grader in grader_kinds() and not (textless or "".join(data.get("answer", "")).strip()):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     custom = tasks.get(item_id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
     _check_max_tokens(meta, where)
@@ -143,7 +144,7 @@ def _fields(text: bytes | str, where: str) -> dict[str, Any]:
 
 def _converted(name: str, value: Any, where: str) -> str | list[str]:
     """Return a number as an answer, a list of answers, or one category in a list; refuse other values."""
-    if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
+    if name == "answer" and _is_number(value):
         return json.dumps(value)
     if name == "answer" and isinstance(value, list) and value:
         return [_one_answer(entry, where) for entry in value]
@@ -152,11 +153,20 @@ def _converted(name: str, value: Any, where: str) -> str | list[str]:
     raise BankError(f"{where}: {name} is {value!r:.80}, expected {_WORDS[ITEM_FIELDS[name]]}")
 
 
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number that can be an answer: no truth value, NaN or infinity."""
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and (isinstance(value, int) or math.isfinite(value))
+    )
+
+
 def _one_answer(value: Any, where: str) -> str:
     """Return one of several accepted answers."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if _is_number(value):
         return json.dumps(value)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value.strip():
         raise BankError(f"{where}: answer has {value!r:.80} in its list, expected strings that are not empty")
     return value
 

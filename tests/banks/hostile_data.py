@@ -154,7 +154,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda d: _lines(d / "t.jsonl", *[{**_GOOD, "question": {"a": 1}}] * 3),
         "no question",
     ),
-    "answer of another type": (lambda d: _lines(d / "t.jsonl", *[{**_GOOD, "answer": {"a": [1]}}] * 3), "no answer"),
+    "answer of another type": (
+        lambda d: _lines(d / "t.jsonl", *[{**_GOOD, "answer": {"a": [1]}}] * 3),
+        "name a choice in 0 of 3 rows",
+    ),
     "missing columns": (lambda d: _lines(d / "t.jsonl", *[{"options": ["a", "b"], "answer": "A"}] * 3), "no question"),
     "key that stands twice": (lambda d: _bytes(d, "t.jsonl", b'{"question": "a", "question": "b"}'), "question"),
     "list instead of objects": (lambda d: _bytes(d, "t.jsonl", b"[1, 2]\n[3, 4]\n"), "expected one JSON object"),

@@ -95,12 +95,18 @@ def test_numbers_that_may_count_from_zero_or_one_are_asked_for(tmp_path):
     assert [imported(path, counted=start).items[0].answer for start in ("0", "1")] == ["B", "A"]
 
 
-def test_choices_that_are_numbers_are_answered_by_their_text(tmp_path):
+def test_numbers_that_are_places_or_texts_of_choices_are_asked_for_unless_both_are_the_same(tmp_path):
     rows = [
         {"question": "1+1?", "options": ["3", "2", "1", "0"], "answer": "2"},
         {"question": "0+1?", "options": ["3", "2", "1", "0"], "answer": "1"},
     ]
-    assert [item.answer for item in imported(write(tmp_path, "a.jsonl", rows)).items] == ["B", "C"]
+    path = write(tmp_path, "a.jsonl", rows)
+    with pytest.raises(DatasetError, match=r"by text or by numbers from 0.*--counted text or --counted 0"):
+        imported(path)
+    assert [item.answer for item in imported(path, counted="text").items] == ["B", "C"]
+    rows.append({"question": "0+0?", "answer": "0"})
+    same = [{**row, "options": ["0", "1", "2", "3"]} for row in rows]
+    assert [item.answer for item in imported(write(tmp_path, "b.jsonl", same)).items] == ["C", "B", "A"]
 
 
 def test_a_right_choice_that_always_comes_first_is_shuffled_and_stays_where_it_is(tmp_path):

@@ -133,7 +133,7 @@ def test_one_id_for_two_questions_is_refused(tmp_path):
             "--subject model --item id --score correct --answer response",
         ),
         (
-            [{"question_id": 70, "question": "?", "options": ["a", "b"], "answer": "B", "pred": "A", "category": "c"}],
+            [{"question_id": 70, "question": "?", "options": ["a", "b"], "answer": "B", "pred": "B", "category": "c"}],
             "--item question_id --score 'pred == answer' --answer pred --question question --choices options --target "
             "answer --category category",
         ),
@@ -160,6 +160,52 @@ def test_a_mapping_is_proposed_where_the_names_of_columns_tell(tmp_path, rows, o
     assert message.endswith(" rows of r.jsonl")
     options = {word.partition("=")[0]: text for word, text in read_options(options)}
     assert read_responses(tmp_path / "r.jsonl", mapping=ResponseMapping(**options)).items
+
+
+def graded(n, *, score=None, **fields):
+    """A row whose reply is long and whose answer is a word; the log's own score stands deep in it."""
+    own = {} if score is None else {"review": {"score": {"value": {"acc": score}}}}
+    return {"id": f"q{n}", "answer": str(n), "response": f"So it is {n}.", **own, **fields}
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        pytest.param([graded(n) for n in range(9)], "response == answer holds in none of 9 rows", id="no row"),
+        pytest.param(
+            [graded(n, verdict={"choice": {"value": "C"}}) for n in range(9)],
+            "verdict.choice == answer holds in none of 9 rows; give --score the column with its own scores",
+            id="scores in other words",
+        ),
+        pytest.param(
+            [graded(n, prediction=str(n), judge={"a": {"b": {"c": {"acc": n % 2}}}}) for n in range(9)],
+            "prediction == answer holds in 9 of 9 rows, and its own score judge.a.b.c.acc is another in 56 % of them; "
+            "give --score judge.a.b.c.acc",
+            id="own scores that differ",
+        ),
+    ],
+)
+def test_a_comparison_that_gives_other_scores_than_the_log_is_not_proposed(tmp_path, rows, words):
+    message = refused(lines(tmp_path / "r.jsonl", *rows))
+    assert words in message
+    assert "No mapping of its columns is proposed: in r.jsonl, " in message
+    assert "can be read by a mapping" not in message
+
+
+def test_the_score_of_a_log_is_found_deep_in_its_rows_before_a_comparison(tmp_path):
+    rows = [graded(n, score=float(n % 3 > 0)) for n in range(9)]
+    assert "--score review.score.value.acc " in refused(lines(tmp_path / "r.jsonl", *rows))
+
+
+def test_a_comparison_that_a_reader_would_guess_is_refused_too(tmp_path):
+    path = lines(tmp_path / "r.jsonl", *[graded(n) for n in range(9)])
+    with pytest.raises(ResponsesError, match="response == answer holds in none of 9 rows; give --score"):
+        read_responses(path, mapping=ResponseMapping(item="id"))
+
+
+def test_the_fields_of_a_summary_are_no_scores(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"adapter": {"tries": 1, "name": "plain", "ask": True, "top": 0}}))
+    assert "can be read by a mapping" not in refused(tmp_path / "run.json")
 
 
 def read_options(text):

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pytest_adaptive_eval.banks.importing.choices import Choices, as_list, as_text
+from pytest_adaptive_eval.banks.importing.choices import Choices, as_list, as_text, is_missing, may_be_missing
 from pytest_adaptive_eval.errors import DatasetError
 
-__all__ = ["READERS", "boxed", "find_convention", "named", "tail", "yes_or_no"]
+__all__ = ["READERS", "boxed", "find_convention", "is_hidden", "named", "tail", "yes_or_no"]
 
 _YES = {"yes", "true", "y", "t"}
 _NO = {"no", "false", "n", "f"}
-_LETTERS = re.compile(r"\W*([A-Za-z])\W*\Z|[(\[]?([A-Z])[)\].:]\s+\S")
+_LETTERS = re.compile(r"\W*([A-Za-z])\W*\Z|[(\[]?([A-Z])[)\].:]\s+(\S.*)", re.DOTALL)
+#: Conventions of numbers, and all in words.
+_NUMBERS = ("0", "1")
+_WORDS = {
+    "label": "label",
+    "letter": "letter",
+    "text": "text",
+    "0": "numbers from 0",
+    "1": "numbers from 1",
+}
+#: Answers by which numbers begin at one place, for each that contradicts it.
+_CONTRADICTED = 10
 #: Share of the rows that a convention has to explain; the others are refused one by one.
 _EXPLAINED = 0.9
+
+
+def is_hidden(answer: Any, choices: Choices) -> bool:
+    """Return whether an answer is missing, or is -1, signs or a word such as NaN that names no choice."""
+    word = as_text(answer)
+    may_hide = word == "-1" or may_be_missing(word) or not any(map(str.isalnum, word))
+    return is_missing(answer) or (may_hide and _by_text(word, choices) is None and _by_label(word, choices) is None)
 
 
 def _normal(text: str) -> str:
@@ -24,7 +42,7 @@ def _normal(text: str) -> str:
 
 def _by_label(answer: Any, choices: Choices) -> int | None:
     text = as_text(answer)
-    if text in choices.labels:
+    if choices.labels.count(text) == 1:
         return choices.labels.index(text)
     stripped = text.strip("()[]. ").casefold()
     labels = [label.strip("()[]. ").casefold() for label in choices.labels]
@@ -36,7 +54,9 @@ def _by_letter(answer: Any, choices: Choices) -> int | None:
     if not match:
         return None
     index = ord((match[1] or match[2]).upper()) - ord("A")
-    return index if index < len(choices.texts) else None
+    if index >= len(choices.texts) or (match[2] and _normal(match[3]) != _normal(choices.texts[index])):
+        return None
+    return index
 
 
 def _by_text(answer: Any, choices: Choices) -> int | None:
@@ -44,17 +64,17 @@ def _by_text(answer: Any, choices: Choices) -> int | None:
     if choices.texts.count(stripped) == 1:
         return choices.texts.index(stripped)
     texts = [_normal(text) for text in choices.texts]
-    for form in (_normal(stripped), _normal(re.sub(r"\A[(\[]?[A-Za-z][)\].:]\s+", "", stripped))):
-        if form and texts.count(form) == 1:
-            return texts.index(form)
-    return None
+    if (form := _normal(stripped)) and texts.count(form) == 1:
+        return texts.index(form)
+    letter = _LETTERS.match(stripped)
+    return _by_letter(stripped, choices) if letter and letter[2] else None
 
 
 def _number(answer: Any) -> int | None:
     if isinstance(answer, bool):
         return None
     text = as_text(answer)
-    return int(text) if re.fullmatch(r"\d{1,2}", text) else None
+    return int(text.partition(".")[0]) if re.fullmatch(r"\d{1,2}(?:\.0)?", text) else None
 
 
 def _from(first: int) -> Callable[[Any, Choices], int | None]:
@@ -112,57 +132,61 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     rows : sequence of (answer, Choices)
         Rows with alternatives and an answer.
     name : str
-        Name of the answer's field, for the rare case that it decides, and for messages.
+        Name of the answer's field, for messages.
 
     Raises
     ------
     DatasetError
-        No convention explains nine tenths of the rows, or numbers may count from 0 and from 1.
+        No convention explains nine tenths of the rows, or several explain as many and name different choices.
     """
-    explained = {reader: sum(bool(named(answer, choices, reader)) for answer, choices in rows) for reader in READERS}
-    whole = {reader for reader, count in explained.items() if count == len(rows)}
-    if ({"0", "1"} & whole or not whole) and (convention := _among_numbers(rows, explained, whole, name)):
-        return convention
-    if convention := next((reader for reader in ("label", "letter", "text") if reader in whole), ""):
-        return convention
-    best = max(explained, key=lambda reader: explained[reader])
-    if explained[best] >= len(rows) * _EXPLAINED:
+    readings = {reader: [named(answer, choices, reader) for answer, choices in rows] for reader in READERS}
+    explained = {
+        reader: sum(0 < len(found) < len(choices.texts) for found, (_, choices) in zip(reading, rows, strict=True))
+        for reader, reading in readings.items()
+    }
+    most = max(explained.values())
+    if most < len(rows) * _EXPLAINED:
+        raise _unexplained(rows, readings[max(explained, key=lambda reader: explained[reader])], name)
+    best, *others = [reader for reader in READERS if explained[reader] == most]
+    if best == "label":  # the data set's own names
         return best
-    answer, choices = next((row for row in rows if not named(*row, best)), rows[0])
-    raise DatasetError(
-        f"the answers of {name!r} name a choice in {explained[best]} of {len(rows)} rows only: found {answer!r:.60} "
-        f"for the choices {list(choices.texts)!r:.120}; give --answer another field, or --choices"
+    if best in _NUMBERS:
+        _check_numbers(rows, explained, name)
+    for other in others:
+        for (answer, choices), first, second in zip(rows, readings[best], readings[other], strict=True):
+            if first != second:
+                raise DatasetError(
+                    f"the answers of {name!r} name choices by {_WORDS[best]} or by {_WORDS[other]}, which differ: "
+                    f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --counted {best} or --counted "
+                    f"{other}"
+                )
+    return best
+
+
+def _unexplained(rows: Sequence[tuple[Any, Choices]], reading: Sequence[frozenset[int]], name: str) -> DatasetError:
+    """Return the error of answers that name no choices, with the first of them."""
+    answer, choices = next(row for row, found in zip(rows, reading, strict=True) if not found)
+    return DatasetError(
+        f"the answers of {name!r} name a choice in {sum(map(bool, reading))} of {len(rows)} rows only: found "
+        f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --answer another field, or --choices"
     )
 
 
-def _among_numbers(
-    rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], whole: Set[str], name: str
-) -> str:
-    """Return the convention where answers may be numbers of choices; empty if too few of them are numbers."""
-    typed = any(isinstance(answer, int) for answer, _ in rows)
-    indexed = bool(re.search(r"(?i)ind(ex)?|idx|label|cop|num|gold", name))
-    if "label" in whole:
-        return "label"
-    if "text" in whole and not (typed and indexed):
-        return "text"
-    numbers = sum(_number(answer) is not None for answer, _ in rows)
-    return _first_number(rows, explained, name) if numbers >= len(rows) * _EXPLAINED else ""
+def _check_numbers(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], name: str) -> None:
+    """Refuse numbers of which some count from 0 and some from 1, unless these are very few.
 
-
-def _first_number(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], name: str) -> str:
-    """Return whether numbers count from 0 or 1: a 0 stands for the first, a number of all choices for the last."""
-    zero = sum(_number(answer) == 0 for answer, _ in rows)
-    last = sum(_number(answer) == len(choices.texts) for answer, choices in rows)
-    if zero and explained["0"] >= len(rows) * _EXPLAINED and zero >= last:
-        return "0"
-    if last and explained["1"] >= len(rows) * _EXPLAINED:
-        return "1"
-    if re.search(r"(?i)ind(ex)?\Z|idx|\Alabel|\Agold", name):
-        return "0"
-    raise DatasetError(
-        f"the numbers in {name!r} may count the choices from 0 or from 1: none is 0 and none names the last; give "
-        "--counted 0 or --counted 1"
-    )
+    Raises
+    ------
+    DatasetError
+        Asks where numbers begin.
+    """
+    zeros = sum(_number(answer) == 0 for answer, _ in rows)
+    lasts = sum(_number(answer) == len(choices.texts) for answer, choices in rows)
+    if min(zeros, lasts) * _CONTRADICTED > max(zeros, lasts):
+        raise DatasetError(
+            f"the numbers in {name!r} count the choices from 0 ({zeros} are 0) and from 1 ({lasts} name the last); "
+            f"explained are {explained['0']} and {explained['1']} of {len(rows)} rows; give --counted 0 or --counted 1"
+        )
 
 
 def yes_or_no(answer: Any) -> str | None:

@@ -8,13 +8,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pytest_adaptive_eval.banks.code import CODE
-from pytest_adaptive_eval.banks.importing.answers import find_convention, named
-from pytest_adaptive_eval.banks.importing.choices import as_text
+from pytest_adaptive_eval.banks.importing.answers import find_convention, is_hidden, named
+from pytest_adaptive_eval.banks.importing.choices import as_text, may_be_missing, without_end
 from pytest_adaptive_eval.banks.importing.drafts import Draft
-from pytest_adaptive_eval.banks.importing.free import Free, accepted_answers, choose_grader
+from pytest_adaptive_eval.banks.importing.free import Free, Row, accepted_answers, choose_grader, how_to_tell, is_list
+from pytest_adaptive_eval.banks.importing.gold import GoldCheck
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, DatasetError
@@ -24,8 +26,8 @@ from pytest_adaptive_eval.items.item import Item
 __all__ = ["Built", "build_items", "file_of"]
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#: Rows from which a right choice that always comes first is taken for a habit of the data set.
-_ALWAYS_FIRST = 10
+#: Records from which a right choice at always the same place is a habit of the data set, or its answers are hidden.
+_ALWAYS_SAME = 10
 _INSTRUCTIONS = {
     "choice": "Answer with the letter of the right choice.",
     "several": "Answer with the letters of all right choices.",
@@ -35,7 +37,14 @@ _INSTRUCTIONS = {
     "exact_match": "Answer with a few words.",
     "exact": "End with a line `Answer: <answer>`.",
 }
+#: Answers that name one choice, for each that names several, from which the latter are mistakes.
+_FEW = 10
+#: Choices that name others by their letters, and those that name the ones above.
+_NAMES_OTHERS = re.compile(r"(?:^|[\s(])[A-F]\)?\s*(?:and|or|&|,)\s*\(?[A-F](?:\W|$)")
+_ABOVE = re.compile(r"(?i)\b(?:all|none|both|neither|either|any|some)\b.*\b(?:above|these|those|them|preceding)\b")
 Names = tuple[str, ...]
+#: A draft, and the indexes of its right choices.
+_Answered = tuple[Draft, frozenset[int]]
 
 
 @dataclass(slots=True)
@@ -109,14 +118,17 @@ def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str,
         No convention fits the answers.
     """
     built = Built()
+    gold = GoldCheck()
     questions = sorted(_questions(forms, built), key=lambda entry: entry[0].draft.number)
     ids = _Ids(prefix, Counter(question.draft.name for question, _ in questions))
     for question, mapping in questions:
         try:
-            built.items.append(_item(question, mapping, root, ids))
+            item = _item(question, mapping, root, ids)
+            gold.check(item)
+            built.items.append(item)
         except (BankError, DatasetError) as error:
             built.refused.append((question.draft.where, _reason(str(error))))
-    built.refused.sort(key=lambda entry: entry[0])
+    built.notes += gold.notes()
     return built
 
 
@@ -130,7 +142,8 @@ def _questions(
         for group in _groups(drafts, mapping):
             with_choices = [draft for draft in group if draft.choices.texts]
             without = [draft for draft in group if not draft.choices.texts]
-            for part, read in ((with_choices, _with_choices), (without, _without)):
+            free = partial(_without, mixed=bool(with_choices))
+            for part, read in ((with_choices, _with_choices), (without, free)):
                 try:
                     questions += [(question, mapping) for question in read(part, mapping, built)]
                 except DatasetError as error:
@@ -164,10 +177,29 @@ def _groups(drafts: Sequence[Draft], mapping: ItemMapping) -> Iterable[Sequence[
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
     convention = _convention(drafts, mapping) if mapping.counted == "auto" else mapping.counted
     answered = _with_right_choices(drafts, convention, built)
-    always_first = len(answered) >= _ALWAYS_FIRST and all(right == {0} for _, right in answered)
+    if mapping.counted == "auto":
+        answered = _with_usual_counts(answered, built)
+    if mapping.missing is None:
+        answered = _with_told_choices(answered, built)
+    first = answered[0][1] if answered else frozenset()
+    same = len(answered) >= _ALWAYS_SAME and all(right == first for _, right in answered)
+    by_place = mapping.counted == "auto" and convention != "text"
+    if same and by_place and any(draft.choices.right is None for draft, _ in answered):
+        raise DatasetError(
+            f"the answers of {mapping.answer or 'the labels'!r} are all {answered[0][0].answer!r:.60}, as where they "
+            f"are hidden; give --answer another field, or --counted {convention} where each names the right choice"
+        )
+    always_first = same and first == {0}
     if always_first and not mapping.distractors:
         built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
     shuffled = bool(mapping.distractors) or always_first
+    if shuffled:
+        named_ones = [draft for draft, _ in answered if any(map(_NAMES_OTHERS.search, draft.choices.texts))]
+        built.refused += [
+            (draft.where, "a choice names others by letter, and they are shuffled") for draft in named_ones
+        ]
+        numbers = {draft.number for draft in named_ones}
+        answered = [(draft, right) for draft, right in answered if draft.number not in numbers]
     several = any(
         len(right) > 1 and (not draft.choices.either or draft.choices.right is None) for draft, right in answered
     )
@@ -177,31 +209,71 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
 def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:
     """Return the convention of the answers to questions whose choices do not mark the right one."""
     rows = [
-        (draft.answer, draft.choices) for draft in drafts if draft.choices.right is None and not _missing(draft.answer)
+        (draft.answer, draft.choices)
+        for draft in drafts
+        if draft.choices.right is None and not is_hidden(draft.answer, draft.choices)
     ]
     return find_convention(rows, mapping.answer or "labels") if rows else "letter"
 
 
-def _with_right_choices(drafts: Sequence[Draft], convention: str, built: Built) -> list[tuple[Draft, frozenset[int]]]:
+def _with_right_choices(drafts: Sequence[Draft], convention: str, built: Built) -> list[_Answered]:
     """Return the drafts with the indexes of their right choices; add drafts without any to those refused."""
-    answered: list[tuple[Draft, frozenset[int]]] = []
+    found: list[_Answered] = []
     for draft in drafts:
         right = draft.choices.right
+        hidden = is_hidden(draft.answer, draft.choices)
         if right is None:
-            right = frozenset() if _missing(draft.answer) else named(draft.answer, draft.choices, convention)
+            right = frozenset() if hidden else named(draft.answer, draft.choices, convention)
+        count = len(draft.choices.texts)
         if right:
-            answered.append((draft, right))
-        elif _missing(draft.answer):
-            built.refused.append((draft.where, "no answer"))
-        else:
+            found.append((draft, right))
+        elif hidden:
+            word = as_text(draft.answer)
             built.refused.append(
-                (draft.where, f"the answer {draft.answer!r:.60} names none of its {len(draft.choices.texts)} choices")
+                (draft.where, f"no answer: {word!r} names none of its choices" if word else "no answer")
             )
-    return answered
+        else:
+            built.refused.append((draft.where, f"the answer {draft.answer!r:.60} names none of its {count} choices"))
+    return found
 
 
-def _missing(answer: Any) -> bool:
-    return answer is None or answer == "" or answer == [] or (answer in (-1, "-1"))
+def _with_usual_counts(answered: Sequence[_Answered], built: Built) -> list[_Answered]:
+    """Return the drafts without answers that name all choices, or several where nearly all name one; refuse these."""
+    together = [(draft, right) for draft, right in answered if draft.choices.right is None and len(right) > 1]
+    few = len(together) * _FEW < len(answered)
+    only_whole = all(len(right) == len(draft.choices.texts) for draft, right in together)
+    usual: list[_Answered] = []
+    for draft, right in answered:
+        whole = len(right) == len(draft.choices.texts)
+        if draft.choices.right is None and len(right) > 1 and (few or only_whole):
+            count = "all of its" if whole else "several"
+            built.refused.append((draft.where, f"the answer {draft.answer!r:.60} names {count} choices"))
+        else:
+            usual.append((draft, right))
+    return usual
+
+
+def _with_told_choices(answered: Sequence[_Answered], built: Built) -> list[_Answered]:
+    """Return the drafts without choices that stand for no value, such as ``nan``; refuse those where that is not told.
+
+    Such a word is a text if it is the right choice of some question, and no value if some question has it twice.
+    """
+    words = {text for draft, _ in answered for text in draft.choices.texts if may_be_missing(text) and text != "None"}
+    right_ones = {draft.choices.texts[n] for draft, right in answered for n in right} & words
+    repeated = {word for word in words if any(draft.choices.texts.count(word) > 1 for draft, _ in answered)}
+    missing, unclear = repeated - right_ones, words - (repeated ^ right_ones)
+    told: list[_Answered] = []
+    for draft, right in answered:
+        texts = draft.choices.texts
+        draft.choices = without_end(draft.choices._replace(texts=tuple("" if t in missing else t for t in texts)))
+        holes = {text for text, kept in zip(texts, draft.choices.texts, strict=False) if not kept}
+        if word := next((text for text in texts if text in unclear | holes), ""):
+            built.refused.append((draft.where, f"the choice {word!r} may stand for no value: {how_to_tell(word)}"))
+        elif len(draft.choices.texts) == 1:
+            built.refused.append((draft.where, f"{draft.choices.texts[0]!r:.60} is its only choice"))
+        else:
+            told.append((draft, right))
+    return told
 
 
 def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled: bool, several: bool) -> _Question:
@@ -221,10 +293,12 @@ def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled:
 
 
 def _shuffled(draft: Draft) -> list[int]:
-    """Return an order of the choices that depends on question and choices alone."""
+    """Return an order that depends on question and choices alone; choices such as "none of the above" come last."""
 
-    def key(n: int) -> bytes:
-        return hashlib.sha256(f"{draft.question}\n{draft.choices.texts[n]}".encode("utf-8", "replace")).digest()
+    def key(n: int) -> tuple[bool, bytes]:
+        text = draft.choices.texts[n]
+        digest = hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest()
+        return bool(_ABOVE.search(text)), digest
 
     return sorted(range(len(draft.choices.texts)), key=key)
 
@@ -241,24 +315,34 @@ def _shows(question: str, choices: Sequence[str]) -> bool:
 # --- without choices -------------------------------------------------------------------------------------------------
 
 
-def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
-    rows: list[tuple[Draft, list[str]]] = []
-    for draft in drafts:
-        answers = [] if draft.answer is None else accepted_answers(draft.answer)
-        if draft.turns and len(answers) == 1 + len(draft.turns):  # one for each turn
-            all_turns = answers[0] + "".join(f"\n\n[turn {n}] {text}" for n, text in enumerate(answers[1:], 2))
-            answers = [all_turns if mapping.grader == JUDGE else answers[-1]]
-        if answers:
-            rows.append((draft, answers))
-        elif mapping.grader in (CODE, JUDGE) or mapping.grader.startswith("python:"):
-            rows.append((draft, [""]))
+def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mixed: bool) -> list[_Question]:
+    rows: list[tuple[Draft, Row]] = []
+    ungraded = mapping.grader in (CODE, JUDGE) or mapping.grader.startswith("python:")
+    texts = accepted_answers([draft.answer for draft in drafts], [draft.accepted for draft in drafts])
+    for draft, answers in zip(drafts, texts, strict=True):
+        if draft.turns and isinstance(draft.answer, list) and len(draft.answer) == 1 + len(draft.turns):  # one each
+            first, *others = map(as_text, draft.answer)
+            all_turns = first + "".join(f"\n\n[turn {n}] {text}" for n, text in enumerate(others, 2))
+            answers = [text for text in [all_turns if mapping.grader == JUDGE else others[-1]] if text]
+        if answers or ungraded:
+            value = answers[0] if answers and draft.answer is None else draft.answer
+            rows.append((draft, Row(_text(draft), answers or [""], value)))
         else:
             built.refused.append((draft.where, "no answer"))
-    asked = [(_text(draft), answers, draft.answer) for draft, answers in rows]
-    chosen = choose_grader(asked, mapping.grader, mapping.answer) if asked else []
+    lists = sum(isinstance(row.value, list) and any(map(is_list, row.answers)) for _, row in rows)
+    if lists and not mapping.accepted:
+        built.notes.append(
+            f"{lists} answers of {mapping.answer!r} are lists, each one value, all of it wanted in its order; give "
+            f"--accepted {mapping.answer} where any entry is right"
+        )
+    told = ungraded or mapping.missing is not None
+    name = mapping.answer or ", ".join(mapping.accepted)
+    chosen = choose_grader([row for _, row in rows], mapping.grader, name, told=told, mixed=mixed)
+    built.refused += [(draft.where, why) for (draft, _), why in zip(rows, chosen, strict=True) if isinstance(why, str)]
     return [
         _Question(draft, free.grader, free.answers, free.classes, False, _instruction(free, draft))
         for (draft, _), free in zip(rows, chosen, strict=True)
+        if isinstance(free, Free)
     ]
 
 
@@ -286,6 +370,12 @@ def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> It
     draft = question.draft
     if len(question.choices) > len(_LETTERS):
         raise DatasetError(f"{len(question.choices)} choices, at most {len(_LETTERS)} have a letter")
+    for letter in "".join(question.answers) if question.grader == "choice" and question.choices else "":
+        text = question.choices[_LETTERS.index(letter)]
+        if letter != text and (letter in question.choices or text in _LETTERS[: len(question.choices)]):
+            raise DatasetError(
+                f"its choices {list(question.choices)!r:.80} are letters in another order than their own"
+            )
     meta: dict[str, Any] = {"row": draft.number, **_plain(draft.meta)}
     if mapping.tolerance is not None and question.grader == "numeric":
         meta["tolerance"] = mapping.tolerance

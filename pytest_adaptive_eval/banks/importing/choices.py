@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import Any, NamedTuple
 
-__all__ = ["Choices", "as_list", "as_text", "literal", "read_choices"]
+__all__ = ["Choices", "as_list", "as_text", "is_missing", "literal", "may_be_missing", "read_choices", "without_end"]
 
 #: Characters of a text that is read as a list.
 _LONGEST = 200_000
 _TEXT_KEYS = ("text", "content", "option", "choice", "value", "answer", "body", "sentence")
 _LABEL_KEYS = ("label", "key", "id", "letter", "name", "option", "identifier")
 _RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "score")
+#: Texts that tables hold where there is no value.  Each may as well be a text.
+_MISSING_WORDS = frozenset(["nan", "NaN", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL", "None"])
 _LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
 
 
@@ -39,10 +42,22 @@ class Choices(NamedTuple):
     either: bool = True
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a value is none: null, NaN, a blank text or an empty list."""
+    return as_text(value) == "" or (isinstance(value, list | Mapping) and not value)
+
+
+def may_be_missing(text: str) -> bool:
+    """Return whether a text such as ``NaN`` or ``N/A`` may stand for no value."""
+    return text.strip() in _MISSING_WORDS
+
+
 def as_text(value: Any) -> str:
-    """Return a value as text: a whole number without a point, true as ``True``."""
+    """Return a value as text: a whole number without a point, true as ``True``, NaN and null as nothing."""
     if isinstance(value, str):
         return value.strip()
+    if isinstance(value, float) and math.isnan(value):
+        return ""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     if value is None:
@@ -80,14 +95,28 @@ def _numpy_list(text: str, parts: Any) -> Any:
 def as_list(value: Any) -> list[Any]:
     """Return a value as a list: a list, a text that holds one, or the value alone; nothing for none."""
     value = literal(value)
-    if value is None or value == "":
+    if is_missing(value):
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def read_choices(value: Any) -> Choices:
-    """Return the alternatives of a value: lists, objects of any usual form, or one text of options."""
-    value = literal(value)
+    """Return the alternatives of a value: lists, objects of any usual form, or one text of options.
+
+    Those that are missing after the last one are left out; one that is missing between others is empty.
+    """
+    return without_end(_read(literal(value)))
+
+
+def without_end(choices: Choices) -> Choices:
+    """Return choices without those that are missing after the last one."""
+    count = len(choices.texts)
+    while count and not choices.texts[count - 1]:
+        count -= 1
+    return choices._replace(texts=choices.texts[:count], labels=choices.labels[:count])
+
+
+def _read(value: Any) -> Choices:
     if isinstance(value, Mapping):
         return _of_mapping(value)
     if isinstance(value, str):
@@ -110,10 +139,9 @@ def _of_mapping(value: Mapping[str, Any]) -> Choices:
         best = max(value.values())
         right = frozenset(n for n, entry in enumerate(value.values()) if entry == best and best > 0)
         return Choices(tuple(map(str, value)), (), right)
-    filled = {str(key): as_text(entry) for key, entry in value.items() if as_text(entry)}
     return Choices(
-        tuple(filled.values()),
-        tuple(re.sub(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)", "", key) for key in filled),
+        tuple(map(as_text, value.values())),
+        tuple(re.sub(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)", "", str(key)) for key in value),
     )
 
 
@@ -191,6 +219,8 @@ def _of_text(value: str) -> Choices:
         parts = _labelled(text, first)
         if len(parts) > 1:
             return Choices(tuple(parts), tuple(_after(first, n) for n in range(len(parts))))
+    if text[:1] + text[-1:] in ("[]", "{}"):  # a list that cannot be read
+        return Choices(())
     for separator in ("\n", "\t", ";", "|", "@", ","):
         split = [part.strip() for part in text.split(separator) if part.strip()]
         if len(split) > 1:

@@ -8,16 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
-from pytest_adaptive_eval.banks.importing.choices import Choices, as_list, as_text, literal, read_choices
+from pytest_adaptive_eval.banks.importing.choices import (
+    Choices,
+    as_list,
+    as_text,
+    is_missing,
+    literal,
+    may_be_missing,
+    read_choices,
+    without_end,
+)
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
 from pytest_adaptive_eval.banks.importing.records import Record
 from pytest_adaptive_eval.errors import DatasetError
 
 __all__ = ["Draft", "Drafter", "choices_of"]
 
-#: Cells that stand for nothing.
-_BLANK = (None, "", "nan", "NaN")
-_EMPTY = (None, "", "nan", "NaN", "None", "null", "N/A")
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
 _MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")
 _ROLES = {"human": "user", "gpt": "assistant", "user": "user", "assistant": "assistant", "system": "system"}
@@ -42,6 +48,8 @@ class Draft:
     choices : Choices
     answer : object
         As the data set writes it; None if it gives none.
+    accepted : list
+        Further answers, each of which is right.
     images : list
         Images as the data set writes them.
     category : tuple of str
@@ -57,6 +65,7 @@ class Draft:
     messages: list[dict[str, str]]
     choices: Choices
     answer: Any
+    accepted: list[Any]
     images: list[Any]
     category: tuple[str, ...]
     meta: dict[str, Any]
@@ -68,21 +77,17 @@ def choices_of(columns: Sequence[str]) -> Callable[[Record], Choices]:
     expressions = [parse_expression(column, "choices") for column in columns]
     if len(expressions) == 1:
         return lambda record: read_choices(expressions[0](record.data, record.names))
-    labels = _endings(columns)
-
-    def read(record: Record) -> Choices:
-        cells = [expression(record.data, record.names) for expression in expressions]
-        filled = [(as_text(cell), label) for cell, label in zip(cells, labels, strict=True) if cell not in _BLANK]
-        return Choices(tuple(text for text, _ in filled), tuple(label for _, label in filled))
-
-    return read
+    labels = tuple(_endings(columns))
+    return lambda record: without_end(
+        Choices(tuple(as_text(expression(record.data, record.names)) for expression in expressions), labels)
+    )
 
 
-def _endings(columns: Sequence[str]) -> list[str]:
-    """Return the letters or numbers in which names of columns end."""
-    matches = [re.search(r"(\d+|[A-Za-z])\Z", column) for column in columns]
-    endings = [match[1].upper() if match else "" for match in matches]
-    return endings if all(endings) and len(set(endings)) == len(endings) else [""] * len(columns)
+def _endings(columns: Sequence[str]) -> Sequence[str]:
+    """Return the letters in which names of columns end that are else the same; the names where they do not."""
+    letters = [column[-1:].upper() for column in columns]
+    same = len({column[:-1] for column in columns}) == 1
+    return letters if same and all(letter.isalpha() for letter in letters) else columns
 
 
 class Drafter:
@@ -106,7 +111,9 @@ class Drafter:
         self._where, self._id, self._context = parsed("where"), parsed("id"), parsed("context")
         self._question, self._messages, self._answer = parsed("question"), parsed("messages"), parsed("answer")
         self._choices = choices_of(mapping.choices) if mapping.choices else None
+        self._columns = [parse_expression(text, "choices") for text in mapping.choices]
         self._distractors = [parse_expression(text, "distractors") for text in mapping.distractors]
+        self._accepted = [parse_expression(text, "accepted") for text in mapping.accepted]
         self._images = [parse_expression(text, "images") for text in mapping.images]
         self._category = [parse_expression(text, "category") for text in mapping.category]
         self._meta = {text: parse_expression(text, "meta") for text in mapping.meta}
@@ -134,7 +141,9 @@ class Drafter:
         def value(expression: Expression | None) -> Any:
             return None if expression is None else expression(data, names)
 
-        choices, answer = self._alternatives(data, names, value(self._answer) if self._answer else names["label"])
+        wanted = value(self._answer) if self._answer else names["label"]
+        choices, answer = self._alternatives(data, names, None if self._is_missing(wanted) else wanted)
+        values = [entry for each in self._accepted for entry in as_list(value(each)) if not self._is_missing(entry)]
         images = [part for expression in self._images for part in _pictures(expression(data, names))]
         chat, turns = _turns(value(self._messages))
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
@@ -145,7 +154,13 @@ class Drafter:
         _refuse_media(data)
         category, meta = self._filed(data, names)
         pictures = images + pictures
-        return Draft(record.where, number, name, question, messages, choices, answer, pictures, category, meta, turns)
+        return Draft(
+            *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns)
+        )
+
+    def _is_missing(self, value: Any) -> bool:
+        """Return whether a value is none, or a text that the mapping says stands for none."""
+        return is_missing(value) or as_text(value) in (self.mapping.missing or ())
 
     def _filed(self, data: Any, names: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
         """Return the categories of a record, and its further fields that have a value."""
@@ -162,17 +177,43 @@ class Drafter:
     def _alternatives(self, data: Any, names: Mapping[str, Any], answer: Any) -> tuple[Choices, Any]:
         if self._choices is not None:
             choices = self._choices(Record("", data, names))
-            if len(choices.texts) < 2 or choices.right == frozenset(range(len(choices.texts))):
-                choices = Choices(())  # all are accepted answers
-            return choices, answer
+            if not choices.texts and (written := self._written(data, names)):
+                raise DatasetError(f"its choices {written!r:.80} cannot be read")
+            if choices.right == frozenset(range(len(choices.texts))):
+                return Choices(()), answer  # all are accepted answers
+            return self._whole(choices), answer
         if not self._distractors:
             return Choices(()), answer
         right = _first_text(answer)
-        wrong = [text for expression in self._distractors for text in _texts(expression(data, names))]
-        wrong = [text for text in dict.fromkeys(wrong) if text != right]
+        several = len(self._distractors) == 1  # in one text
+        wrong = [text for expression in self._distractors for text in _texts(expression(data, names), several=several)]
+        wrong = [text for text in dict.fromkeys(wrong) if text != right and not self._is_missing(text)]
         if not right or not wrong:
             raise DatasetError(f"the right alternative is {right!r:.60} and there are {len(wrong)} wrong ones")
         return Choices((right, *wrong), (), frozenset({0})), answer
+
+    def _written(self, data: Any, names: Mapping[str, Any]) -> str:
+        """Return choices as the data set writes them, empty for none."""
+        values = (expression(data, names) for expression in self._columns)
+        return next(
+            (text for value in values if not is_missing(value) and not may_be_missing(text := as_text(value))), ""
+        )
+
+    def _whole(self, choices: Choices) -> Choices:
+        """Return choices without those that are missing at the end; refuse others that are missing, and a single one.
+
+        Raises
+        ------
+        DatasetError
+            Names the choice.
+        """
+        texts = tuple("" if self._is_missing(text) else text for text in choices.texts)
+        choices = without_end(choices._replace(texts=texts))
+        if "" in choices.texts:
+            raise DatasetError(f"choice {choices.texts.index('') + 1} of {len(choices.texts)} has no value")
+        if len(choices.texts) == 1:
+            raise DatasetError(f"{choices.texts[0]!r:.60} is its only choice")
+        return choices
 
 
 def _refuse_media(data: Mapping[str, Any]) -> None:
@@ -187,10 +228,10 @@ def _first_text(answer: Any) -> str:
     return as_text(values[0]) if values else ""
 
 
-def _texts(value: Any) -> list[str]:
-    """Return texts of a list, or of one text with semicolons between them."""
+def _texts(value: Any, *, several: bool) -> list[str]:
+    """Return texts of a list, or of one text that may have `several` with semicolons between them."""
     values = as_list(value)
-    if len(values) == 1 and isinstance(values[0], str) and ";" in values[0]:
+    if several and len(values) == 1 and isinstance(values[0], str) and ";" in values[0]:
         values = values[0].split(";")
     return [text for entry in values if (text := as_text(entry))]
 
@@ -200,14 +241,15 @@ def _joined(*parts: Any) -> str:
     texts = [
         "\n".join(map(as_text, part)) if isinstance(part, list) else as_text(part)
         for part in parts
-        if part not in _EMPTY
+        if not (is_missing(part) or may_be_missing(as_text(part)))
     ]
     return "\n\n".join(text for text in texts if text)
 
 
 def _pictures(value: Any) -> list[Any]:
     value = literal(value)
-    return [] if value in _EMPTY else list(value) if isinstance(value, list) else [value]
+    none = value is None or (isinstance(value, str) and (not value.strip() or may_be_missing(value)))
+    return [] if none else list(value) if isinstance(value, list) else [value]
 
 
 def _turns(value: Any) -> tuple[Any, list[str]]:

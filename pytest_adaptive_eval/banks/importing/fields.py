@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 __all__ = [
+    "ACCEPTED",
+    "ALIASES",
     "ANSWERS",
     "CATEGORIES",
     "CHOICES",
@@ -15,8 +17,11 @@ __all__ = [
     "IMAGES",
     "MESSAGES",
     "QUESTIONS",
+    "REPLIES",
+    "SURE_CHOICES",
     "keys_of",
     "matching",
+    "may_be_needed",
     "normal",
     "series",
 ]
@@ -152,6 +157,13 @@ ANSWERS = (
     "answerrightending",
     "possibleanswers",
     "acceptedanswers",
+    "acceptableanswers",
+    "goldenanswers",
+    "goldanswers",
+    "validanswers",
+    "referenceanswers",
+    "correctanswers",
+    "aliases",
     "antwort",
     "respuesta",
     "verdict",
@@ -179,7 +191,131 @@ CHOICES = (
     "candidateanswers",
     "opts",
 )
-DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?))\d*")
+#: Those of answers that may also be what a model replied.
+REPLIES = ("response", "output", "outputs", "completion")
+#: Those of choices that are nothing else.
+SURE_CHOICES = (
+    "choices",
+    "options",
+    "endings",
+    "answerchoices",
+    "answeroptions",
+    "mcoptions",
+    "choicelist",
+    "optionlist",
+    "questionchoices",
+    "questionoptions",
+    "multiplechoicetargets",
+    "opts",
+)
+#: Fields beside the answer whose entries are each an accepted answer, and names of answers of which the same holds.
+ALIASES = (
+    "aliases",
+    "alias",
+    "answeraliases",
+    "anyof",
+    "acceptable",
+    "acceptableanswers",
+    "accepted",
+    "acceptedanswers",
+    "possibleanswers",
+    "validanswers",
+    "alternativeanswers",
+    "answeralternatives",
+)
+ACCEPTED = (
+    *ALIASES,
+    "answers",
+    "correctanswers",
+    "goldanswers",
+    "goldenanswers",
+    "referenceanswers",
+    "directanswers",
+    "targets",
+    "references",
+    "groundtruths",
+    "lsolutions",
+    "ideal",
+)
+#: Words of fields that a question may need, and words that may stand beside them.
+_NEEDED = frozenset(
+    [
+        "code",
+        "snippet",
+        "program",
+        "function",
+        "context",
+        "contexts",
+        "passage",
+        "article",
+        "story",
+        "paragraph",
+        "paragraphs",
+        "document",
+        "documents",
+        "premise",
+        "hypothesis",
+        "background",
+        "scenario",
+        "situation",
+        "dialogue",
+        "dialog",
+        "conversation",
+        "excerpt",
+        "table",
+        "figure",
+        "image",
+        "images",
+        "diagram",
+        "picture",
+        "unit",
+        "units",
+        "option",
+        "options",
+        "choice",
+        "choices",
+        "schema",
+        "constraints",
+        "input",
+        "inputs",
+        "sentence",
+        "text",
+        "statement",
+        "equation",
+    ]
+)
+_BESIDE = frozenset(
+    [
+        "the",
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "f",
+        "of",
+        "source",
+        "raw",
+        "full",
+        "main",
+        "given",
+        "reading",
+        "problem",
+        "question",
+        "support",
+        "supporting",
+        "original",
+        "str",
+        "string",
+        "content",
+        "body",
+        "list",
+        "python",
+        "buggy",
+        "path",
+    ]
+)
+DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?)?)\d*")
 CATEGORIES = (
     "category",
     "subject",
@@ -297,6 +433,14 @@ _SERIES = re.compile(r"(.*?)[ _.-]?(\d{1,2}|[A-Ja-j])")
 def normal(key: str) -> str:
     """Return a field's name in small letters and digits."""
     return re.sub(r"[^a-z0-9]", "", key.lower())
+
+
+def may_be_needed(key: str) -> bool:
+    """Return whether a field's name says that a question may need it, such as ``code_snippet`` or ``option3``."""
+    words = set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower()))
+    if "answer" in words:
+        return bool(words & {"unit", "units"})
+    return bool(_NEEDED & words) and words <= _NEEDED | _BESIDE
 
 
 def keys_of(records: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, Self
 from pytest_adaptive_eval.banks.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.banks.importing.build import build_items, file_of
 from pytest_adaptive_eval.banks.importing.drafts import Draft, Drafter
-from pytest_adaptive_eval.banks.importing.guess import SAMPLE, guess_mapping
+from pytest_adaptive_eval.banks.importing.guess import SAMPLE, guess_mapping, unused_fields
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
 from pytest_adaptive_eval.banks.importing.opening import open_files
 from pytest_adaptive_eval.banks.importing.pictures import ImageStore
@@ -36,6 +36,8 @@ IMPORTERS: Mapping[str, Importer] = registered(
 
 #: Characters of all questions of a data set, which are kept in memory, and of the records of a guess.
 _TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
+#: Places of refused records that are listed for each reason.
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Imported:
     parts : list of Part
     facts : dict
         Source, licence, hashes of the files and the mapping, for the bank's report.
+    unused : list of str
+        Fields that the questions may need, and that a guessed mapping does not use.
     folder : Path
         Temporary folder with the images.
     """
@@ -77,6 +81,7 @@ class Imported:
     notes: list[str]
     parts: list[Part]
     facts: dict[str, Any]
+    unused: list[str]
     folder: Path
 
     @property
@@ -85,12 +90,13 @@ class Imported:
         return len(self.items) + len(self.refused)
 
     def reasons(self) -> list[tuple[int, str, str]]:
-        """Return how many records were refused for each kind of reason, an example of it, and where that stands."""
+        """Return how many records were refused for each kind of reason, an example of it, and the first places."""
         kinds: dict[str, list[tuple[str, str]]] = {}
         for where, reason in self.refused:
             kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
         return sorted(
-            ((len(reasons), reasons[0][1], reasons[0][0]) for reasons in kinds.values()), key=lambda kind: -kind[0]
+            ((len(reasons), reasons[0][1], _places([where for where, _ in reasons])) for reasons in kinds.values()),
+            key=lambda kind: -kind[0],
         )
 
     def __enter__(self) -> Self:
@@ -138,11 +144,12 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     parts: list[Part] = []
     groups: list[tuple[list[Draft], ItemMapping]] = []
     refused: list[tuple[str, str]] = []
+    unused: list[str] = []
     number = 0
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
     for dataset in datasets:
         try:
-            mapping = _mapping(dataset, several=len(datasets) > 1)
+            mapping, unread = _mapping(dataset, several=len(datasets) > 1)
             drafts, without = _drafts(dataset, mapping, number, store)
         except DatasetError as error:
             if len(datasets) == 1:
@@ -151,19 +158,24 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
             continue
         number += len(drafts) + len(without)
         parts.append(Part(dataset.files, dataset.mapping, mapping))
+        unused += unread
         groups.append((drafts, mapping))
         refused += without
     if not parts:
         raise DatasetError("; ".join(notes[-3:]))
     built = build_items(groups, str(folder), datasets[0].name)
-    refused = sorted(refused + built.refused)
+    refused = sorted(refused + built.refused, key=_in_order)
     drafts = [draft for group, _ in groups for draft in group]
     notes += [*built.notes, *_empty_files(drafts, built.items, refused)]
-    return Imported(built.items, refused, notes, parts, dict(datasets[0].facts), folder)
+    facts = dict(datasets[0].facts)
+    return Imported(built.items, refused, notes, parts, facts, list(dict.fromkeys(unused)), folder)
 
 
-def _mapping(dataset: Dataset, several: bool) -> ItemMapping:
-    """Return the mapping of one form; its files are categories where there are several forms and no other category."""
+def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
+    """Return the mapping of one form, and fields that questions may need and a guessed question lacks.
+
+    Files are categories where there are several forms and no other category.
+    """
     sample: list[Record] = []
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
@@ -176,7 +188,21 @@ def _mapping(dataset: Dataset, several: bool) -> ItemMapping:
             f"{dataset.facts.get('source', dataset.name)}: no records; expected one record for each question"
         )
     mapping = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None)
-    return replaced(mapping, category=("$set",)) if several and not mapping.category else mapping
+    guessed = not (dataset.mapping.question or dataset.mapping.messages)
+    unread = unused_fields(sample, mapping) if guessed else []
+    return (replaced(mapping, category=("$set",)) if several and not mapping.category else mapping), unread
+
+
+def _in_order(entry: tuple[str, str]) -> list[str | int]:
+    """Return the key of a refused record by which line 2 comes before line 10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])]
+
+
+def _places(wheres: Sequence[str]) -> str:
+    """Return the first places, those after the first without the file."""
+    others = [where.removeprefix(file_of(wheres[0])) for where in wheres[1:_SHOWN]]
+    more = f" and {len(wheres) - _SHOWN} more" if len(wheres) > _SHOWN else ""
+    return "".join([wheres[0], *others, more])
 
 
 def check_refused(imported: Imported, source: str) -> None:

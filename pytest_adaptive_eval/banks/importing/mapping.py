@@ -29,7 +29,11 @@ class ItemMapping(Table, frozen=True):
     messages: Annotated[str, described("chat of role and content, instead of the question")] = ""
     choices: Annotated[Names, described("alternatives: a list, an object, a text of options, or several columns")] = ()
     distractors: Annotated[Names, described("wrong alternatives, where the right one is the answer")] = ()
-    answer: Annotated[str, described("expected answer, or several")] = ""
+    answer: Annotated[str, described("expected answer; a list is one value, all of it wanted")] = ""
+    accepted: Annotated[Names, described("accepted answers: each entry of a list is right")] = ()
+    missing: Annotated[
+        Names | None, described("texts that stand for no value, such as NaN; every text is a value where empty")
+    ] = None
     counted: Annotated[Counted, described("how the answer names a choice: by label, letter, text, or number")] = "auto"
     images: Annotated[Names, described("images: paths, bytes, base64 or data addresses")] = ()
     category: Annotated[Names, described("categories, the broadest first")] = ()

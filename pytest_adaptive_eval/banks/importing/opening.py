@@ -83,7 +83,10 @@ def _fits(dataset: Dataset) -> bool:
         records = list(islice(dataset.records(50), 50))
     except DatasetError:
         return False
-    expressions = [text for text in (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer) if text]
+    accepted = () if mapping.choices else mapping.accepted[:1]
+    expressions = [
+        text for text in (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer, *accepted) if text
+    ]
     parsed = [parse_expression(text) for text in expressions if not text.startswith("$label")]
     return all(any(value(record.data, record.names) is not None for record in records) for value in parsed)
 

@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import re
 import struct
 import zlib
@@ -31,12 +32,14 @@ from pytest_adaptive_eval.tables import csv_rows, read_lines
 __all__ = [
     "SUFFIXES",
     "Record",
+    "class_name",
     "data_files",
     "read_bounded",
     "read_records",
     "set_of",
     "size_of",
     "suffix_of",
+    "without_nan",
 ]
 
 #: Endings of data files; ``.gz`` may follow.
@@ -130,13 +133,28 @@ def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iter
         for number, record in enumerate(_records(path, rows, header), 1):
             if number > ROW_LIMIT:
                 raise DatasetError(f"{path}: more than {ROW_LIMIT} records; split the file")
-            yield record._replace(names={**about, **record.names})
+            yield record._replace(data=without_nan(record.data), names={**about, **record.names})
     except ResponsesError as error:
         raise DatasetError(str(error)) from None
     except OSError as error:
         raise DatasetError(
             f"{path}: cannot be read: {error.strerror or error}; check the path and the rights"
         ) from None
+
+
+def without_nan(value: Any) -> Any:
+    """Return a value with None in place of each NaN in it, which tables and JSON hold where there is no value."""
+    if not _has_nan(value):
+        return value
+    if isinstance(value, Mapping):
+        return {key: without_nan(entry) for key, entry in value.items()}
+    return [without_nan(entry) for entry in value] if isinstance(value, list) else None
+
+
+def _has_nan(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_nan, value.values()))
+    return any(map(_has_nan, value)) if isinstance(value, list) else isinstance(value, float) and math.isnan(value)
 
 
 def size_of(value: Any, depth: int = 4) -> int:
@@ -499,8 +517,15 @@ def _class_names(metadata: Any) -> dict[str, list[str]]:
         return {}
 
 
+def class_name(value: Any, names: Sequence[str]) -> Any:
+    """Return the name of a class, None for a number that has none, such as -1 of a hidden label."""
+    if isinstance(value, int):
+        return names[value] if 0 <= value < len(names) else None
+    return value
+
+
 def _batches(path: Path, batches: Iterator[Any], names: Mapping[str, Sequence[str]]) -> Iterator[Record]:
-    """Yield the rows of batches, with the names of classes in place of their numbers."""
+    """Yield the rows of batches, with the names of classes in place of their numbers; a number without name is none."""
     number = 0
     for batch in batches:
         if batch.num_columns == 0:
@@ -508,6 +533,5 @@ def _batches(path: Path, batches: Iterator[Any], names: Mapping[str, Sequence[st
         for data in batch.to_pylist():
             number += 1
             for name, classes in names.items():
-                if isinstance(data.get(name), int) and 0 <= data[name] < len(classes):
-                    data[name] = classes[data[name]]
+                data[name] = class_name(data.get(name), classes)
             yield Record(f"{path}, row {number}", data, {"line": number, "key": ""})

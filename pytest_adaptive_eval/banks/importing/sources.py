@@ -5,12 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.importing.choices import as_text
-from pytest_adaptive_eval.banks.importing.records import data_files, read_bounded, read_records, set_of, suffix_of
+from pytest_adaptive_eval.banks.importing.records import (
+    data_files,
+    read_bounded,
+    read_records,
+    set_of,
+    suffix_of,
+    without_nan,
+)
 from pytest_adaptive_eval.banks.rows import stem_of
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.inputs import open_regular, read_regular
@@ -125,7 +133,7 @@ def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
     """
     suffix = suffix_of(path)
     if suffix == ".json":
-        data = json.loads(read_bounded(path))
+        data = without_nan(json.loads(read_bounded(path)))
         if isinstance(data, dict):
             return {str(key): value for key, value in data.items()}
         if isinstance(data, list):
@@ -137,7 +145,9 @@ def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
         lines = read_bounded(path).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise DatasetError(f"{path}: not UTF-8 text; expected a label a line") from None
-    return [line.strip() for line in lines if line.strip()]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return [line.strip() for line in lines]  # a blank line is an answer that is missing
 
 
 def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
@@ -152,6 +162,9 @@ def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
     )
     if names is None:
         return [next(iter(row.values()), None) if isinstance(row, dict) and len(row) == 1 else row for row in rows]
+    repeated = next((name for name, count in Counter(as_text(row[names]) for row in rows).items() if count > 1), None)
+    if repeated is not None:
+        raise DatasetError(f"the labels name {names} {repeated!r:.60} more than once; keep one of each")
     rest = [{key: value for key, value in row.items() if key != names} for row in rows]
     return {
         as_text(row[names]): next(iter(other.values())) if len(other) == 1 else other

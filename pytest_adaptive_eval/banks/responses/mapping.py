@@ -16,7 +16,7 @@ from pytest_adaptive_eval.banks.rows import Row
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import read_regular
 
-__all__ = ["MAPPING_FIELDS", "ResponseMapping", "read_mapping", "suggest_mapping"]
+__all__ = ["MAPPING_FIELDS", "ResponseMapping", "compares", "own_scores", "read_mapping", "suggest_mapping"]
 
 #: Fields of a mapping and their meaning, for help and errors.
 MAPPING_FIELDS: Mapping[str, str] = MappingProxyType(
@@ -82,8 +82,8 @@ _EXTRACTED = (
 )
 #: Fields whose expression may be suggested by the name of a column.
 _SUGGESTED = tuple(_NAMES)
-#: Rows that a suggestion is made from, and levels of objects in which it looks.
-_SAMPLE, _DEPTH = 50, 2
+#: Rows that a suggestion is made from, and levels of objects in which it looks, and in which scores are compared.
+_SAMPLE, _DEPTH, _CHECKED_DEPTH = 50, 3, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,27 @@ def read_mapping(path: Path) -> ResponseMapping:
     return ResponseMapping(**data)
 
 
+def compares(mapping: ResponseMapping) -> bool:
+    """Return whether the score of a mapping is a comparison of two columns."""
+    return " == " in mapping.score
+
+
+def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[str, float]:
+    """Return the values of a record that are scores by their names and values, by path; see `suggest_mapping`."""
+    scores: dict[str, float] = {}
+    for path in _columns(record, depth=_CHECKED_DEPTH):
+        name = path.rpartition(".")[2].partition(",")[0].strip('"').lower()
+        if name not in _NAMES["score"]:
+            continue
+        try:
+            score = read(parse_expression(path)(record, {}))
+        except ValueError:
+            continue
+        if score == score:  # not NaN
+            scores[path] = score
+    return scores
+
+
 def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> ResponseMapping:
     """Suggest expressions from the names of columns, those whose values fit.
 
@@ -236,15 +257,15 @@ def _suggest_wide(sample: Sequence[Row], columns: Sequence[str], read: Callable[
     return {}
 
 
-def _columns(record: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[str]:
-    """Yield the paths of values in a record, down to `_DEPTH` levels of objects."""
+def _columns(record: Mapping[str, Any], prefix: str = "", depth: int = _DEPTH) -> Iterator[str]:
+    """Yield the paths of values in a record, down to `depth` levels of objects."""
     for key, value in record.items():
         if not isinstance(key, str) or any(mark in key for mark in "|{}[]\"'=") or not key:
             continue
         name = f'"{key}"' if "." in key and prefix else key
         yield f"{prefix}{name}"
-        if isinstance(value, Mapping) and depth < _DEPTH:
-            yield from _columns(value, f"{prefix}{name}.", depth + 1)
+        if isinstance(value, Mapping) and depth:
+            yield from _columns(value, f"{prefix}{name}.", depth - 1)
 
 
 def _standing(name: str, columns: Sequence[str], field: str) -> Iterator[str]:

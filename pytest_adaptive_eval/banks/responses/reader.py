@@ -156,7 +156,7 @@ def _recognise(path: Path) -> ResponseReader:
         )
     error = _unsupported_folder(path, files) if path.is_dir() else _unsupported_file(path)
     proposal = propose(path)
-    raise ResponsesError(f"{error}. Its rows can be read by a mapping: {proposal}") if proposal else error
+    raise ResponsesError(f"{error}. {proposal}") if proposal else error
 
 
 def _least_general(path: Path, files: Sequence[Path], readers: Sequence[ResponseReader]) -> ResponseReader | None:

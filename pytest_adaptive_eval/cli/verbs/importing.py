@@ -5,12 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.options import PASSED, add_origin_arguments, check_bank_output, check_writable, origin
+from pytest_adaptive_eval.cli.options import (
+    NOT_PASSED,
+    PASSED,
+    add_origin_arguments,
+    check_bank_output,
+    check_writable,
+    origin,
+)
 from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, DatasetError
@@ -25,7 +32,7 @@ __all__ = ["REGISTERED"]
 
 #: Options with one expression, with several, and of other kinds, which are fields of the mapping.
 _ONE = ("rows", "where", "id", "context", "question", "messages", "answer", "grader", "instruction")
-_SEVERAL = ("header", "choices", "distractors", "images", "category", "meta")
+_SEVERAL = ("header", "choices", "distractors", "accepted", "missing", "images", "category", "meta")
 #: Columns of a shown question.
 _SHOWN = 1500
 
@@ -39,7 +46,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="DATA", nargs="?", help=text)
     add = parser.add_argument
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; needed unless --dry-run")
-    add("--dry-run", action="store_true", help="show the mapping and three items, and write nothing")
+    text = "show the mapping, what was refused and three items, and write nothing"
+    add("--dry-run", "--check", action="store_true", help=text)
     add("--preset", metavar="NAME", default="", help="a published benchmark; --presets lists them")
     add("--presets", action="store_true", help="list the presets and tools")
     add("--mapping", metavar="TOML", type=Path, help="file with the options below, under their names")
@@ -49,7 +57,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--examples", metavar="FILE", type=Path, help=text)
     add("--labels", metavar="FILE", type=Path, help="second file with the answers: a line each, or by id")
     add("--image-root", metavar="DIR", type=Path, help="folder that image paths are relative to")
-    add("--partial", action="store_true", help="keep the items though more than half the records are refused")
+    text = "go on though more than half the records are refused, or fields that the questions may need are unused"
+    add("--partial", action="store_true", help=text)
     add("--replace", action="store_true", help="replace a bank that is in place")
     add_origin_arguments(parser)
     add = parser.add_argument_group("mapping (guessed where left out)").add_argument
@@ -86,6 +95,10 @@ def _run(options: argparse.Namespace) -> int:
             raise DatasetError(f"{options.source}: no record became an item")
         if options.dry_run:
             say(list(_examples(imported.items)))
+        if imported.unused and not options.partial:
+            say(["", *_unused(imported.unused)])
+            return NOT_PASSED
+        if options.dry_run:
             say(["", "nothing was written (--dry-run)"])
         else:
             _write(imported, options)
@@ -187,10 +200,26 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
     yield f"{len(imported.items)} items of {imported.read} records; graders: " + (
         ", ".join(f"{count} {grader}" for grader, count in graders.most_common()) or "none"
     )
-    for count, reason, where in imported.reasons():
-        yield from wrap(clean_terminal(f"refused {count}: {reason} (first: {where})"), width(), "  ", first="  ")
+    for count, reason, places in imported.reasons():
+        yield from wrap(clean_terminal(f"refused {count}: {reason} ({places})"), width(), "  ", first="  ")
     for note in imported.notes:
         yield from wrap(clean_terminal(f"note: {note}"), width(), "  ", first="  ")
+
+
+def _unused(names: Sequence[str]) -> Iterator[str]:
+    """Yield the lines on fields that the questions may need."""
+    from pytest_adaptive_eval.text import clean_terminal, wrap
+
+    listed = clean_terminal(", ".join(map(repr, names)))
+    first = clean_terminal(names[0])
+    yield from wrap(
+        f"nothing was written: the questions may need {listed}, which the mapping does not use; give --context "
+        f"{first}, or --question '{{question}} {{{first}}}', or --meta {first} where the question is whole without it; "
+        "--partial goes on without them all",
+        width(),
+        "  ",
+        first="",
+    )
 
 
 def _examples(items: list[Item]) -> Iterator[str]:

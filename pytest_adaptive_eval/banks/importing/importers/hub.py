@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from pytest_adaptive_eval.banks.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.banks.importing.records import Record
+from pytest_adaptive_eval.banks.importing.records import Record, class_name, without_nan
 from pytest_adaptive_eval.errors import DatasetError
 
 __all__ = ["REGISTERED", "open_hub"]
@@ -55,11 +55,10 @@ def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
 
     def records(limit: int | None = None) -> Iterator[Record]:
         for number, row in enumerate(islice(loaded, limit), 1):
-            data = {
-                key: names[key][value] if key in names and isinstance(value, int) and value >= 0 else value
-                for key, value in row.items()
-            }
-            yield Record(f"hf:{name}, row {number}", data, {"line": number, "key": "", "file": name, "set": name})
+            data = {key: class_name(value, names[key]) if key in names else value for key, value in row.items()}
+            yield Record(
+                f"hf:{name}, row {number}", without_nan(data), {"line": number, "key": "", "file": name, "set": name}
+            )
 
     facts = {
         "source": f"hf:{source}",

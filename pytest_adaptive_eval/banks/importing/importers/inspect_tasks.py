@@ -92,9 +92,10 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
             f"inspect:{source}: its scorer is {scorer or 'of its own'}, which no grader stands for; name one with "
             "--grader"
         )
-    mapping = ItemMapping(
-        messages="input", answer="target", id="id", choices=("choices",), grader="" if grader == "choice" else grader
-    )
+    if grader == "choice":
+        mapping = ItemMapping(messages="input", answer="target", id="id", choices=("choices",))
+    else:
+        mapping = ItemMapping(messages="input", accepted=("target",), id="id", grader=grader)
 
     def records(limit: int | None = None) -> Iterator[Record]:
         for number, sample in enumerate(islice(task.dataset, limit), 1):

@@ -90,7 +90,8 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
     choices = str(task.OUTPUT_TYPE) == "multiple_choice"
     mapping = ItemMapping(
         question="question",
-        answer="answer",
+        answer="answer" if choices else "",
+        accepted=() if choices else ("answer",),
         choices=("choices",) if choices else (),
         grader=grader,
         counted="0" if choices else "auto",

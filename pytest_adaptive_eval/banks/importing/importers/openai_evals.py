@@ -63,7 +63,7 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
         elif kind not in _GRADERS:
             notes.append(f"left out: {name}: class {kind}, which no grader stands for; a model grades, or code")
         else:
-            mapping = ItemMapping(messages="input", answer="ideal", grader=_GRADERS[kind], category=("$folder",))
+            mapping = ItemMapping(messages="input", accepted=("ideal",), grader=_GRADERS[kind], category=("$folder",))
             dataset = open_files(str(path), replace(settings, mapping=merged(mapping, settings.mapping)))[0]
             files |= dict(dataset.facts["files"])
             datasets.append(replace(dataset, files=(f"{name} ({samples})",), name="evals"))

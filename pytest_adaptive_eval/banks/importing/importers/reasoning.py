@@ -104,11 +104,11 @@ REGISTERED = (
             rows="examples[*]",
             question="input",
             choices=("target_scores",),
-            answer="target",
+            accepted=("target",),
             category=("$set",),
             meta=("canary",),
         ),
-        ItemMapping(rows="examples[*]", question="input", answer="target", category=("$set",), meta=("canary",)),
+        ItemMapping(rows="examples[*]", question="input", accepted=("target",), category=("$set",), meta=("canary",)),
         files="**/task.json*",
     ),
     preset(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, files_of
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, suggest_mapping
+from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, compares, own_scores, suggest_mapping
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
 from pytest_adaptive_eval.banks.rows import SUFFIXES, Row, load_file, read_records
 from pytest_adaptive_eval.errors import ResponsesError
@@ -31,6 +33,10 @@ _VERDICTS: Mapping[str, float] = MappingProxyType(
 )
 #: Keys listed in an error.
 _KEYS = 12
+#: Share of the rows in which a comparison has to give the log's own score.
+_AGREEING = 0.95
+#: Rows on which that is looked at.
+_CHECKED = 5000
 
 
 def verdict(value: Any) -> float:
@@ -104,9 +110,33 @@ def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> Re
     if chosen.score or (chosen.answer and (chosen.target or settings.items)):
         suggested = ResponseMapping(**{k: v for k, v in suggested.given.items() if k != "score"})
     mapping = chosen.with_defaults(suggested)
+    if "score" not in chosen.given and (fault := _fault(file, mapping)):
+        raise ResponsesError(f"{file}: {fault}")
     if added := {k: v for k, v in mapping.given.items() if k not in chosen.given}:
         settings.note(f"{file.name}: by the names of its columns, {ResponseMapping(**added).options}")
     return mapping
+
+
+def _fault(file: Path, mapping: ResponseMapping) -> str:
+    """Return why the scores of a suggested comparison are not those of the log; empty if nothing says so."""
+    if not compares(mapping):
+        return ""
+    compared = parse_expression(mapping.score)
+    rows = equal = 0
+    own: dict[str, list[bool]] = {}
+    for row in islice(read_records(file, mapping.rows), _CHECKED):
+        if (value := compared(row.record, row.names)) is not None:
+            rows, equal = rows + 1, equal + bool(value)
+            for path, score in own_scores(row.record, verdict).items():
+                own.setdefault(path, []).append(score == float(value))
+    agreed = {path: sum(agrees) / len(agrees) for path, agrees in own.items() if len(agrees) >= _AGREEING * rows}
+    best = max(agreed, key=lambda path: agreed[path], default="")
+    if best and agreed[best] < _AGREEING:
+        return (
+            f"{mapping.score} holds in {equal} of {rows} rows, and its own score {best} is another in "
+            f"{100 * (1 - agreed[best]):.0f} % of them; give --score {best}, or --score with a filter"
+        )
+    return "" if equal else f"{mapping.score} holds in none of {rows} rows; give --score the column with its own scores"
 
 
 class _Reader:
@@ -198,13 +228,14 @@ def _nothing_read(file: Path, mapping: ResponseMapping) -> ResponsesError:
 
 
 def propose(path: Path) -> str:
-    """Return the options that read a file or folder of no format, and how many rows they read; empty if none do."""
+    """Return a sentence on the options that read a file or folder of no format, or why none do; empty if no reason."""
     files = [file for file in files_of(path) if _is_table(file)] if path.is_dir() else [path] if _is_table(path) else []
+    faults: list[str] = []
     for file in files[:_KEYS]:
         for rows in _row_expressions(file):
-            if text := _proposal(file, rows):
-                return text
-    return ""
+            if text := _proposal(file, rows, faults):
+                return f"Its rows can be read by a mapping: {text}"
+    return f"No mapping of its columns is proposed: {faults[0]}" if faults else ""
 
 
 def _row_expressions(file: Path) -> list[str]:
@@ -219,8 +250,8 @@ def _row_expressions(file: Path) -> list[str]:
     return ["", *(key for key in keys[:_KEYS] if key.replace("_", "").isalnum())]
 
 
-def _proposal(file: Path, rows: str) -> str:
-    """Return the suggested options for one file, empty if they read nothing."""
+def _proposal(file: Path, rows: str, faults: list[str]) -> str:
+    """Return the suggested options for one file; empty if they read no score, or others than `faults` then says."""
     try:
         mapping = replace(suggest_mapping(read_records(file, rows), verdict), rows=rows)
         if not mapping.item:
@@ -229,11 +260,15 @@ def _proposal(file: Path, rows: str) -> str:
             is_text = all(isinstance(row.names.get("value"), str) for row in read_records(file, rows))
             options = "--item '$key' --answer '$value' --items ITEMS.jsonl"
             return f"{options} grades its answers by your own items" if is_text and mapping.item == "$key" else ""
+        if fault := _fault(file, mapping):
+            faults.append(f"in {file.name}, {fault}")
+            return ""
         counts = _Counts(seen=set())
         _Reader(mapping, ReadSettings(), Collected(str(file)), counts).read(file)
     except ResponsesError:
         return ""
-    if not counts.scored:
+    is_plain = mapping.score.startswith("$value")
+    if not counts.scored or (is_plain and counts.scored < counts.rows):
         return ""
     return f"{mapping.options} reads {counts.scored} of {counts.rows} rows of {file.name}"
 
