@@ -18,6 +18,7 @@ from typing import Any
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.records.accepted import AcceptedLevel, accepted_levels
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Point, Series
 from pytest_adaptive_eval.records.files import make_private
@@ -258,7 +259,11 @@ class History:
         return record
 
     def find(self, name: str) -> RunRecord:
-        """Return the run of a name, with its administrations.
+        """Return the run of a name, with its administrations; see `identify`."""
+        return self.whole(self.identify(name))
+
+    def identify(self, name: str) -> str:
+        """Return the id of the run of a name.
 
         Parameters
         ----------
@@ -284,7 +289,12 @@ class History:
             raise ConfigError(
                 f"{self.source} has {count} {name!r}: give an id or the path of a record, such as {examples}"
             )
-        return self.whole(matches[0])
+        return matches[0]
+
+    @property
+    def accepted(self) -> list[AcceptedLevel]:
+        """Levels that were accepted after a drop; none of an archive or one record."""
+        return accepted_levels(self.source) if self.source.is_dir() else []
 
     @property
     def paths(self) -> set[Path]:
@@ -368,7 +378,7 @@ class History:
         """Return each evaluation, and each of its categories, over the runs with the same bank and scale.
 
         Areas of a task's ladders are one series for all seeds, under the bank of
-        the newest.
+        the newest.  A series with an accepted level begins with its run.
 
         Parameters
         ----------
@@ -383,13 +393,15 @@ class History:
         Raises
         ------
         ConfigError
-            `since` names neither a run nor a time.
+            `since` names neither a run nor a time, or the file of accepted levels is damaged.
         """
         first = self._beginning(since)
+        accepted = {level.series: _moment(level.started) for level in self.accepted}
         points: dict[_Key, list[Point]] = {}
         newest: dict[_Key, str] = {}
         for key, content, point in self._points(which):
-            if (until and point.started > until) or (first and _moment(point.started) < first):
+            began = [moment for moment in (first, accepted.get((key[0], *key[4:]))) if moment]
+            if (until and point.started > until) or any(_moment(point.started) < moment for moment in began):
                 continue
             points.setdefault(key, []).append(point)
             newest[key] = content

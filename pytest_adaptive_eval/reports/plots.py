@@ -331,7 +331,8 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
     for alarm in alarms:
         since = frame.x(alarm.since - 0.5)
         parts.append(tag("line", class_="change", x1=since, x2=since, y1=frame.top, y2=frame.bottom))
-        for level, start, stop in ((alarm.before, frame.left, since), (alarm.after, since, frame.right)):
+        over = frame.right if alarm.until is None else frame.x(alarm.until)
+        for level, start, stop in ((alarm.before, frame.left, since), (alarm.after, since, over)):
             parts.append(tag("line", class_="level", x1=start, x2=stop, y1=frame.y(level), y2=frame.y(level)))
     positions = [(frame.x(k), frame.y(point.value)) for k, point in enumerate(series.points)]
     parts.append(path(positions, "line faint"))
