@@ -69,7 +69,8 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=10)
     options = parser.parse_args()
     for matrix in options.matrix:
-        responses, found = read(matrix), {}
+        responses = read(matrix)
+        found: dict[tuple[int, str, str, float], list[tuple[float, float, float]]] = {}
         for seed in range(options.splits):
             train, test = split(matrix, responses, seed)
             recipe = Recipe()
@@ -83,7 +84,8 @@ def main() -> None:
                     for budget in BUDGETS
                     for share in SHARES
                 ]
-                sessions = replay_each(bank, policies, scores, seed=[seed + s for s in range(len(scores))])
+                seeds = [seed + s for s in range(len(scores))]
+                sessions = replay_each(bank, policies, scores, seed=seeds, designed=False)
                 for policy, session in zip(policies, sessions, strict=True):
                     accuracy, _ = session.projection()
                     named = np.array([block is not None for block in session.own_blocks()])
@@ -92,7 +94,7 @@ def main() -> None:
                         error = np.mean((accuracy[rows] - truth[rows]) ** 2)
                         rank = 0.0 if kind != "ordinary" else ranking_accuracy(accuracy[rows], truth[rows])
                         key = (policy.budget, selector, kind, policy.share)
-                        found.setdefault(key, []).append((error, named[rows].mean(), rank))
+                        found.setdefault(key, []).append((float(error), float(named[rows].mean()), rank))
         print(f"{matrix}: {len(bank)} items, {options.splits} splits")
         for (budget, selector, kind, share), each in found.items():
             squared, named, rank = np.array(each).mean(axis=0)

@@ -83,6 +83,8 @@ class Point:
     subject, checkpoint : str
     value, standard_error : float
         In the series' metric.
+    low, high : float or None
+        Bounds of the recorded interval; None for one of `standard_error` alone, such as an ability's.
     """
 
     run: str
@@ -91,6 +93,14 @@ class Point:
     checkpoint: str
     value: float
     standard_error: float
+    low: float | None = None
+    high: float | None = None
+
+    def bounds(self, z: float) -> tuple[float, float]:
+        """Return the recorded bounds, or those `z` standard errors to either side where there are none."""
+        half = z * self.standard_error
+        low = self.value - half if self.low is None else self.low
+        return low, self.value + half if self.high is None else self.high
 
 
 @dataclass(frozen=True, slots=True)

@@ -425,10 +425,10 @@ def _interview_points(record: RunRecord, interview: InterviewRecord) -> Iterator
     """Yield a point for each estimate of an interview."""
     bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
     subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
-    for metric, category, value, error in _estimates(interview):
+    for metric, category, value, error, *bounds in _estimates(interview):
         asked = population(interview) if find_metric(metric).by_levels else content
         key = (interview.name, bank, asked, scale, metric, category)
-        yield key, content, Point(record.run, record.started, subject, checkpoint, value, error)
+        yield key, content, Point(record.run, record.started, subject, checkpoint, value, error, *bounds)
 
 
 def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key, str, Point]]:
@@ -449,28 +449,35 @@ def _moment(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _estimates(interview: InterviewRecord) -> Iterator[tuple[str, str, float, float]]:
-    """Yield metric, category, value and standard error of each estimate with a finite error above 0."""
-    for metric, category, value, error in _recorded_estimates(interview):
+#: Metric, category, value, standard error and the bounds of an interval of an estimate.
+_Estimate = tuple[str, str, float, float, float | None, float | None]
+
+
+def _estimates(interview: InterviewRecord) -> Iterator[_Estimate]:
+    """Yield each estimate with a finite error above 0."""
+    for metric, category, value, error, interval in _recorded_estimates(interview):
         if value is not None and error is not None and math.isfinite(value) and 0 < error < math.inf:
-            yield metric, category, value, error
+            yield metric, category, value, error, interval.get("low"), interval.get("high")
 
 
-def _recorded_estimates(interview: InterviewRecord) -> Iterator[tuple[str, str, float | None, float | None]]:
-    """Yield metric, category, value and standard error of all estimates."""
+def _recorded_estimates(
+    interview: InterviewRecord,
+) -> Iterator[tuple[str, str, float | None, float | None, Mapping[str, Any]]]:
+    """Yield metric, category, value, standard error and interval of all estimates."""
     if interval := area(interview):
-        yield "auc", "", interval.estimate, area_error(interview)
+        yield "auc", "", interval.estimate, area_error(interview), {}
     theta, errors, parts = interview.theta or [], interview.standard_error or [], interview.bank.get("parts")
     if len(theta) == 1 and errors:
-        yield "ability", "", theta[0], errors[0]
+        yield "ability", "", theta[0], errors[0], {}
     elif parts and theta and errors:
         for part, value, error in zip(parts, theta, errors, strict=False):
-            yield "ability", str(part), value, error
+            yield "ability", str(part), value, error, {}
     else:
-        yield "accuracy", "", (interview.accuracy or {}).get("estimate"), interview.accuracy_error
+        accuracy = interview.accuracy or {}
+        yield "accuracy", "", accuracy.get("estimate"), interview.accuracy_error, accuracy
     for row in interview.categories:
         accuracy = row.get("accuracy") or {}
-        yield "accuracy", str(row.get("category", "")), accuracy.get("estimate"), row.get("standard_error")
+        yield "accuracy", str(row.get("category", "")), accuracy.get("estimate"), row.get("standard_error"), accuracy
 
 
 def _opened(path: str) -> sqlite3.Connection:

@@ -338,8 +338,8 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
     parts.append(path(positions, "line faint"))
     raised = {alarm.at for alarm in alarms}
     for k, (point, (x, y)) in enumerate(zip(series.points, positions, strict=True)):
-        half = z * point.standard_error
-        parts.append(whisker(x, frame.y(point.value - half), frame.y(point.value + half), cap=0.0))
+        low, high = point.bounds(z)
+        parts.append(whisker(x, frame.y(low), frame.y(high), cap=0.0))
         if k in raised:
             parts.append(tag("path", class_="alarm", d=f"M{x:.1f} {y - 6:.1f}l6 11h-12z"))
         else:
