@@ -93,7 +93,7 @@ def main() -> None:
                         rows = slice(k * size, (k + 1) * size)
                         error = np.mean((accuracy[rows] - truth[rows]) ** 2)
                         rank = 0.0 if kind != "ordinary" else ranking_accuracy(accuracy[rows], truth[rows])
-                        key = (policy.budget, selector, kind, policy.share)
+                        key = (policy.budget_on(bank), selector, kind, policy.share)
                         found.setdefault(key, []).append((float(error), float(named[rows].mean()), rank))
         print(f"{matrix}: {len(bank)} items, {options.splits} splits")
         for (budget, selector, kind, share), each in found.items():

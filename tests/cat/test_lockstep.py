@@ -117,7 +117,8 @@ def test_most_items_of_most_information_are_found_without_rating_all(monkeypatch
 def test_equal_items_are_taken_in_the_order_of_the_bank(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(top_draws, "CANDIDATES", 4)
     bank = replace(make_bank(40), discrimination=np.ones(40), intercept=np.zeros(40))
-    found = in_step(bank, POLICIES_OF_REPLAYS["maximum-information"], make_scores(bank, 0), 40)
+    policy = replace(POLICIES_OF_REPLAYS["maximum-information"], share=0.0)
+    found = in_step(bank, policy, make_scores(bank, 0), 40)
     np.testing.assert_array_equal(found.items, np.tile(np.arange(40), (3, 1)))
 
 
