@@ -32,7 +32,7 @@ from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 
 Array = NDArray[np.float64]
 MATRICES = ("swebench_verified", "alpacaeval2_binary", "MMMU")
-BUDGETS = (0.05, 0.1, 0.2)
+BUDGETS = (0.05, 0.15)
 SHARES = (0.0, 0.1, 0.2)
 PLAIN = replace(POLICIES["estimate"], assisted=False)
 SELECTORS = {"estimate": PLAIN, "maximum-information": replace(PLAIN, selector=MaximumInformation())}
