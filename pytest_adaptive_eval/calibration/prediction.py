@@ -15,8 +15,8 @@ from pytest_adaptive_eval.calibration.families import family_weights
 from pytest_adaptive_eval.calibration.quality import predicted
 from pytest_adaptive_eval.calibration.recipe import PartFits
 from pytest_adaptive_eval.calibration.replay import folds, replay_items
-from pytest_adaptive_eval.cat.assisted import curves, parts, person_fits
-from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.assisted import curves, parts
+from pytest_adaptive_eval.cat.policy import POLICIES, SHARE
 from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Design, Evidence, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
@@ -49,8 +49,6 @@ FORM = DRAWS[1]
 MARGIN = 1.0
 #: Weights of the difference estimator.
 DESIGN_WEIGHTS = (0.0, 0.15, 0.3, 0.5, 0.7, 1.0)
-#: A person fit above this is no surprise, whoever the calibration subjects are.
-LEAST_FIT = -2.33
 #: Standard deviations of a subject's own shift by which forms are made.
 FORM_SHIFTS = (0.05, 0.2)
 
@@ -165,13 +163,13 @@ def _form_order(rows: Array, noise: Array, scales: Array, means: Array, greedy: 
 
 def _interviewed(
     bank: ItemBank, predictor: Predictor, ordered: Ints, tails: Ints, scores: Array, designs: Sequence[Design]
-) -> tuple[Array, Array]:
-    """Return accuracies (designs, S, 2) by the model and by the difference estimator, and person fits (S,).
+) -> Array:
+    """Return accuracies (designs, S, 2) by the model and by the difference estimator.
 
     The designs have the same draws: items of `ordered` (S, t) first, then the rest in the order of `tails`.
     """
-    count, uniform = designs[0].count, designs[0].uniform
-    chosen, estimator = designs[0].chosen(count), POLICIES["estimate"].estimator
+    count, estimator = designs[0].count, POLICIES["estimate"].estimator
+    chosen = designs[0].chosen(count) - (0 if designs[0].uniform else max(1, round(SHARE * count)))
     items = np.empty((len(scores), count), dtype=np.int64)
     items[:, :chosen] = ordered[:, :chosen]
     free = np.ones((len(scores), len(bank)), dtype=bool)
@@ -181,13 +179,10 @@ def _interviewed(
     asked = np.take_along_axis(scores, items, axis=1)
     first = curves(bank, estimator, items[:, :chosen], asked[:, :chosen])
     estimated = curves(bank, estimator, items, asked) if chosen < count else first
-    half = slice(0, chosen if uniform else -(-count // 2))
-    at_half = first if uniform else curves(bank, estimator, items[:, half], asked[:, half])
     whole = by_first = Evidence(predictor, designs, estimated, items, asked)
     if chosen < count:
         by_first = Evidence(predictor, designs, first, items[:, :chosen], asked[:, :chosen])
-    accuracies = np.array([np.stack(parts(design, whole, by_first)[:2], axis=1) for design in designs])
-    return accuracies, person_fits(bank, at_half, items[:, half], asked[:, half])
+    return np.array([np.stack(parts(design, whole, by_first)[:2], axis=1) for design in designs])
 
 
 def choose_designs(
@@ -218,11 +213,10 @@ def choose_designs(
     truth = np.nanmean(scores, axis=1)
     fold = folds(responses.families, min(FOLDS, len(set(responses.families))), np.random.default_rng(seed))
     accuracies: dict[tuple[float, Design], Array] = {}
-    fits: dict[tuple[float, Design], Array] = {}
     parts_of = [responses.of(np.flatnonzero(fold != f)) for f in range(fold.max() + 1)]
     calibrations = [fits_of_parts(learn) for learn in parts_of]
     banks = [fit.bank("bank", responses.items) for fit in calibrations]
-    adaptive = replace(POLICIES["estimate"], assisted=False, budget=counts[-1])
+    adaptive = replace(POLICIES["estimate"], assisted=False, budget=counts[-1], share=0.0)
     chosen_items = replay_items(banks, fold, adaptive, scores, seeds=[seed + s for s in range(S)])
     for f, (learn, fit, bank) in enumerate(zip(parts_of, calibrations, banks, strict=True)):
         progress(f"choosing the draws of estimate and form, fold {f + 1} of {len(banks)}")
@@ -235,15 +229,14 @@ def choose_designs(
             ordered["form", form_shift] = np.tile(predictor.order[: counts[-1]], (len(tested), 1))
         for count, (selector, uniform) in product(counts, DRAWS):
             designs = [Design("estimate", count, selector, uniform, *setting) for setting in SETTINGS]
-            found: tuple[Array, Array] | None = None
+            found: Array | None = None
             for form_shift in (form_shift for of, form_shift in ordered if of == selector):
                 if found is None or designs[0].chosen(count):  # uniform draws alone are the same with every form
                     first = ordered[selector, form_shift]
                     found = _interviewed(bank, predictors[0], first, tails, held_out, designs)
-                for design, estimates in zip(designs, found[0], strict=True):
+                for design, estimates in zip(designs, found, strict=True):
                     accuracies.setdefault((form_shift, design), np.empty((S, 2)))[tested] = estimates
-                    fits.setdefault((form_shift, design), np.empty(S))[tested] = found[1]
-    return _best(accuracies, fits, truth, responses.families, counts)
+    return _best(accuracies, truth, responses.families, counts)
 
 
 class _Rated(NamedTuple):
@@ -260,7 +253,6 @@ class _Rated(NamedTuple):
 
 def _best(
     accuracies: dict[tuple[float, Design], Array],
-    fits: dict[tuple[float, Design], Array],
     truth: Array,
     families: Sequence[str],
     counts: Sequence[int],
@@ -270,11 +262,10 @@ def _best(
     _, of = np.unique(list(families), return_inverse=True)
     rated: dict[tuple[float, int], list[_Rated]] = {}
     for (form_shift, design), estimates in accuracies.items():
-        least_fit = float(np.fmin.reduce(fits[form_shift, design], initial=LEAST_FIT))
         for weight in DESIGN_WEIGHTS if design.uniform else (0.0,):
             mixed = np.clip(estimates[:, 0] + weight * (estimates[:, 1] - estimates[:, 0]), 0.0, 1.0)
             errors = np.asarray(np.bincount(of, weights * np.abs(mixed - truth)), dtype=np.float64)
-            chosen = replace(design, weight=weight, least_fit=least_fit, error=float(errors.mean()))
+            chosen = replace(design, weight=weight, error=float(errors.mean()))
             rated.setdefault((form_shift, design.count), []).append(_Rated(chosen, errors))
     forms = {
         form_shift: [
@@ -290,7 +281,7 @@ def _best(
         return sum(candidate.design.error / max(other.design.error, 1e-12) for candidate, other in pairs)
 
     shift = min(FORM_SHIFTS, key=relative_error)
-    designs = [replace(candidate.design, policy="form", least_fit=-np.inf) for candidate in forms[shift]]
+    designs = [replace(candidate.design, policy="form") for candidate in forms[shift]]
     for count in counts:
         adaptive = [candidate for candidate in rated[FORM_SHIFTS[0], count] if candidate.design.selector == "variance"]
         fixed = [candidate for candidate in rated[shift, count] if candidate.design.selector == "form"]

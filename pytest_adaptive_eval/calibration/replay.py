@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.cat.assisted import Assistance
 from pytest_adaptive_eval.cat.lockstep import interview_in_step, servable, uniform_draws
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import Form, Random
@@ -53,10 +52,9 @@ def replay(bank: ItemBank, policy: Policy, scores: Array, *, seed: int | Sequenc
 def replay_each(
     bank: ItemBank, policies: Sequence[Policy], scores: Array, *, seed: int | Sequence[int], designed: bool = True
 ) -> list[Session]:
-    """Interview S subjects by each policy, as `replay` does; policies that differ in the budget alone share draws.
+    """Interview S subjects by each policy, as `replay` does.
 
-    Those that a predictor assists share them up to where their designs differ, or a subject is found to be unlike the
-    calibration subjects.
+    Policies that differ in the budget alone share draws, unless uniform draws check their projections.
 
     Parameters
     ----------
@@ -79,10 +77,6 @@ def replay_each(
             continue
         session = Session(bank, longest, seed=seed, subjects=len(scores), designed=designed)
         shorter = {position: policies[position].budget_on(bank) for position in group}
-        if session.assistance is not None:
-            fewer = {position: policies[position] for position, count in shorter.items() if count < session.budget}
-            ended |= _branches(session, fewer, scores)
-            shorter = {}
         while (proposal := session.ask()) is not None:
             answers = np.take_along_axis(scores, proposal.items, axis=1)
             for position, budget in shorter.items():
@@ -135,7 +129,7 @@ def _in_step(bank: ItemBank, policy: Policy) -> bool:
 def _interviews_in_step(
     bank: ItemBank, policies: Mapping[int, Policy], scores: Array, seed: int | Sequence[int]
 ) -> dict[int, Session]:
-    """Return the ended sessions of policies that differ in the budget alone: chosen items, and then uniform draws."""
+    """Return the ended sessions of policies that differ in the budget alone."""
     subjects = len(scores)
     sessions = {
         position: Session(bank, policy, seed=seed, subjects=subjects, designed=False)
@@ -143,8 +137,9 @@ def _interviews_in_step(
     }
     longest = max(sessions.values(), key=lambda session: session.budget)
     numbers = random_numbers(seed, subjects, longest.budget)
-    if longest.assistance is not None:
-        _record_assisted(sessions.values(), scores, numbers)
+    if longest.policy.checks or longest.assistance is not None:
+        for session in sessions.values():
+            _record_checked(session, scores, numbers)
     elif not bank.calibrated:
         for session in sessions.values():
             items = uniform_draws(numbers[:, : session.budget], np.empty((subjects, 0), dtype=np.int64), len(bank))
@@ -161,61 +156,29 @@ def _interviews_in_step(
     return sessions
 
 
-def _record_assisted(sessions: Collection[Session], scores: Array, numbers: Array) -> None:
-    """Record the interviews of sessions whose assistance has the same first draws, from random numbers (S, t)."""
-    pairs = [(session, session.assistance) for session in sessions if session.assistance is not None]
-    session, assistance = pairs[0]
-    bank, subjects = session.bank, len(scores)
-    if by_form := isinstance(assistance.first, Form):
+def _record_checked(session: Session, scores: Array, numbers: Array) -> None:
+    """Record the interviews of a session whose uniform draws check the projection, from random numbers (S, t)."""
+    bank, policy, (start, stop), count = session.bank, session.policy, session.block, session.budget
+    if session.assistance is not None:
+        policy = replace(policy, selector=session.assistance.first)
+    by_form, theta = isinstance(policy.selector, Form), None
+    if by_form:
         assert bank.predictor is not None
-        first = np.tile(bank.predictor.order, (subjects, 1))
+        items = np.tile(bank.predictor.order[:count], (len(scores), 1))
+        items[:, start:stop] = uniform_draws(numbers[:, : stop - start], items[:, :start], len(bank))
+        for row in items if stop < count else ():
+            rest = bank.predictor.order[~np.isin(bank.predictor.order, row[:stop])]
+            row[stop:] = rest[: count - stop]
     else:
-        most = max(assistance.chosen(0) for _, assistance in pairs)
-        policy = replace(session.policy, selector=assistance.first)
-        of = np.zeros(subjects, dtype=np.int64)
-        first = interview_in_step([bank], of, policy, scores, numbers[:, :most]).items
-    for session, assistance in pairs:
-        items = first[:, : assistance.chosen(0)]
-        assistance.check(items, np.take_along_axis(scores, items, axis=1))
-        items = np.empty((subjects, session.budget), dtype=np.int64)
-        each = assistance.chosen_each(subjects)
-        for count in np.unique(each).tolist():
-            rows, drawn = np.flatnonzero(each == count), session.budget - count
-            items[rows, :count] = first[rows, :count]
-            used = 0 if by_form else count  # a form is no draw
-            items[rows, count:] = uniform_draws(numbers[rows, used : used + drawn], first[rows, :count], len(bank))
-        record_all(session, items, np.take_along_axis(scores, items, axis=1))
-
-
-def _branches(lead: Session, shorter: Mapping[int, Policy], scores: Array) -> dict[int, Session]:
-    """Return the ended sessions of policies with smaller budgets, which branch off where their draws differ."""
-    waiting = {position: policy.assistance(lead.bank) for position, policy in shorter.items()}
-    ended: dict[int, Session] = {}
-    while waiting:
-        for position, assistance in list(waiting.items()):
-            assert assistance is not None
-            assistance.check(*lead.answers)
-            if _draws_differ(lead, assistance):
-                ended[position] = branch = lead.branched(assistance)
-                while (proposal := branch.ask()) is not None:
-                    branch.tell(np.take_along_axis(scores, proposal.items, axis=1))
-                del waiting[position]
-        if waiting and (proposal := lead.ask()) is not None:
-            lead.tell(np.take_along_axis(scores, proposal.items, axis=1))
-    return ended
-
-
-def _draws_differ(lead: Session, other: Assistance) -> bool:
-    """Return whether an interview in the state of `lead`, with another budget, would draw otherwise or end."""
-    asked, own = lead.asked, lead.assistance
-    assert own is not None
-    count, other_count = (min(lead.policy.batch, part.count - asked, part.limit(asked)) for part in (own, other))
-    if count != other_count or asked + other_count >= other.count:
-        return True
-    uniform, other_uniform = (asked >= part.chosen_each(lead.subjects) for part in (own, other))
-    if own.design.selector != other.design.selector and not uniform.all():
-        return True
-    return not np.array_equal(uniform, other_uniform)
+        of = np.zeros(len(scores), dtype=np.int64)
+        items, theta, _ = interview_in_step([bank], of, policy, scores, numbers[:, :count], block=session.block)
+    used = stop - start if by_form or policy.selector.mode == "top" else stop
+    unlike = session.refuted_by_block(items[:, :stop], np.take_along_axis(scores, items[:, :stop], axis=1))
+    for rows in np.flatnonzero(unlike)[:, None]:
+        items[rows, stop:] = uniform_draws(numbers[rows, used : used + count - stop], items[rows, :stop], len(bank))
+    record_all(session, items, np.take_along_axis(scores, items, axis=1))
+    if theta is not None:
+        session.trace[~unlike, :, 0] = theta[~unlike]
 
 
 def _by_budget(bank: ItemBank, policies: Sequence[Policy]) -> list[list[int]]:

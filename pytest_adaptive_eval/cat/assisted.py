@@ -1,8 +1,6 @@
 """Interviews that a bank's predictor assists: its design says how items are drawn, and its predictions estimate.
 
-The first items come from the design's selector and the last ones from uniform draws.  A subject whose answers to the
-first items fit worse than those of every calibration subject is unlike them: from half of its interview on all items
-are drawn uniformly, and its estimate is the difference estimator, which rests on its own answers.
+The first items come from the design's selector and the last ones from uniform draws.
 """
 
 from __future__ import annotations
@@ -14,21 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.selection import Selector
-from pytest_adaptive_eval.cat.selectors import Form, Random, Variance
+from pytest_adaptive_eval.cat.selectors import Form, Variance
 from pytest_adaptive_eval.irt.estimation import Estimator
-from pytest_adaptive_eval.irt.person_fit import lz_star
 from pytest_adaptive_eval.irt.prediction import Curves, Design, Evidence
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["Assistance", "curves", "parts", "person_fits"]
+__all__ = ["Assistance", "curves", "parts"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
-#: Selectors of first items, by the name in designs, and of the others.
+#: Selectors of first items, by the name in designs.
 FIRST: Mapping[str, Selector] = {"variance": Variance(), "form": Form()}
-LATER = Random()
 
 
 def curves(bank: ItemBank, estimator: Estimator, items: Ints, scores: Array) -> Curves:
@@ -40,15 +35,6 @@ def curves(bank: ItemBank, estimator: Estimator, items: Ints, scores: Array) -> 
     p = bank.probability(ability.theta)
     steep = p * (1.0 - p) if c is None else (p - c) * (1.0 - p) / (1.0 - c)
     return Curves(ability.theta, p, steep[:, None, :] * A.T)
-
-
-def person_fits(bank: ItemBank, estimated: Curves, items: Ints, scores: Array) -> Array:
-    """Return each subject's person fit, shape (S,), normal under the model; NaN where it cannot be measured."""
-    if not items.size:
-        return np.full(len(items), np.nan)
-    c = None if bank.asymptote is None else bank.asymptote[items]
-    p = np.take_along_axis(estimated.probability, items, axis=1)
-    return lz_star(scores, p, bank.discrimination[items], c).normal
 
 
 def parts(design: Design, estimated: Evidence, first: Evidence) -> tuple[Array, Array, Array, Array]:
@@ -96,7 +82,7 @@ def _mean(predicted: Array, items: Ints, scores: Array) -> Array:
 
 @dataclass(slots=True)
 class Assistance:
-    """Design of a session's interviews, and who of its subjects is unlike the calibration subjects.
+    """Design of a session's interviews.
 
     Parameters
     ----------
@@ -106,8 +92,6 @@ class Assistance:
     estimator : Estimator
     count : int
         Items of an interview.
-    unlike : array of bool, shape (S,), optional
-        None until the first items are answered.
     take_all : int
         Items that are asked before those of the design, see `inference.design.DesignLog`.
     """
@@ -116,66 +100,17 @@ class Assistance:
     design: Design
     estimator: Estimator
     count: int
-    unlike: Bools | None = None
     take_all: int = 0
 
     @property
-    def checked(self) -> int:
-        """Number of items after which `unlike` is known; without uniform draws, half of all, if any may follow."""
-        if self.design.policy == "form":
-            return self.count
-        return self._chosen if self.design.uniform else max(self.take_all, -(-self.count // 2))
-
-    @property
-    def _chosen(self) -> int:
+    def chosen(self) -> int:
         """Number of items before the uniform draws that the design plans."""
         return self.take_all + self.design.chosen(self.count - self.take_all)
-
-    def limit(self, asked: int) -> int:
-        """Return how many items may be drawn together: those up to the next change of the draws."""
-        return self.checked - asked if asked < self.checked else self.count - asked
-
-    def selector(self, subject: int, asked: int) -> Selector:
-        """Return the selector of a subject's next item."""
-        if asked >= self.chosen(subject):
-            return LATER
-        return self.first
 
     @property
     def first(self) -> Selector:
         """Selector of the first items."""
         return FIRST[self.design.selector]
-
-    def chosen(self, subject: int) -> int:
-        """Return the number of a subject's items before its uniform draws."""
-        return min(self.checked, self._chosen) if self.strays(subject) else self._chosen
-
-    def chosen_each(self, subjects: int) -> Ints:
-        """Return `chosen` of each of the subjects, shape (S,)."""
-        unlike = np.zeros(subjects, dtype=bool) if self.unlike is None else self.unlike
-        return np.where(unlike, min(self.checked, self._chosen), self._chosen)
-
-    def strays(self, subject: int) -> bool:
-        """Return whether a subject is unlike the calibration subjects."""
-        return self.unlike is not None and bool(self.unlike[subject])
-
-    def unlike_sentence(self, subject: int) -> str:
-        """Return how the interview of a subject went on that is unlike the calibration subjects; empty if it is not."""
-        if not self.strays(subject):
-            return ""
-        return (
-            f"its first {self.checked} answers fit the bank less than those of any calibration subject: the later "
-            "questions were drawn uniformly, and the estimate rests on them instead of predictions"
-        )
-
-    def check(self, items: Ints, scores: Array) -> None:
-        """Set `unlike` once there are enough items and scores, both of shape (S, t), and more may follow."""
-        if self.unlike is not None or not self.checked <= items.shape[1] or self.checked >= self.count:
-            return
-        items, scores = items[:, : self.checked], scores[:, : self.checked]
-        estimated = curves(self.bank, self.estimator, items, scores)
-        with np.errstate(invalid="ignore"):
-            self.unlike = person_fits(self.bank, estimated, items, scores) < self.design.least_fit
 
     def estimate(self, items: Ints, scores: Array, counts: Ints) -> tuple[Array, Array]:
         """Return every subject's accuracy and its standard error, both of shape (S,), from its first `counts` items."""
@@ -183,18 +118,12 @@ class Assistance:
         assert predictor is not None
         scores = np.where(np.arange(items.shape[1]) < counts[:, None], scores, np.nan)
         estimated = curves(self.bank, self.estimator, items, scores)
-        accuracy, error = np.empty((2, len(items)))
-        chosen = np.minimum(self.chosen_each(len(items)), items.shape[1])
-        for count in np.unique(chosen):
-            rows = np.flatnonzero(chosen == count)
-            asked, answers = items[rows], scores[rows]
-            whole = first = Evidence(predictor, [self.design], estimated.of(rows), asked, answers)
-            if count < items.shape[1]:
-                asked, answers = asked[:, :count], answers[:, :count]
-                by_first = curves(self.bank, self.estimator, asked, answers)
-                first = Evidence(predictor, [self.design], by_first, asked, answers)
-            model, difference, by_model, by_design = parts(self.design, whole, first)
-            weight = np.array([1.0 if self.strays(s) else self.design.weight for s in rows.tolist()])
-            accuracy[rows] = np.clip(model + weight * (difference - model), 0.0, 1.0)
-            error[rows] = by_model + weight * (by_design - by_model)
-        return accuracy, error
+        whole = first = Evidence(predictor, [self.design], estimated, items, scores)
+        if (chosen := self.chosen) < items.shape[1]:
+            asked, answers = items[:, :chosen], scores[:, :chosen]
+            first = Evidence(
+                predictor, [self.design], curves(self.bank, self.estimator, asked, answers), asked, answers
+            )
+        model, difference, by_model, by_design = parts(self.design, whole, first)
+        weight = self.design.weight
+        return np.clip(model + weight * (difference - model), 0.0, 1.0), by_model + weight * (by_design - by_model)

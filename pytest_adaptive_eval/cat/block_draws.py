@@ -164,10 +164,14 @@ class BlockDraws:
         items, sure = self._by_blocks(sums, error, theta, variance, power, top)
         for s in np.flatnonzero(~sure).tolist():
             items[s] = self._exact(s, float(theta[s]), float(variance[s]), first)
+        self.take(items)
+        return items
+
+    def take(self, items: Ints) -> None:
+        """Take an item of each subject, shape (S,)."""
         self._items[:, self._drawn] = items
         self._drawn += 1
         self._remove(items)
-        return items
 
     def _renewed(self, theta: Array, variance: Array, first: int) -> Bools:
         """Make sums about new abilities where the old ones are too far; return for which subjects none serve, (S,)."""

@@ -45,6 +45,9 @@ class Interviews(NamedTuple):
 class _Draws(Protocol):
     """Draws of subjects, one item each at a time."""
 
+    def take(self, items: Ints) -> None:
+        """Take an item of each subject, shape (S,), that something else has drawn."""
+
     def draw(self, theta: Array, variance: Array, first: int) -> Ints:
         """Return the next items (S,) at abilities and variances (S,), with the draws before its batch."""
 
@@ -64,6 +67,7 @@ def interview_in_step(
     scores: Array,
     numbers: Array,
     counts: Collection[int] = (),
+    block: tuple[int, int] = (0, 0),
 ) -> Interviews:
     """Interview subjects in step; each has the items that `Session` draws.
 
@@ -81,6 +85,8 @@ def interview_in_step(
         Uniform random numbers in [0, 1), one for each item of each subject.
     counts : collection of int
         Numbers of items after which there is an estimate.
+    block : tuple of int
+        Places, from and before which, of uniform draws.
     """
     selector, method = policy.selector, policy.estimator
     assert isinstance(method, MAP)
@@ -90,12 +96,18 @@ def interview_in_step(
     slopes = np.stack([bank.discrimination[:, 0] for bank in banks])
     intercepts = np.stack([bank.intercept for bank in banks])
     (subjects, count), rows, first = numbers.shape, np.arange(len(of))[:, None], 0
+    earlier = block[0] if selector.mode == "top" else 0  # draws that take no random number
     ability = RunningMAP(method, np.abs(slopes).max(axis=1)[of], count)
     items, theta = np.empty((subjects, count), dtype=np.int64), np.empty((subjects, count))
     estimate, estimates = ability.latest, {}
     for t in range(1, count + 1):
-        items[:, t - 1] = draws.draw(estimate.theta[:, 0], estimate.covariance[:, 0, 0], first)
-        ends = t - first == policy.batch or t == count
+        if block[0] < t <= block[1]:
+            own = slice(t - 1 - earlier, t - earlier)
+            items[:, t - 1] = uniform_draws(numbers[:, own], items[:, : t - 1], len(banks[0]))[:, 0]
+            draws.take(items[:, t - 1])
+        else:
+            items[:, t - 1] = draws.draw(estimate.theta[:, 0], estimate.covariance[:, 0, 0], first)
+        ends = t - first == policy.batch or t == count or t in block
         if not ends and t not in counts:
             continue
         new = items[:, first:t]

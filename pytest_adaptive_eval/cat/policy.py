@@ -28,7 +28,10 @@ from pytest_adaptive_eval.inference.design import GATE_FLOOR
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["FIXED_FORM", "FORM", "POLICIES", "Policy"]
+__all__ = ["FIXED_FORM", "FORM", "POLICIES", "SHARE", "Policy"]
+
+#: Share of uniform draws in interviews that choose their items.
+SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,9 @@ class Policy:
         tests; ``budget`` spends it all, for an interval that is narrower because it
         is computed once; ``level`` administers a bank of levels until the selector
         stops, see `selection.LevelSelector`.
+    share : float
+        Least share of uniform draws by which an interview without a floor checks its projection, in [0, 1], see
+        `Session`.
     assisted : bool
         Whether the bank's predictor estimates the accuracy, and its design, if the
         selector is not `Form`, says how items are drawn.  A bank without a predictor,
@@ -66,6 +72,7 @@ class Policy:
     estimator: Estimator = field(default_factory=MAP)
     stop: Literal["budget", "decision", "level"] = "budget"
     assisted: bool = False
+    share: float = SHARE
 
     def __post_init__(self) -> None:
         if self.stop not in ("budget", "decision", "level"):
@@ -108,10 +115,36 @@ class Policy:
         return ""
 
     @property
+    def checks(self) -> bool:
+        """Whether a share of the draws is uniform and checks the projection; others are drawn by known chances."""
+        known = isinstance(self.selector, Random) or self.floor >= GATE_FLOOR or self.stop == "level"
+        return self.share > 0.0 and not known
+
+    def uniform_block(self, count: int, first: int = 0) -> tuple[int, int]:
+        """Return the places, from and before which, of the uniform draws that check the projection.
+
+        They stand in the middle, so that the other half can be drawn uniformly too; and at the
+        beginning, if the interview may end early.
+
+        Parameters
+        ----------
+        count : int
+            Number of administrations.
+        first : int
+            Items asked first, whatever the draws.
+        """
+        if not self.checks or count <= first:
+            return count, count
+        uniform = max(1, round(self.share * (count - first)))
+        half = first + -(-(count - first) // 2)
+        start = first if self.standard_error is not None else max(first, half - uniform)
+        return start, start + uniform
+
+    @property
     def draws_ahead(self) -> bool:
         """Whether the first draws of a batch, and those before a budget, are the same for longer ones."""
         bound = isinstance(self.selector, StatefulSelector) or getattr(self.selector, "uses_budget", False)
-        return not bound and (self.batch == 1 or self.selector.mode == "proportional")
+        return not (bound or self.checks) and (self.batch == 1 or self.selector.mode == "proportional")
 
     @property
     def levelled(self) -> LevelSelector | None:
@@ -190,6 +223,7 @@ class Policy:
             "batch": self.batch,
             "estimator": self.estimator.name,
             "stop": self.stop,
+            **({"share": self.share} if self.checks else {}),
             **({"settings": dict(self.selector.to_json())} if isinstance(self.selector, StatefulSelector) else {}),
         }
 

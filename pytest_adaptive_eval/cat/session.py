@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.cat.assisted import Assistance
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import (
     BUFFERS,
@@ -38,8 +37,10 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
+from pytest_adaptive_eval.inference.sampling import uniform_block
 from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.text import number
 
 __all__ = ["Session", "random_numbers", "record_all"]
 
@@ -48,12 +49,21 @@ Ints = NDArray[np.int64]
 
 #: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
 CELLS = 1 << 15
-#: Seed of generators whose state is set afterwards.
-UNUSED_SEED = np.random.SeedSequence(0)
+#: Selector of the draws that check the projection.
+UNIFORM = Random()
+#: Confidence of each bound outside which the projection is refuted, at each of two looks: together 2 in 100.
+CHECK_CONFIDENCE = 0.995
+#: Confidence of bounds one standard error to either side.
+ONE_STANDARD_ERROR = 0.8413
 
 
 class Session:
     """Adaptive interview of `subjects` subjects over one bank.
+
+    An interview that chooses its items keeps a share of uniform draws, see
+    `Policy.uniform_block`.  A subject whose projected accuracy lies outside the
+    exact interval of these draws is unlike the bank's population: all later items
+    are drawn uniformly, and its estimate is that of the uniform draws.
 
     Parameters
     ----------
@@ -133,6 +143,13 @@ class Session:
         self.take_all = self._checked_first(take_all)
         if self.assistance is not None:
             self.assistance.take_all = len(self.take_all)
+        #: Places, from and before which, of the uniform draws that check the projection.
+        self.block = self._planned_block()
+        #: Which subjects the draws of the block showed to be unlike the bank's population, shape (S,).
+        self.unlike = np.zeros(subjects, dtype=bool)
+        self._looked = False
+        #: Projected accuracies at that look, shape (S,).
+        self._projected_then = np.full(subjects, np.nan)
         self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
         self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
         self._seeds = _seed_sequences(seed, subjects)
@@ -173,6 +190,11 @@ class Session:
         """
         first = log.items[: log.take_all].tolist()
         session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
+        if session.assistance is None or not session.assistance.design.uniform:
+            session.block = policy.uniform_block(max(policy.budget_on(bank), len(log)), len(first))
+        own = slice(*session.block)
+        if not np.allclose(log.propensities[own] * (len(bank) - np.arange(len(log))[own]), 1.0):  # of earlier versions
+            session.block = len(log), len(log)
         if len(log):
             session._pending = Proposal(log.items[None], np.array([getattr(log, name) for name in DESIGN])[:, None])
             session.tell(log.scores[None])
@@ -200,6 +222,16 @@ class Session:
             )
         return first
 
+    def _planned_block(self) -> tuple[int, int]:
+        """Return the places of the uniform draws: a design's last items if it plans some, else the policy's block."""
+        first, design = len(self.take_all), None if self.assistance is None else self.assistance.design
+        if design is not None and design.uniform:
+            assert self.assistance is not None
+            return self.assistance.chosen, self.budget
+        if self._repeated is not None:
+            return self.budget, self.budget
+        return self.policy.uniform_block(self.budget, first)
+
     def shortened(self, budget: int) -> Session:
         """Return a copy without claims that has a smaller budget, with as much of the open proposal as that allows.
 
@@ -223,20 +255,6 @@ class Session:
         short._c = None if self._c is None else self._c[:, :budget].copy()
         short._pending = None if self._pending is None else self._pending[: budget - self.asked]
         return short
-
-    def branched(self, assistance: Assistance) -> Session:
-        """Return a copy with the smaller budget of a predictor's assistance, which goes on by itself.
-
-        It is the state of a session that was opened with that budget, if all draws so far agree.
-
-        Raises
-        ------
-        ValueError
-            As of `shortened`.
-        """
-        branch = self.shortened(assistance.count)
-        branch.assistance, branch._rngs = assistance, [_copied(rng) for rng in self._rngs]
-        return branch
 
     @property
     def sequential(self) -> bool:
@@ -270,12 +288,14 @@ class Session:
             if k < 1:
                 raise ValueError(f"k is {k}, expected at least 1")
             k = min(1 if getattr(self.policy.selector, "one_by_one", False) else k, self.budget - self.asked)
-            if self.assistance is not None:
-                k = min(k, self.assistance.limit(self.asked))
+            k = min([k, *(place - self.asked for place in self.block if place > self.asked)])
             if self._unopened is not None:
                 self._selector_session, self._unopened = self._unopened.open(self.bank, self._seeds), None
             if self.asked < len(self.take_all):
                 self._pending = self._first_items(min(k, len(self.take_all) - self.asked))
+                return self._pending
+            if self._selector_session is not None:
+                self._pending = self._propose_by_session(k)
                 return self._pending
             parts = [part for subjects in self._alike() for part in self._propose_alike(subjects, k)]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
@@ -301,24 +321,32 @@ class Session:
 
     def _alike(self) -> list[slice]:
         """Return slices of the subjects, each of one selector."""
-        edges = [0, self.subjects]
-        if self.assistance is not None and self.assistance.unlike is not None:
-            edges[1:1] = (np.flatnonzero(np.diff(self.assistance.unlike)) + 1).tolist()
+        edges = [0, *(np.flatnonzero(np.diff(self.unlike)) + 1).tolist(), self.subjects]
         return [slice(low, high) for low, high in pairwise(edges)]
+
+    def _propose_by_session(self, k: int) -> Proposal:
+        """Draw the next `k` items by a stateful selector, which rates the items of all subjects at once."""
+        drawn = self._propose(slice(0, self.subjects), k, self._selector(int(self.unlike.argmin())))
+        for s in np.flatnonzero(self.unlike).tolist() if not self.unlike.all() else ():
+            own = self._propose(slice(s, s + 1), k, UNIFORM)
+            drawn.items[s], drawn.design[:, s] = own.items[0], own.design[:, 0]
+        return drawn
 
     def _propose_alike(self, subjects: slice, k: int) -> list[Proposal]:
         """Draw the next `k` items of a slice of the subjects that have one selector."""
         edges = [*range(subjects.start, subjects.stop, self._work.shape[1]), subjects.stop]  # passes of that many rows
-        return [self._propose(slice(low, high), k) for low, high in pairwise(edges)]
+        return [self._propose(slice(low, high), k, self._selector(low)) for low, high in pairwise(edges)]
 
     def _selector(self, subject: int) -> Selector:
         """Return the selector of a subject's next item."""
+        if self.block[0] <= self.asked < self.block[1] or self.unlike[subject]:
+            return UNIFORM
         if self.assistance is not None:
-            return self.assistance.selector(subject, self.asked)
+            return self.assistance.first
         return self._selector_session or self.policy.selector
 
-    def _propose(self, subjects: slice, k: int) -> Proposal:
-        """Draw the next `k` items of a slice of the subjects."""
+    def _propose(self, subjects: slice, k: int, selector: Selector) -> Proposal:
+        """Draw the next `k` items of a slice of the subjects by a selector."""
         if self._repeated is not None:
             return self._repeated.follow(self.asked, self._predicted(subjects), k)
         lazy = self.bank.calibrated and self._paired is None  # the view computes the bank's predictions on access
@@ -329,7 +357,6 @@ class Session:
         if self._draws_for_claims:
             variance = self._design[DESIGN.index("variance"), subjects, self.asked - 1] / self.asked
             view.set_claim_probability(self._claimed_sums, self._scores[subjects, : self.asked], variance)
-        selector = self._selector(subjects.start)
         return propose(selector, view, k, self.policy.floor, self._rngs[subjects], designed=self.designed)
 
     @property
@@ -343,14 +370,15 @@ class Session:
         """Return the reason for an item of the open proposal, in words for the report."""
         if item in self.take_all:
             return "asked first, whatever the draws"
-        policy = self.policy
+        policy, selector = self.policy, self._selector(subject)
+        if selector is UNIFORM:
+            return "drawn uniformly, to check the estimate"
         evenly = "for the verdict in sight" if self._draws_for_claims else "uniformly"
         if self._selector_session is not None:
             reason = self._selector_session.reason(subject, item)
             if not reason and policy.floor == 0:
                 return f"next behind what {policy.selector.name} chose"
             return reason or f"drawn {evenly}, as {policy.floor:.0%} of the questions are"
-        selector = self._selector(subject)
         if isinstance(selector, Form):
             return "next of the bank's form"
         if isinstance(selector, Cluster) and policy.floor == 0:
@@ -420,8 +448,7 @@ class Session:
         self.asked += k
         if self.bank.calibrated:
             self.estimate = self._estimated()
-        if self.assistance is not None:
-            self.assistance.check(*self.answers)
+        self._check_block()
         self.trace[:, new] = self.estimate.theta[:, None, :]
         if self.asked < len(self.take_all):
             return
@@ -463,12 +490,87 @@ class Session:
     def projection(self) -> tuple[Array, Array]:
         """Return every subject's projected accuracy and its standard error, both of shape (S,).
 
-        See `Assistance.estimate` where the bank's predictor assists, and `project` otherwise.
+        See `Assistance.estimate` where the bank's predictor assists, and `project` otherwise.  The
+        estimate of a subject that is unlike the bank's population is that of the uniform draws.
         """
+        accuracy, error = self._model_projection()
+        for s, block in enumerate(self._own_blocks(accuracy)):
+            if block is not None:
+                own = uniform_block(*self._scores_of(s, block), ONE_STANDARD_ERROR)
+                accuracy[s], error[s] = own.estimate, (own.high - own.low) / 2
+        return accuracy, error
+
+    def _model_projection(self) -> tuple[Array, Array]:
+        """Return every subject's accuracy by the bank's model and its standard error, both of shape (S,)."""
         counts = np.where(self.stopped, self.stopped_at, self.asked)
         if self.assistance is not None:
             return self.assistance.estimate(*self.answers, counts)
         return project(self.bank, self.estimate, *self.answers, counts)
+
+    def own_blocks(self) -> list[tuple[int, int] | None]:
+        """Return the places of the uniform draws that give each subject's estimate; None for one like the others."""
+        if not self.bank.calibrated or not self.asked:
+            return [None] * self.subjects
+        return self._own_blocks(self._model_projection()[0])
+
+    def refutation(self, subject: int = 0) -> str:
+        """Return by which draws a subject is unlike the bank's population, as a sentence; empty if it is not."""
+        if (block := self.own_blocks()[subject]) is None:
+            return ""
+        projected = (self._projected_then if self.unlike[subject] else self._model_projection()[0])[subject]
+        interval = uniform_block(*self._scores_of(subject, self.block), CHECK_CONFIDENCE)
+        return (
+            f"the bank's model projected an accuracy of {number(float(projected))}, and the "
+            f"{self.block[1] - self.block[0]} questions drawn uniformly to check it show [{number(interval.low)}, "
+            f"{number(interval.high)}] (at most 2 in 100 subjects that it describes are so far off): the estimate "
+            f"rests on the subject's own answers, {block[1] - block[0]} of them drawn uniformly"
+        )
+
+    def _check_block(self) -> None:
+        """Find the subjects that are unlike the bank's population, once the block is asked and more may follow."""
+        stop = self.block[1]
+        if self._looked or self.asked < stop:
+            return
+        self._looked = True
+        self.unlike = self.refuted_by_block(self._items[:, :stop], self._scores[:, :stop])
+
+    def refuted_by_block(self, items: Ints, scores: Array) -> NDArray[np.bool_]:
+        """Return which subjects are unlike the bank's population, shape (S,), by the items up to the block's end.
+
+        Without later items, or a block, nobody is: `projection` looks at the end.
+        """
+        (start, stop), bank, estimator = self.block, self.bank, self.policy.estimator
+        if not start < stop < self.budget or not bank.calibrated:
+            return np.zeros(self.subjects, dtype=bool)
+        counts = np.full(self.subjects, stop)
+        if self.assistance is not None:
+            accuracy, _ = self.assistance.estimate(items, scores, counts)
+        else:
+            c = None if bank.asymptote is None else bank.guess[items]
+            prior = estimator.prior(len(items), bank.dimensions)
+            estimate = estimator.estimate(scores, bank.discrimination[items], bank.intercept[items], c, prior)
+            accuracy, _ = project(bank, estimate, items, scores, counts)
+        self._projected_then = accuracy
+        pairs = zip(scores, accuracy.tolist(), strict=True)
+        return np.array([_is_refuted(row, start, len(bank), projected) for row, projected in pairs])
+
+    def _own_blocks(self, accuracy: Array) -> list[tuple[int, int] | None]:
+        """Return the blocks of `own_blocks` at the accuracies (S,) that the bank projects."""
+        start, stop = self.block
+        counts = np.where(self.stopped, self.stopped_at, self.asked).tolist()
+        blocks: list[tuple[int, int] | None] = []
+        for s, (count, projected) in enumerate(zip(counts, accuracy.tolist(), strict=True)):
+            if self.unlike[s]:  # the later draws are uniform too; those of a block at the beginning are not adjacent
+                blocks.append((start, count if self.policy.standard_error is None else stop))
+            elif start < stop <= count and _is_refuted(self._scores[s, :stop], start, len(self.bank), projected):
+                blocks.append((start, stop))
+            else:
+                blocks.append(None)
+        return blocks
+
+    def _scores_of(self, subject: int, block: tuple[int, int]) -> tuple[Array, int, int]:
+        """Return the arguments of `uniform_block` for a subject's draws."""
+        return self._scores[subject, : block[1]], block[0], len(self.bank)
 
     @property
     def stopped(self) -> NDArray[np.bool_]:
@@ -511,6 +613,12 @@ class Session:
         return np.asarray(most / n)
 
 
+def _is_refuted(scores: Array, start: int, size: int, accuracy: float) -> bool:
+    """Return whether a projected accuracy lies outside the interval of a subject's uniform draws from `start` on."""
+    interval = uniform_block(scores, start, size, CHECK_CONFIDENCE)
+    return not interval.low <= accuracy <= interval.high
+
+
 def random_numbers(seed: int | Sequence[int], subjects: int, count: int) -> Array:
     """Return the first uniform random numbers of the draws of a session's subjects, shape (S, count)."""
     seeds = _seed_sequences(seed, subjects)
@@ -521,13 +629,6 @@ def record_all(session: Session, items: Ints, scores: Array) -> None:
     """Record all administrations of a new session at once, without a design: items and scores, (S, budget) each."""
     session._pending = Proposal(items, np.full((len(DESIGN), *items.shape), np.nan))
     session.tell(scores)
-
-
-def _copied(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator in the same state; `deepcopy` takes twenty times as long."""
-    bits: np.random.BitGenerator = np.random.PCG64(UNUSED_SEED)
-    bits.state = rng.bit_generator.state
-    return np.random.Generator(bits)
 
 
 def _seed_sequences(seed: int | Sequence[int], subjects: int) -> list[np.random.SeedSequence]:

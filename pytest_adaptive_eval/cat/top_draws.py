@@ -73,6 +73,11 @@ class TopDraws:
         self._free[self._rows, items] = False
         return items
 
+    def take(self, items: Ints) -> None:
+        """Take an item of each subject, shape (S,), that something else has drawn."""
+        self._free[self._rows, items] = False
+        self._squared[self._items == items[:, None]] = -1.0
+
     def _best(self, rows: Ints, theta: Array) -> tuple[Ints, NDArray[np.bool_]]:
         """Return the place of some subjects' best candidate, and whether no other item can be better."""
         p = irt.probability(theta[:, None], self._slope[rows, :, None], self._intercept[rows])

@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_adaptive_eval.claims.paired import PairedClaim
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.decisions import corrected_confidence
+from pytest_adaptive_eval.gates.decisions import corrected_confidence, undecided_interval
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
@@ -21,7 +21,14 @@ from pytest_adaptive_eval.inference.noise import noise_margin
 from pytest_adaptive_eval.inference.sampling import with_missing_bounded
 from pytest_adaptive_eval.text import counted, number
 
-__all__ = ["cut_to_outcome", "decide_claims", "judge_claim", "map_interval", "missing_score_notes"]
+__all__ = [
+    "claim_family",
+    "cut_to_outcome",
+    "decide_claims",
+    "judge_claim",
+    "map_interval",
+    "missing_score_notes",
+]
 
 _OUTCOMES = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}
 
@@ -56,16 +63,21 @@ def judge_claim(
     (claim,) = condition.claims(result.bank, result.baselines)
     log = claim.view(result.log)
     (outcome,) = decide_claims(result, condition, [claim], sequential=interval_of is not None)
-    required = claim.total / log.size
-    interval = (interval_of or result.interval_of)(log, condition.confidence)
-    interval = cut_to_outcome(interval, outcome, required, (0.0, 1.0))
+    required, family = claim.total / log.size, claim_family(result, condition)
+
+    def interval_at(confidence: float) -> Interval:
+        return (interval_of or result.interval_of)(log, confidence)
+
+    interval = cut_to_outcome(interval_at(condition.confidence), outcome, required, (0.0, 1.0))
+    if outcome is Outcome.INCONCLUSIVE:
+        interval = undecided_interval(interval, family, interval_at, required)
     all_notes = [*verdict.notes, *missing_score_notes(result), *notes]
     if outcome is Outcome.PASS and guessing is not None and interval.low <= guessing:
         outcome = Outcome.INCONCLUSIVE
         score = number(to_unit(guessing))
         all_notes.insert(0, f"it cannot be told from guessing, which scores {score} on such choices")
     elif outcome is Outcome.INCONCLUSIVE:
-        all_notes.insert(0, _remaining_items(result, claim, log, interval.estimate))
+        all_notes.insert(0, _remaining_items(result, claim, log, interval.estimate, family))
     return replace(verdict, outcome=outcome, interval=map_interval(interval, to_unit), notes=tuple(all_notes))
 
 
@@ -82,14 +94,23 @@ def decide_claims(
     sequential : bool
         Decide by bets also where the interview has a fixed length.
     """
-    planned = [c for c in result.planned if c.by_draws and c != condition]
-    others = [claim for c in planned for claim in c.claims(result.bank, result.baselines)]
-    family = max(result.family, len(claims) + len(others))
+    others, family = _other_claims(result, condition), claim_family(result, condition, len(claims))
     # rare large losses make a t interval unreliable
     if sequential or result.sequential or any(claim.rare for claim in claims):
         signs = decide(result.log, [*claims, *others], family).outcome[: len(claims)]
         return [_OUTCOMES[int(sign)] for sign in signs]
     return [_decide_at_end(result.log, claim, corrected_confidence(condition.confidence, family)) for claim in claims]
+
+
+def _other_claims(result: SessionResult, condition: Condition) -> list[Claim]:
+    """Return the claims of the interview's other conditions."""
+    planned = [c for c in result.planned if c.by_draws and c != condition]
+    return [claim for c in planned for claim in c.claims(result.bank, result.baselines)]
+
+
+def claim_family(result: SessionResult, condition: Condition, claims: int = 1) -> int:
+    """Return the number of claims that a FAIL of a condition with so many `claims` is corrected for."""
+    return max(result.family, claims + len(_other_claims(result, condition)))
 
 
 def _decide_at_end(log: DesignLog, claim: Claim, corrected: float) -> Outcome:
@@ -127,24 +148,25 @@ def missing_score_notes(result: SessionResult) -> list[str]:
     return [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"] if missing else []
 
 
-def _remaining_items(result: SessionResult, claim: Claim, log: DesignLog, estimate: float) -> str:
+def _remaining_items(result: SessionResult, claim: Claim, log: DesignLog, estimate: float, family: int) -> str:
     """Return a note on the number of further items that would probably decide, if the estimate were the truth."""
-    if len(log) == log.size:
+    if len(log) == log.size or result.asked == len(result.bank):
         missing = bool(np.isnan(log.scores).any())
         if not log.noise:
-            return "the whole bank was asked, and answers without a score leave it open"
+            return f"the whole bank was asked{', and answers without a score leave it open' * missing}"
         noise = "the noise of decoding leaves it open: another run may decide otherwise"
         return f"the whole bank was asked, and {'answers without a score, or ' * missing}{noise}"
     gap = estimate - claim.total / log.size
     side: Literal[1, -1] = 1 if gap >= 0 else -1
-    margin = noise_margin(log, claim.confidence)
+    confidence = claim.confidence if side > 0 else corrected_confidence(claim.confidence, family)
+    margin = noise_margin(log, confidence)
     filled = log.with_missing_as(0.5)
     remaining = max(log.size - len(log) + 1, 1)
     outlook = Outlook(
         log.size,
         max(abs(gap) - margin / log.size, 0.0),
         float(filled.variance[-1]) / remaining**2,
-        claim.confidence,
+        confidence,
         len(log),
         float(log_wealth(filled, claim, side, margin)[-1]) if result.sequential else 0.0,
         assumed=claim.assumed,

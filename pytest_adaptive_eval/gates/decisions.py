@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.gates.verdict import CORRECTED, Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.text import number
 
-__all__ = ["corrected_confidence", "decide_by_bounds", "decide_by_probability", "with_note"]
+__all__ = ["corrected_confidence", "decide_by_bounds", "decide_by_probability", "undecided_interval", "with_note"]
 
 
 def with_note(verdict: Verdict, note: str, outcome: Outcome | None = None) -> Verdict:
@@ -21,6 +21,28 @@ def with_note(verdict: Verdict, note: str, outcome: Outcome | None = None) -> Ve
 def corrected_confidence(confidence: float, family: int) -> float:
     """Return the confidence of a FAIL among `family` claims (Bonferroni)."""
     return 1.0 - (1.0 - confidence) / max(family, 1)
+
+
+def undecided_interval(
+    interval: Interval, family: int, interval_at: Callable[[float], Interval], required: float
+) -> Interval:
+    """Return the interval of an INCONCLUSIVE verdict, whose upper bound is corrected where it alone would deny.
+
+    Parameters
+    ----------
+    interval : Interval
+        With bounds of the condition's confidence.
+    family : int
+        Claims that a FAIL is corrected for.
+    interval_at : callable
+        Returns the interval whose bounds each have a confidence.
+    required : float
+        Required value; the corrected bound reaches it, since the claim is not denied.
+    """
+    if interval.high >= required or family < 2:
+        return interval
+    high = interval_at(corrected_confidence(interval.confidence, family)).high
+    return replace(interval, high=max(high, required), method=f"{interval.method}{CORRECTED}{family} claims (Holm)")
 
 
 def decide_by_bounds(
@@ -45,6 +67,8 @@ def decide_by_bounds(
         outcome = Outcome.PASS
     elif interval_at(corrected_confidence(condition.confidence, family)).high < required:
         outcome = Outcome.FAIL
+    else:
+        interval = undecided_interval(interval, family, interval_at, required)
     return replace(verdict, outcome=outcome, interval=interval)
 
 

@@ -24,7 +24,12 @@ from pytest_adaptive_eval.inference.betting import anytime_valid
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale, uniform_half_width
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import (
+    mean_of_draws,
+    merge_missing_bounds,
+    uniform_block,
+    with_missing_bounded,
+)
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, levelled
@@ -40,6 +45,8 @@ __all__ = [
 
 #: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
 UNREADABLE_SHARE = 0.5
+#: Fewest uniform draws on which a rank among chosen items may rest: of fewer, no scores refute a projection near 1.
+FEWEST_CHECKED = 5
 #: Stops after which an interview has no usable result; None is an interview that did not end.
 _VOID_STOPS = (None, StopReason.ERRORS, StopReason.UNASKED, StopReason.GIVEN_UP, StopReason.INTERRUPTED)
 
@@ -263,6 +270,12 @@ class SessionResult(Result):
     projected : tuple of float or None
         The bank's projection of the accuracy and its standard error, see
         `claims.projection.project`; shown, never decided on.
+    checked : int
+        Number of uniform draws that checked the projection, see `Session`; all are, and 0 is stated, where the
+        draws decide.
+    own : tuple of int or None
+        Places, from and before which, of the uniform draws that give the estimate of a subject that is unlike the
+        bank's population; None for any other.
     policy : str
         `Policy.key` if the length did not depend on the answers, so that the
         bank's table of replayed interviews applies; else empty.
@@ -293,6 +306,8 @@ class SessionResult(Result):
     sequential: bool = False
     invalid: str = ""
     projected: tuple[float, float] | None = None
+    checked: int = 0
+    own: tuple[int, int] | None = None
     policy: str = ""
     error: str = ""
     notes: tuple[str, ...] = ()
@@ -334,7 +349,7 @@ class SessionResult(Result):
         if session.bank.parts and len(log.draws) > 1 and not session.policy.design_based:
             weighted = weighted_ability(session.bank, log.with_missing_as(0.5))
             theta, standard_error = weighted.theta, weighted.standard_error
-        strays = "" if session.assistance is None else session.assistance.unlike_sentence(0)
+        strays, own = session.refutation(), session.own_blocks()[0]
         projected = None
         if calibrated and len(log):
             accuracy, error = session.projection()
@@ -351,7 +366,9 @@ class SessionResult(Result):
             sequential=session.sequential,
             invalid=session.policy.design_based,
             projected=projected,
-            policy="" if session.adapts_length or len(session.take_all) else session.policy.key(session.bank),
+            checked=max(0, min(session.block[1], len(log)) - session.block[0]),
+            own=own,
+            policy="" if session.adapts_length or len(session.take_all) or own else session.policy.key(session.bank),
             **{**more, "notes": (*more.get("notes", ()), *([strays] if strays else []))},
         )
 
@@ -430,8 +447,15 @@ class SessionResult(Result):
         return float(conformal_scale([accuracy], [error], self.asked, len(self.bank))[0])
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
-        """Return the accuracy interval that gates use, or None if there is none; missing scores widen it."""
-        if self.invalid or self.fault or not self.asked:
+        """Return the accuracy interval that gates use, or None if there is none; missing scores widen it.
+
+        The draws of a subject that is unlike the bank's population give one that only rank gates use.
+        """
+        if self.fault or not self.asked:
+            return None
+        if self.own is not None:
+            return uniform_block(self.log.scores[: self.own[1]], self.own[0], len(self.bank), confidence)
+        if self.invalid:
             return None
         return self.interval_of(self.log, confidence)
 
@@ -474,8 +498,14 @@ class SessionResult(Result):
 
     def _check(self, condition: Condition) -> None:
         condition.check(self.bank, climbed=self.climb is not None)
-        if self.invalid and not condition.by_level and not (condition.by_rank and self.table):
+        if self.invalid and not condition.by_level and not (condition.by_rank and (self.table or self.own)):
             raise ConfigError(f"this interview cannot feed a gate: {self.invalid}")
+        if self.invalid and condition.by_rank and self.checked < FEWEST_CHECKED:
+            raise ConfigError(
+                f"the rank would rest on chosen items alone: {self.checked} of {self.asked} were drawn uniformly, "
+                f"which cannot show a subject unlike the bank's population; expected at least {FEWEST_CHECKED}. Raise "
+                "the budget, run an older record's interview again, or use the policy 'decide'"
+            )
         if condition.kind == "not_worse_than" and condition.name not in {**self.baselines, **self.absent}:
             raise BaselineError(
                 f"the baseline {condition.name!r} was not known before the interview, whose draws depend on it: "
@@ -498,6 +528,8 @@ class SessionResult(Result):
             "sequential": self.sequential,
             "invalid": self.invalid,
             "projected": self.projected,
+            "checked": self.checked,
+            "own": self.own,
             "policy": self.policy,
             "error": self.error,
             "notes": list(self.notes),
@@ -520,6 +552,7 @@ class SessionResult(Result):
                 "climb": levelled(*data["climb"]) if data["climb"] else None,
                 "stop": StopReason[data["stop"]] if data["stop"] else None,
                 "projected": tuple(data["projected"]) if data["projected"] else None,
+                "own": tuple(data["own"]) if data.get("own") else None,
                 "notes": tuple(data["notes"]),
                 "must_pass": tuple(MustPassAnswer(*answer) for answer in data["must_pass"]),
             },

@@ -12,8 +12,10 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
 from pytest_adaptive_eval.text import number
 
-__all__ = ["LIKELIHOOD_RATIO", "NoVerdict", "Outcome", "Verdict", "claim_in_words"]
+__all__ = ["CORRECTED", "LIKELIHOOD_RATIO", "NoVerdict", "Outcome", "Verdict", "claim_in_words"]
 
+#: Part of the method of an interval whose upper bound is corrected for several claims; their number follows.
+CORRECTED = ", upper bound corrected for "
 #: Method of intervals that trust the bank's model.
 LIKELIHOOD_RATIO = "likelihood ratio"
 
@@ -65,6 +67,8 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
             found = "unknown,"
         elif open_below or open_above:
             found = f"at most {high}," if open_below else f"at least {low},"
+    if CORRECTED in method:
+        found += f" corrected for {method.partition(CORRECTED)[2]}"
     return f"{metric} {found} {_RELATIONS.get(outcome, 'for')} {requirement.removeprefix('>= ')}"
 
 
@@ -166,7 +170,7 @@ class Verdict:
             parts.append(f"{100 * self.confidence:.4g} %")
         parts += filter(None, [f"{self.asked} of {self.size} {self.unit}", self.unanswered])
         if self.interval is not None and not self.stated:
-            parts.append(self.interval.method)
+            parts.append(self.interval.method.partition(CORRECTED)[0])  # the claim names the correction
         if self.allowed and not self.notice:
             parts.append(f"let through by on_inconclusive = {self.on_inconclusive}")
         return ", ".join(parts) + "".join(f"; {' '.join(note.split())}" for note in dict.fromkeys(self.notes))

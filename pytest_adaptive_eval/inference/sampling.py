@@ -19,7 +19,14 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import widen_for_noise
 from pytest_adaptive_eval.inference.student import student_quantile
 
-__all__ = ["design_based", "mean_of_draws", "merge_missing_bounds", "standard_error", "with_missing_bounded"]
+__all__ = [
+    "design_based",
+    "mean_of_draws",
+    "merge_missing_bounds",
+    "standard_error",
+    "uniform_block",
+    "with_missing_bounded",
+]
 
 Array = NDArray[np.float64]
 
@@ -41,6 +48,30 @@ def merge_missing_bounds(wrong: Interval, right: Interval) -> Interval:
     """Return the interval that contains both of `with_missing_bounded`, with the mean of their estimates."""
     middle = (wrong.estimate + right.estimate) / 2
     return Interval(middle, wrong.low, right.high, wrong.confidence, wrong.method)
+
+
+def uniform_block(scores: Array, start: int, size: int, confidence: float) -> Interval:
+    """Return the interval of the accuracy by the uniform draws at the end of an interview's part.
+
+    Parameters
+    ----------
+    scores : array, shape (t,)
+        NaN marks a missing score.
+    start : int
+        Number of items before the uniform draws, however they were chosen; their scores are known parts of the sum.
+    size : int
+        Items in the bank.
+    confidence : float
+        Confidence of each one-sided bound, exact for scores of 0 and 1.
+    """
+    t = len(scores)
+    left = np.maximum(size - np.arange(t, dtype=np.float64), 1.0)
+    half = np.full(t, 0.5)
+    uniform = np.where(np.arange(t) < start, 1.0, 1.0 / left)
+    log = DesignLog(
+        np.arange(t), scores, uniform, half, half * left, 0.25 * left**2, half * left, half * left, size, take_all=start
+    )
+    return merge_missing_bounds(*with_missing_bounded(log, confidence))
 
 
 def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:

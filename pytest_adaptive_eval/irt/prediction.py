@@ -43,7 +43,7 @@ class Design:
     selector : {"variance", "form"}
         Selector of the first items.
     uniform : float
-        Share of the items, the last ones, that are drawn uniformly.
+        Share of the items, the last ones, that are drawn uniformly; with 0 the policy's own share is.
     residual : float
         Weight of the calibration subjects' residuals; with 0 the item response model predicts alone.
     shift, slope : float
@@ -53,8 +53,6 @@ class Design:
     weight : float
         Weight, in [0, 1], of the difference estimator: predictions from the first items alone, corrected by the mean
         error of the uniform draws, which is unbiased however wrong the predictions are.
-    least_fit : float
-        Smallest person fit of held-out calibration subjects after the first items; a subject below it is unlike them.
     error : float
         Mean absolute error of the accuracy for held-out families.
     """
@@ -68,7 +66,6 @@ class Design:
     slope: float = 0.0
     noise: float = 1.0
     weight: float = 0.0
-    least_fit: float = -math.inf
     error: float = math.nan
 
     def __post_init__(self) -> None:
@@ -85,14 +82,14 @@ class Design:
         return count - round(self.uniform * count)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON values of the bank's file; an infinite `least_fit` and an unknown `error` are left out."""
+        """Return the JSON values of the bank's file; an unknown `error` is left out."""
         data = asdict(self)
         return {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in data.items() if _is_told(v)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Design:
-        """Restore from the values of `to_json`."""
-        return cls(**data)
+        """Restore from the values of `to_json`; the ``least_fit`` of earlier versions is left out."""
+        return cls(**{name: value for name, value in data.items() if name != "least_fit"})
 
 
 def _is_told(value: object) -> bool:

@@ -19,6 +19,7 @@ from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.item import MISSING
+from pytest_adaptive_eval.records.accepted import AcceptedLevel, accepted_levels
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Point, Series
 from pytest_adaptive_eval.records.files import make_private
@@ -259,7 +260,11 @@ class History:
         return record
 
     def find(self, name: str) -> RunRecord:
-        """Return the run of a name, with its administrations.
+        """Return the run of a name, with its administrations; see `identify`."""
+        return self.whole(self.identify(name))
+
+    def identify(self, name: str) -> str:
+        """Return the id of the run of a name.
 
         Parameters
         ----------
@@ -285,7 +290,12 @@ class History:
             raise ConfigError(
                 f"{self.source} has {count} {name!r}: give an id or the path of a record, such as {examples}"
             )
-        return self.whole(matches[0])
+        return matches[0]
+
+    @property
+    def accepted(self) -> list[AcceptedLevel]:
+        """Levels that were accepted after a drop; none of an archive or one record."""
+        return accepted_levels(self.source) if self.source.is_dir() else []
 
     @property
     def paths(self) -> set[Path]:
@@ -369,7 +379,7 @@ class History:
         """Return each evaluation, and each of its categories, over the runs with the same bank and scale.
 
         Areas of a task's ladders are one series for all seeds, under the bank of
-        the newest.
+        the newest.  A series with an accepted level begins with its run.
 
         Parameters
         ----------
@@ -384,13 +394,15 @@ class History:
         Raises
         ------
         ConfigError
-            `since` names neither a run nor a time.
+            `since` names neither a run nor a time, or the file of accepted levels is damaged.
         """
         first = self._beginning(since)
+        accepted = {level.series: _moment(level.started) for level in self.accepted}
         points: dict[_Key, list[Point]] = {}
         newest: dict[_Key, str] = {}
         for key, content, point in self._points(which):
-            if (until and point.started > until) or (first and _moment(point.started) < first):
+            began = [moment for moment in (first, accepted.get((key[0], *key[4:]))) if moment]
+            if (until and point.started > until) or any(_moment(point.started) < moment for moment in began):
                 continue
             points.setdefault(key, []).append(point)
             newest[key] = content
@@ -414,11 +426,11 @@ def _interview_points(record: RunRecord, interview: InterviewRecord) -> Iterator
     """Yield a point for each estimate of an interview."""
     bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
     subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
-    for metric, category, value, error in _estimates(interview):
+    for metric, category, value, error, *bounds in _estimates(interview):
         asked = population(interview) if find_metric(metric).by_levels else content
         asked += f" unanswered {MISSING}" if interview.counting == MISSING else ""
         key = (interview.name, bank, asked, scale, metric, category)
-        yield key, content, Point(record.run, record.started, subject, checkpoint, value, error)
+        yield key, content, Point(record.run, record.started, subject, checkpoint, value, error, *bounds)
 
 
 def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key, str, Point]]:
@@ -439,28 +451,35 @@ def _moment(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _estimates(interview: InterviewRecord) -> Iterator[tuple[str, str, float, float]]:
-    """Yield metric, category, value and standard error of each estimate with a finite error above 0."""
-    for metric, category, value, error in _recorded_estimates(interview):
+#: Metric, category, value, standard error and the bounds of an interval of an estimate.
+_Estimate = tuple[str, str, float, float, float | None, float | None]
+
+
+def _estimates(interview: InterviewRecord) -> Iterator[_Estimate]:
+    """Yield each estimate with a finite error above 0."""
+    for metric, category, value, error, interval in _recorded_estimates(interview):
         if value is not None and error is not None and math.isfinite(value) and 0 < error < math.inf:
-            yield metric, category, value, error
+            yield metric, category, value, error, interval.get("low"), interval.get("high")
 
 
-def _recorded_estimates(interview: InterviewRecord) -> Iterator[tuple[str, str, float | None, float | None]]:
-    """Yield metric, category, value and standard error of all estimates."""
+def _recorded_estimates(
+    interview: InterviewRecord,
+) -> Iterator[tuple[str, str, float | None, float | None, Mapping[str, Any]]]:
+    """Yield metric, category, value, standard error and interval of all estimates."""
     if interval := area(interview):
-        yield "auc", "", interval.estimate, area_error(interview)
+        yield "auc", "", interval.estimate, area_error(interview), {}
     theta, errors, parts = interview.theta or [], interview.standard_error or [], interview.bank.get("parts")
     if len(theta) == 1 and errors:
-        yield "ability", "", theta[0], errors[0]
+        yield "ability", "", theta[0], errors[0], {}
     elif parts and theta and errors:
         for part, value, error in zip(parts, theta, errors, strict=False):
-            yield "ability", str(part), value, error
+            yield "ability", str(part), value, error, {}
     else:
-        yield "accuracy", "", (interview.accuracy or {}).get("estimate"), interview.accuracy_error
+        accuracy = interview.accuracy or {}
+        yield "accuracy", "", accuracy.get("estimate"), interview.accuracy_error, accuracy
     for row in interview.categories:
         accuracy = row.get("accuracy") or {}
-        yield "accuracy", str(row.get("category", "")), accuracy.get("estimate"), row.get("standard_error")
+        yield "accuracy", str(row.get("category", "")), accuracy.get("estimate"), row.get("standard_error"), accuracy
 
 
 def _opened(path: str) -> sqlite3.Connection:

@@ -189,7 +189,7 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     drawn = sorted(enough, key=lambda entry: bool(entry.category))[:PANELS]
     ends: dict[str, list[float]] = {}
     for entry in drawn:
-        bounds = [point.value + side * z * point.standard_error for point in entry.points for side in (-1, 1)]
+        bounds = [bound for point in entry.points for bound in point.bounds(z)]
         ends.setdefault(entry.metric, []).extend(bounds)
     spans = {metric: _span(metric, values) for metric, values in ends.items()}
     panels = []
@@ -224,8 +224,11 @@ def history_rows(run: str, series: Sequence[Series]) -> list[tuple[str, str, str
         whole = find_metric(entry.metric).whole_bank
         results = {True: "-", False: "-"}
         for point in entry.points:
-            error = z * point.standard_error
-            results[point.run == run] = f"{number(point.value, 2)} ± {number(error, 2)}"
+            low, high = point.bounds(z)
+            text = f"{number(point.value, 2)} ± {number(z * point.standard_error, 2)}"
+            if point.low is not None:  # as everywhere else
+                text = f"{number(point.value)} [{number(low)}, {number(high)}]"
+            results[point.run == run] = text
         title = clean_html(f"{entry.evaluation}: {entry.category or whole}", 120)
         rows.append((title, clean_html(entry.metric, 60), minus(results[False]), minus(results[True])))
     return rows

@@ -140,7 +140,7 @@ def write_github(
     folder : Path
         Base of the gates' relative file names.
     alarms : sequence of Alarm
-        Alarms that this run raised.
+        Alarms that last at this run.
 
     Raises
     ------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.accepted import AcceptedLevel
 from pytest_adaptive_eval.records.comparison import Comparison, Difference
 from pytest_adaptive_eval.records.derived import copied_from
-from pytest_adaptive_eval.records.drift import Alarm, Series
+from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
 from pytest_adaptive_eval.records.flicker import Flicker
 from pytest_adaptive_eval.records.repetitions import Envelope, area, ladder_of
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
@@ -172,22 +173,25 @@ def _items(direction: str, items: Sequence[str]) -> str:
     return f"{len(items)} {direction} ({named}{', ...' if len(items) > _ITEMS else ''})"
 
 
-def drift_lines(series: Sequence[Series], alarms: Sequence[Alarm], newest: Iterable[str], width: int = 80) -> list[str]:
-    """Return the alarms, or that there is none, with the number of series.
+def drift_lines(
+    series: Sequence[Series], alarms: Sequence[Alarm], accepted: Sequence[AcceptedLevel] = (), width: int = 80
+) -> list[str]:
+    """Return the alarms, or that there is none, with the number of series and the accepted levels.
 
-    Parameters
-    ----------
-    series, alarms : sequence
-    newest : iterable of str
-        Ids of the runs whose alarms are new; older alarms are shown with their date.
-    width : int
+    An alarm that is over is shown with its dates.
     """
-    new_runs = set(newest)
     runs = {point.run for entry in series for point in entry.points}
     lines = [f"{len(series)} series of {counted(len(runs), 'run')} watched"]
+    for entry in series:
+        own = (entry.evaluation, entry.metric, entry.category)
+        if level := next((level for level in reversed(accepted) if level.series == own), None):
+            lines.append(f"accepted level: {entry.quantity} from {level.started[:10]} on (run {level.run})")
+    standing = lasting(alarms, series)
     for alarm in alarms:
-        point = alarm.series.points[alarm.at]
-        head = "ALARM" if point.run in new_runs else f"alarm at {point.started[:10]}"
+        head = "ALARM"
+        if alarm not in standing:
+            began, *over = [alarm.series.points[n].started[:10] for n in (alarm.at, alarm.until) if n is not None]
+            head = f"alarm from {began} to {over[0]}" if over else f"alarm at {began}, of another bank"
         lines.append(f"{head}: {alarm.sentence}")
     learning: dict[str, list[str]] = {}
     for entry in series:

@@ -80,7 +80,7 @@ def summary_markdown(
     banks : mapping of str to ItemBank
         Available banks by the interview's name; they add questions and expected answers to wrong answers.
     alarms : sequence of Alarm
-        Alarms that this run raised.
+        Alarms that last at this run.
     limit : int
         Bytes in UTF-8, at least 2000.  Sections that do not fit are left out
         whole, and named.  GitHub drops a summary of more

@@ -331,14 +331,15 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
     for alarm in alarms:
         since = frame.x(alarm.since - 0.5)
         parts.append(tag("line", class_="change", x1=since, x2=since, y1=frame.top, y2=frame.bottom))
-        for level, start, stop in ((alarm.before, frame.left, since), (alarm.after, since, frame.right)):
+        over = frame.right if alarm.until is None else frame.x(alarm.until)
+        for level, start, stop in ((alarm.before, frame.left, since), (alarm.after, since, over)):
             parts.append(tag("line", class_="level", x1=start, x2=stop, y1=frame.y(level), y2=frame.y(level)))
     positions = [(frame.x(k), frame.y(point.value)) for k, point in enumerate(series.points)]
     parts.append(path(positions, "line faint"))
     raised = {alarm.at for alarm in alarms}
     for k, (point, (x, y)) in enumerate(zip(series.points, positions, strict=True)):
-        half = z * point.standard_error
-        parts.append(whisker(x, frame.y(point.value - half), frame.y(point.value + half), cap=0.0))
+        low, high = point.bounds(z)
+        parts.append(whisker(x, frame.y(low), frame.y(high), cap=0.0))
         if k in raised:
             parts.append(tag("path", class_="alarm", d=f"M{x:.1f} {y - 6:.1f}l6 11h-12z"))
         else:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.errors import ConfigError
@@ -43,7 +44,8 @@ def finish(bank, scores, policy="estimate", budget=20, seed=1, **changes):
 def test_the_last_items_are_uniform_draws_of_known_chance(batch):
     bank = make_bank(HALF)
     scores = answers(bank, [0.0, 1.0])
-    session, plain = finish(bank, scores, batch=batch), finish(replace(bank, predictor=None), scores, batch=batch)
+    session = finish(bank, scores, batch=batch)
+    plain = finish(replace(bank, predictor=None), scores, batch=batch, share=0.0)
     log, before = session.log(), plain.log()
     chances = 1.0 / (N - np.arange(20))
     np.testing.assert_allclose(log.propensities[10:], chances[10:])
@@ -69,10 +71,15 @@ def test_the_form_is_the_same_for_every_subject_and_seed():
     bank = make_bank(FORM)
     scores = answers(bank, [-1.0, 1.0])
     one, other = finish(bank, scores, "form", seed=1), finish(bank, scores, "form", seed=2)
+    assert one.block == (6, 10)
     for session in (one, other):
         for s in range(2):
-            np.testing.assert_array_equal(session.log(s).items, bank.predictor.order[:20])
-            assert np.isnan(session.log(s).propensities).all()
+            log, chosen = session.log(s), np.r_[:6, 10:20]
+            form = bank.predictor.order[~np.isin(bank.predictor.order, log.items[6:10])]
+            np.testing.assert_array_equal(log.items[:6], bank.predictor.order[:6])
+            np.testing.assert_array_equal(log.items[chosen], form[:16])
+            assert np.isnan(log.propensities[chosen]).all()
+            np.testing.assert_allclose(log.propensities[6:10], 1.0 / (N - np.arange(6, 10)))
     assert one.stop == [StopReason.BUDGET] * 2
     session = Session(bank, POLICIES["form"])
     assert session.reason(int(session.ask().items[0, 0])) == "next of the bank's form"
@@ -121,23 +128,77 @@ def test_missing_scores_are_left_out():
     assert (error > 0).all()
 
 
-def test_a_subject_unlike_the_others_is_told_and_rests_on_its_own_uniform_draws():
-    bank = make_bank(Design("estimate", 100, residual=0.5, least_fit=-2.0), n=300)
-    bank = replace(bank, discrimination=2.0 * bank.discrimination)
+def strange(bank):
+    """Scores of a subject that is right on the hard items alone."""
+    return (bank.difficulty > np.median(bank.difficulty)).astype(float)[None]
+
+
+@pytest.mark.parametrize("predicted", [False, True])
+def test_a_subject_unlike_the_others_is_named_and_rests_on_its_own_uniform_draws(predicted):
+    bank = make_bank(*[Design("estimate", 100, residual=0.5)] * predicted, n=300)
+    bank = replace(bank, predictor=bank.predictor if predicted else None, discrimination=2.0 * bank.discrimination)
     fitting = answers(bank, [0.0])
-    strange = (bank.difficulty > np.median(bank.difficulty)).astype(float)[None]  # right on the hard items alone
-    session = finish(bank, np.concatenate([fitting, strange, fitting]), budget=100)
-    assert session.assistance.unlike.tolist() == [False, True, False]
-    assert session.assistance.unlike_sentence(0) == ""
-    assert "first 50 answers fit the bank less" in session.assistance.unlike_sentence(1)
-    np.testing.assert_allclose(session.log(1).propensities[50:], 1.0 / (300 - np.arange(50, 100)))
+    session = finish(bank, np.concatenate([fitting, strange(bank), fitting]), budget=100)
+    assert session.block == (30, 50)
+    assert session.unlike.tolist() == [False, True, False]
+    assert session.refutation(0) == ""
+    assert "questions drawn uniformly to check it show [" in session.refutation(1)
+    assert session.refutation(1).endswith("the estimate rests on the subject's own answers, 70 of them drawn uniformly")
+    assert session.own_blocks() == [None, (30, 100), None]
+    np.testing.assert_allclose(session.log(1).propensities[30:], 1.0 / (300 - np.arange(30, 100)))
     assert session.log(0).propensities[55] != pytest.approx(1.0 / (300 - 55))
-    estimates = [finish(bank, strange, budget=100, seed=s).projection()[0][0] for s in range(40)]
-    assert abs(np.mean(estimates) - strange.mean()) < 3.5 * np.std(estimates) / 40**0.5  # unbiased
+    found = [finish(bank, strange(bank), budget=100, seed=s) for s in range(40)]
+    estimates = [session.projection()[0][0] for session in found if session.unlike[0]]
+    assert len(estimates) > 30
+    assert abs(np.mean(estimates) - 0.5) < 0.03
+
+
+@pytest.mark.parametrize("selector", [*SELECTORS.values()], ids=lambda selector: selector.name)
+@pytest.mark.parametrize("batch", [1, 8])
+def test_every_selector_without_a_floor_keeps_a_uniform_share(selector, batch):
+    bank = make_bank(n=120)
+    scores = answers(bank, [0.0, 1.0])
+    session = finish(bank, scores, budget=50, selector=selector, batch=batch, floor=0.0, assisted=False)
+    if selector.name == "random":
+        assert session.block == (50, 50)
+        return
+    assert session.block == (15, 25)
+    for s in range(2):
+        np.testing.assert_allclose(session.log(s).propensities[15:25], 1.0 / (120 - np.arange(15, 25)))
+        assert len(np.unique(session.log(s).items)) == 50
+    again = Session.replayed(bank, session.policy, session.log(), StopReason.BUDGET)
+    assert again.block == session.block
+
+
+def test_the_share_begins_an_interview_that_may_end_early_and_a_floor_or_no_share_needs_none():
+    bank = make_bank(n=120)
+    policy = replace(POLICIES["estimate"], budget=50)
+    assert Session(bank, policy).block == (15, 25)
+    assert Session(bank, policy, take_all=range(10)).block == (22, 30)
+    assert Session(bank, replace(policy, standard_error=0.5)).block == (0, 10)
+    for plain in (replace(policy, floor=0.1), replace(policy, share=0.0), POLICIES["decide"], POLICIES["fixed-form"]):
+        session = Session(bank, plain)
+        assert session.block == (session.budget, session.budget)
+        assert "share" not in plain.key(bank)
+
+
+def test_an_ordinary_subject_is_seldom_named():
+    bank = make_bank(n=400)
+    scores = answers(bank, np.random.default_rng(8).normal(size=400))
+    session = finish(bank, scores, budget=100, assisted=False)
+    assert sum(block is not None for block in session.own_blocks()) <= 12  # at most 2 in 100, and the binomial's tail
+
+
+def test_an_interview_of_an_earlier_version_has_no_share():
+    bank = make_bank(n=120)
+    session = finish(bank, answers(bank, [0.0]), budget=50, share=0.0)
+    again = Session.replayed(bank, POLICIES["estimate"], session.log(), StopReason.BUDGET)
+    assert again.block == (50, 50)
+    assert again.own_blocks() == [None]
 
 
 def test_a_replayed_session_has_the_same_estimate():
-    for design in (HALF, Design("estimate", 20, residual=0.5, least_fit=99.0)):
+    for design in (HALF, Design("estimate", 20, residual=0.5)):
         bank = make_bank(design)
         session = finish(bank, answers(bank, [0.4]))
         again = Session.replayed(bank, session.policy, session.log(), StopReason.BUDGET)

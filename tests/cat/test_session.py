@@ -254,7 +254,7 @@ def test_estimate_follows_the_scored_answers_only() -> None:
 def test_an_ended_interview_stands_still() -> None:
     bank = make_bank(60)
     scores = np.stack([np.arange(60) % 2, np.ones(60), np.zeros(60)]).astype(float)
-    policy = Policy(MaximumInformation(), floor=0.0, budget=40, standard_error=0.45)
+    policy = Policy(MaximumInformation(), floor=0.0, budget=40, standard_error=0.45, share=0.0)
     together = finish(Session(bank, policy, subjects=3), scores)
     assert len(set(together.stopped_at.tolist())) > 1
     for s in range(3):

@@ -179,7 +179,7 @@ def test_an_assisted_interview_draws_after_them():
     bank = replace(bank, predictor=Predictor(np.zeros((1, N)), np.full(N, 0.1), np.arange(N), (design,)))
     session = run(bank, replace(POLICIES["estimate"], budget=35), truth_of())
     assert session.assistance is not None
-    assert session.assistance.chosen(0) == 15 + design.chosen(20)
+    assert session.assistance.chosen == 15 + design.chosen(20)
     accuracy, error = session.projection()
     assert 0.0 <= accuracy[0] <= 1.0
     assert error[0] > 0

@@ -63,6 +63,59 @@ def test_a_reader_that_has_gone_changes_neither_the_code_nor_the_files(
     assert all(Path(name).stat().st_size for name in ("a.jsonl", "a.md", "m.json"))
 
 
+def test_an_alarm_lasts_until_its_level_is_accepted_by_name(records, command):
+    for day in range(16, 18):
+        write_run(records / ".adaptive-eval", held(day, theta=[-2.0], standard_error=[0.1], asked=1))
+        assert command("drift")[0] == 1
+    code, out, err = command("drift", "--accept", "latest", "--json", "d.json")
+    assert code == 0
+    kept = Path(".adaptive-eval/accepted-levels.jsonl")
+    assert f"accepted in {kept}" in err
+    line = "accepted level: ability of text from 2031-05-17 on (run "
+    assert line in out
+    (level,) = json.loads(Path("d.json").read_text())["accepted"]
+    assert [level[name] for name in ("evaluation", "metric", "category", "started")] == [
+        "text",
+        "ability",
+        "",
+        held(17).started,
+    ]
+    for day in range(18, 29):
+        write_run(records / ".adaptive-eval", held(day, theta=[-2.0], standard_error=[0.1], asked=1))
+    assert command("drift")[0] == 0
+    write_run(records / ".adaptive-eval", held(29, theta=[-6.0], standard_error=[0.1], asked=1))
+    write_run(records / ".adaptive-eval", held(30, theta=[-6.0], standard_error=[0.1], asked=1))
+    code, out, _ = command("drift")
+    assert code == 1
+    assert "fell from -2.00 (12 runs) to -6.00" in " ".join(out.split())
+    kept.unlink()
+    assert "fell from 2.0" in " ".join(command("drift")[1].split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--accept", held(3).run), "is not one since a drop that alarms; name one, such as the first, "),
+        (("--accept", "nothing"), "has no run 'nothing'"),
+        (("--accept", "latest", "--evaluation", "other"), "nothing would be watched"),
+        (("--accept", "latest", "--since", held(9).run), "no alarm lasts"),
+        (("--accept", "latest", "--from", "r1.json"), "in the history's folder, and r1.json is a file"),
+    ],
+)
+def test_a_level_that_cannot_be_accepted_is_refused_and_nothing_is_kept(records, command, arguments, reason):
+    code, _, err = command("drift", *arguments)
+    assert code == 4
+    assert reason in " ".join(err.split())
+    assert not Path(".adaptive-eval/accepted-levels.jsonl").exists()
+
+
+def test_a_damaged_file_of_accepted_levels_is_named(records, command):
+    Path(".adaptive-eval/accepted-levels.jsonl").write_text('{"run": "x"}\n')
+    code, _, err = command("drift")
+    assert code == 4
+    assert "accepted-levels.jsonl, line 1: expected an accepted level" in " ".join(err.split())
+
+
 def test_alarm_is_shown_when_the_service_does_not_take_the_alert(records, command, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("apprise", reason="alerts need apprise (extra alerts)")
     monkeypatch.setenv("ALERTS", "json://127.0.0.1:1/secret?retry=0")

@@ -90,6 +90,40 @@ def test_the_interval_shown_never_contradicts_the_verdict():
             assert expected.get(verdict.outcome, low < target < high)
 
 
+@pytest.mark.parametrize("budget", [40, 80, 160, "100%"])
+@pytest.mark.parametrize("stop", ["decision", "budget"])
+def test_an_undecided_gate_among_many_shows_the_corrected_bound_and_names_the_correction(budget, stop):
+    good, named = bank(), 0
+    for seed in range(12):
+        scores = answers(good, 0.0, seed)
+        for target in (0.55, 0.6, 0.7):
+            condition = Condition("accuracy", "at_least", target)
+            policy = replace(POLICIES["decide"], budget=budget, stop=stop)
+            result = interview(good, scores, seed=seed, planned=[condition], family=20, policy=policy)
+            verdict = result.judge(condition)
+            if verdict.outcome is not Outcome.INCONCLUSIVE:
+                continue
+            assert verdict.interval.low < target <= verdict.interval.high
+            corrected = "corrected for 20 claims (Holm)" in verdict.claim
+            assert corrected == (result.interval().high < target)
+            named += corrected
+    assert named or budget == "100%"
+
+
+def test_the_forecast_of_a_gate_among_many_is_that_of_the_corrected_claim():
+    good = bank()
+    scores = answers(good, 0.0, 3)
+    condition = Condition("accuracy", "at_least", float(scores.mean()) + 0.12)
+    policy = replace(POLICIES["decide"], budget=80, stop="budget")
+    alone, among = (
+        interview(good, scores, seed=3, planned=[condition], family=family, policy=policy).judge(condition)
+        for family in (0, 500)
+    )
+    assert among.outcome is Outcome.INCONCLUSIVE
+    assert alone.outcome is Outcome.FAIL or "about" in alone.notes[0]
+    assert among.notes[0] != "about 1 more question would probably decide"
+
+
 def test_fail_is_corrected_for_the_other_gates_of_a_run_and_pass_is_not():
     good = bank()
     condition = Condition("accuracy", "at_least", 0.6)
@@ -188,6 +222,50 @@ def test_the_likelihood_gives_way_to_the_draws_where_the_bank_is_off():
     assert "so that the draws decide" in verdict.sentence
     assert verdict.interval.method == "anytime-valid"
     assert misfit_reason(interview(good, answers(good, 1.0, 3))) == ""
+
+
+def estimated(share=0.2, strange=False, budget=120, seed=1):
+    """Interview by `estimate` on a bank with a table of replayed errors, of an ordinary or a reversed subject."""
+    plain = bank(subjects=REFERENCES, accuracies=tuple(np.linspace(0.3, 0.9, 21)))
+    policy = replace(POLICIES["estimate"], budget=budget, share=share)
+    table = Conformal(policy.key(plain), tuple(np.linspace(-2.0, 2.0, 41)), projected=tuple(np.linspace(0.3, 0.9, 41)))
+    of = replace(plain, conformal={table.policy: table})
+    scores = answers(of, 0.0, 3)
+    if strange:
+        scores = (of.difficulty > np.quantile(of.difficulty, 0.6)).astype(float)
+    return interview(of, scores, seed=seed, policy=policy), scores
+
+
+def test_a_rank_of_a_subject_unlike_the_bank_rests_on_its_own_answers():
+    condition = Condition("accuracy", "rank_within", 5)
+    result, scores = estimated(strange=True)
+    assert result.own is not None
+    assert result.conformal is None
+    assert any("the estimate rests on the subject's own answers" in note for note in result.notes)
+    interval = result.interval()
+    assert interval.low < scores.mean() < interval.high
+    assert result.projected[0] == pytest.approx(interval.estimate)
+    verdict = result.judge(condition)
+    assert verdict.outcome is Outcome.FAIL
+    with pytest.raises(ConfigError, match="cannot feed a gate"):
+        result.judge(Condition("accuracy", "at_least", 0.5))
+    again = SessionResult.from_json(result.to_json(), result.bank)
+    assert again.judge(condition).sentence == verdict.sentence
+
+
+def test_a_rank_of_an_ordinary_subject_rests_on_replayed_interviews():
+    result, _ = estimated()
+    assert (result.own, result.checked) == (None, 24)
+    assert result.interval() is None
+    assert result.conformal is not None
+    assert result.judge(Condition("accuracy", "rank_within", 5)).outcome is not Outcome.ERROR
+
+
+@pytest.mark.parametrize(("share", "budget"), [(0.0, 120), (0.2, 20)])
+def test_a_rank_on_chosen_items_alone_is_refused(share, budget):
+    result, _ = estimated(share, budget=budget)
+    with pytest.raises(ConfigError, match=r"the rank would rest on chosen items alone: \d of \d+ were drawn uniformly"):
+        result.judge(Condition("accuracy", "rank_within", 5))
 
 
 def test_a_projection_far_from_the_draws_is_told():

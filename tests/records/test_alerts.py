@@ -161,9 +161,8 @@ def test_alert_errors_are_of_the_tree() -> None:
 
 
 def alarm(sentence: str) -> Alarm:
-    return Alarm(
-        Series("text", "text", "h", "s", "ability", "", (Point("r", "t", "s", "c", 0.0, 1.0),)), 0, 0, 1, 0, sentence
-    )
+    series = Series("text", "text", "h", "s", "ability", "", (Point("r", "t", "s", "c", 0.0, 1.0),))
+    return Alarm(series, 0, 0, None, 1, 0, sentence)
 
 
 def run(gates: list[GateRecord], subject: str = "step-4000") -> RunRecord:

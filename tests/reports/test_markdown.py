@@ -88,7 +88,7 @@ def told(element: Any) -> str:
 
 
 def alarm(sentence: str) -> Alarm:
-    return Alarm(Series("", "", "", "", "accuracy", "", ()), 0, 0, 0.5, 0.4, sentence)
+    return Alarm(Series("", "", "", "", "accuracy", "", ()), 0, 0, None, 0.5, 0.4, sentence)
 
 
 def asked(position: int, item: str, score: float | None, text: str, predicted: float | None = 0.5) -> Administration:

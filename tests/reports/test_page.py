@@ -361,7 +361,7 @@ def test_fractions_samples_and_resumed_answers(record: RunRecord, sums: ItemBank
 
 def test_history(record: RunRecord) -> None:
     series = history(record)
-    alarm = Alarm(series[0], 4, 4, 0.75, 0.1, "sums: ability fell from .75 to .10")
+    alarm = Alarm(series[0], 4, 4, None, 0.75, 0.1, "sums: ability fell from .75 to .10")
     page = read(record, series=series, alarms=[alarm])
     assert "History a run this run raised an alarm" in page.text
     assert page.text.count("sums: ability fell from .75 to .10") == 2, (
@@ -511,7 +511,7 @@ def test_no_text_of_a_bank_or_a_history_makes_an_element() -> None:
         on = bank(hostile)
         record = run(held(on, budget=20))
         series = [replace(one, evaluation=text, bank=text, category=text) for one in history(record)]
-        alarm = Alarm(series[0], 4, 4, 0.75, 0.1, text)
+        alarm = Alarm(series[0], 4, 4, None, 0.75, 0.1, text)
         shapes.append(read(record, banks={"sums": on}, series=series, alarms=[alarm]).shape)
     assert shapes[0] == shapes[1]
 

@@ -334,7 +334,7 @@ def history(values: list[float], metric: str = "ability") -> Series:
 
 def test_a_history_marks_this_run_and_the_alarms() -> None:
     series = history([1.0, 1.1, 0.9, 0.2, 0.1])
-    alarm = Alarm(series, at=4, since=3, before=1.0, after=0.15, sentence="ability fell")
+    alarm = Alarm(series, at=4, since=3, until=None, before=1.0, after=0.15, sentence="ability fell")
     root = inside(plots.history_plot(series, [alarm], "run-4", (-1.0, 2.0), 1.645, "h"))
     assert len(of_class(root, "point")) == 4
     assert len(of_class(root, "alarm")) == len(of_class(root, "now")) == 1

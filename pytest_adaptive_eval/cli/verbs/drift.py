@@ -24,7 +24,7 @@ from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.alerts import Alert
-    from pytest_adaptive_eval.records.drift import Series
+    from pytest_adaptive_eval.records.drift import Alarm, Series
     from pytest_adaptive_eval.records.history import History
 
 __all__ = ["REGISTERED"]
@@ -33,7 +33,9 @@ __all__ = ["REGISTERED"]
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pattern_arguments(parser)
     add = parser.add_argument
-    add("--since", metavar="RUN|DATE", default="", help="begin anew here, as after an accepted change of level")
+    add("--since", metavar="RUN|DATE", default="", help="watch the runs from here on only")
+    text = "accept the level since RUN of the series that alarm; it is kept in the history's folder"
+    add("--accept", metavar="RUN", help=text)
     text = "runs between false alarms, over all that is watched (%(default)s)"
     add("--average-run-length", metavar="N", type=float, default=1000.0, help=text)
     text = "environment variable with the URL of the service that gets a message on an alarm, in apprise's form"
@@ -47,7 +49,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.records.alerts import compose_alert
-    from pytest_adaptive_eval.records.drift import monitor
+    from pytest_adaptive_eval.records.drift import lasting
     from pytest_adaptive_eval.reports.history import drift_lines, drift_message
 
     if not 10 <= options.average_run_length < math.inf:
@@ -57,19 +59,24 @@ def _run(options: argparse.Namespace) -> int:
     service = None if options.webhook is None else _service(options.webhook)
     history = open_history(options.source, {"--json": options.json, "--alert-file": options.alert_file})
     _check_patterns(history, options)
-    series = history.series(since=options.since, **history_patterns(options))
-    alarms = monitor(series, average_run_length=options.average_run_length)
-    newest = _newest_runs(series)
-    news = [alarm for alarm in alarms if alarm.series.points[alarm.at].run in newest]
+    series, alarms = _watched(history, options)
+    if options.accept is not None:
+        _accept(history, options.accept, lasting(alarms, series))
+        series, alarms = _watched(history, options)
+    news = lasting(alarms, series)
     if options.json:
-        rows = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
-        watched = [{**asdict(entry), "learning": entry.learning} for entry in series]
-        save(options.json, {"series": watched, "alarms": rows, "message": "" if alarms else drift_message(series)})
+        data = {
+            "series": [{**asdict(entry), "learning": entry.learning} for entry in series],
+            "alarms": [{**asdict(alarm), "news": alarm in news} for alarm in alarms],
+            "accepted": [asdict(level) for level in history.accepted],
+            "message": "" if alarms else drift_message(series),
+        }
+        save(options.json, data)
     try:
         if news and (service or options.alert_file):
             _alert(compose_alert(news, run=history.newest, report_url=options.link), service, options.alert_file)
     finally:  # the alarm is shown here too where the service does not take it
-        say(drift_lines(series, alarms, newest, width()))
+        say(drift_lines(series, alarms, history.accepted, width()))
         if not series:
             say([_unwatched(history, options)])
     return NOT_PASSED if news else PASSED
@@ -103,13 +110,40 @@ def _check_patterns(history: History, options: argparse.Namespace) -> None:
         )
 
 
-def _newest_runs(series: Sequence[Series]) -> set[str]:
-    """Return the newest run of each evaluation."""
-    newest: dict[str, tuple[str, str]] = {}
-    for entry in series:
-        point = entry.points[-1]
-        newest[entry.evaluation] = max(newest.get(entry.evaluation, ("", "")), (point.started, point.run))
-    return {run for _, run in newest.values()}
+def _watched(history: History, options: argparse.Namespace) -> tuple[list[Series], list[Alarm]]:
+    """Return the series of a history and their alarms."""
+    from pytest_adaptive_eval.records.drift import monitor
+
+    series = history.series(since=options.since, **history_patterns(options))
+    return series, monitor(series, average_run_length=options.average_run_length)
+
+
+def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
+    """Keep the level from a run on as accepted, of the series whose alarms last.
+
+    Raises
+    ------
+    ConfigError
+        There is no such run or alarm, the drop began later, or the history is not a folder.
+    """
+    from pytest_adaptive_eval.records.accepted import AcceptedLevel, accept_levels
+
+    if not history.source.is_dir():
+        raise ConfigError(f"--accept keeps the level in the history's folder, and {history.source} is a file")
+    if not alarms:
+        raise ConfigError(f"--accept {name}: no alarm lasts, so there is no level to accept; remove it")
+    run, levels = history.identify(name), []
+    for alarm in alarms:
+        entry = alarm.series
+        for point in entry.points[alarm.since :]:
+            if point.run == run:
+                levels.append(AcceptedLevel(entry.evaluation, entry.metric, entry.category, run, point.started))
+    if not levels:
+        first = min((alarm.series.points[alarm.since] for alarm in alarms), key=lambda point: point.started)
+        raise ConfigError(
+            f"--accept {name}: run {run} is not one since a drop that alarms; name one, such as the first, {first.run}"
+        )
+    screen.note(f"accepted in {accept_levels(history.source, levels)}")
 
 
 def _alert(alert: Alert, service: Any, path: Path | None) -> None:
@@ -140,11 +174,13 @@ REGISTERED = (
     Verb(
         "drift",
         "watch past runs for a drop, and alert",
-        "Watch each evaluation and each category over the past runs. Exit code 1 when the newest run raises an alarm.",
+        "Watch each evaluation and each category over the past runs. Exit code 1 while an alarm lasts: until the level "
+        "is back, or accepted.",
         _add_arguments,
         _run,
         (
             "drift --json drift.json",
+            "drift --accept latest",
             "drift --webhook ALERT_URL",
         ),
     ),

@@ -159,8 +159,8 @@ def _export_rows(record: RunRecord, path: Path, content: str) -> None:
 
 
 def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
-    """Return the series of the run's evaluations up to it, and their alarms at it; both empty without a history."""
-    from pytest_adaptive_eval.records.drift import monitor
+    """Return the series of the run's evaluations up to it, and the alarms that last; both empty without a history."""
+    from pytest_adaptive_eval.records.drift import lasting, monitor
     from pytest_adaptive_eval.records.history import History
 
     keys = {(i.name, i.bank.get("content_hash"), i.bank.get("scale")) for i in record.interviews}
@@ -171,7 +171,7 @@ def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
             history.add(record)
             series = history.series(until=record.started)
     series = [entry for entry in series if (entry.evaluation, entry.bank_hash, entry.scale) in keys]
-    return series, [alarm for alarm in monitor(series) if alarm.series.points[alarm.at].run == record.run]
+    return series, lasting(monitor(series), series)
 
 
 REGISTERED = (

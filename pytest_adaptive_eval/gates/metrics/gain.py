@@ -11,13 +11,15 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.gain import fullest, gap_claims
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.bets import cut_to_outcome, decide_claims, missing_score_notes
+from pytest_adaptive_eval.gates.bets import claim_family, cut_to_outcome, decide_claims, missing_score_notes
 from pytest_adaptive_eval.gates.condition import Condition, Metric
+from pytest_adaptive_eval.gates.decisions import undecided_interval
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, first_chances
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import Claim
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
 
@@ -68,6 +70,13 @@ class Gain(Metric[SessionResult]):
             *verdict.notes,
         )
         interval = cut_to_outcome(gaps[smallest], outcome, condition.value, (-1.0, 1.0))
+        if outcome is Outcome.INCONCLUSIVE:
+
+            def interval_at(confidence: float) -> Interval:
+                return claims[smallest].gap(result.log, confidence, sequential=result.sequential)
+
+            family = claim_family(result, condition, len(claims))
+            interval = undecided_interval(interval, family, interval_at, condition.value)
         return replace(verdict, outcome=outcome, interval=interval, notes=notes)
 
     def forecast(

@@ -78,7 +78,9 @@ def _predictive(result: SessionResult) -> Predictive:
     """Return the distribution of the accuracy: by replayed interviews, or by the draws, which alone allow for noise."""
     if result.table is not None and result.projected is not None and not result.log.noise:
         return Predictive.replayed(result.table, result.projected[0], result.scale)
-    interval = merge_missing_bounds(*with_missing_bounded(result.log, ONE_STANDARD_ERROR))
+    interval = result.interval(ONE_STANDARD_ERROR) if result.own else None
+    if interval is None:
+        interval = merge_missing_bounds(*with_missing_bounded(result.log, ONE_STANDARD_ERROR))
     standard_error = (interval.high - interval.low) / 2
     return Predictive.normal(interval.estimate, standard_error).among(result.bank.accuracies)
 

@@ -1,0 +1,108 @@
+"""Subjects unlike a bank's population: error of the shown estimate, how often they are named, and what the check costs.
+
+``python benchmarks/strange_subjects.py --splits 10`` splits the families of each matrix as `prediction.py` does, makes
+six kinds of strange subjects of the tested ones, and interviews all by two selectors, without a uniform share and with
+one of .1 and .2.  It prints the root mean square error of the shown accuracy and the share of subjects that the check
+names, and for the ordinary subjects the ranking accuracy, with standard errors over splits.
+
+The kinds: ``reversed`` is right on the hardest items, as many as before; ``knows the hardest`` has the hardest 30 %
+right as well; ``collapsed`` lost 60 % of its right answers; ``forgetful`` lost a third of the items, those that lie
+furthest along the main component of the calibration subjects' scores; ``contaminated`` has 40 % of the items right as
+well; ``guessing`` is right in a quarter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import replace
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import numpy as np
+from numpy.typing import NDArray
+from prediction import read, split
+
+from pytest_adaptive_eval.calibration.recipe import Recipe
+from pytest_adaptive_eval.calibration.replay import replay_each
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.selectors import MaximumInformation
+from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+
+Array = NDArray[np.float64]
+MATRICES = ("swebench_verified", "alpacaeval2_binary", "MMMU")
+BUDGETS = (0.05, 0.15)
+SHARES = (0.0, 0.1, 0.2)
+PLAIN = replace(POLICIES["estimate"], assisted=False)
+SELECTORS = {"estimate": PLAIN, "maximum-information": replace(PLAIN, selector=MaximumInformation())}
+
+
+def strange(scores: Array, train: Array, rng: np.random.Generator) -> dict[str, Array]:
+    """Scores of each kind, made of those of ordinary subjects (S, n)."""
+    filled = np.where(np.isnan(scores), 0.0, scores)
+    known = np.where(np.isnan(train), np.nanmean(train, axis=0), train)
+    hardest = np.argsort(known.mean(axis=0))
+    n = scores.shape[1]
+    reverse = np.zeros_like(filled)
+    for row, right in zip(reverse, filled.sum(axis=1).round().astype(int), strict=True):
+        row[hardest[:right]] = 1.0
+    hard, lost = filled.copy(), filled.copy()
+    hard[:, hardest[: round(0.3 * n)]] = 1.0
+    component = np.linalg.svd(known - known.mean(axis=0), full_matrices=False)[2][1]
+    lost[:, np.argsort(component)[: n // 3]] = 0.0
+    return {
+        "ordinary": scores,
+        "reversed": reverse,
+        "knows the hardest": hard,
+        "collapsed": filled * (rng.random(filled.shape) < 0.4),
+        "forgetful": lost,
+        "contaminated": np.where(rng.random(filled.shape) < 0.4, 1.0, filled),
+        "guessing": (rng.random(filled.shape) < 0.25).astype(float),
+    }
+
+
+def main() -> None:
+    """Run, and print a line for each matrix, budget, selector, kind and share."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--matrix", nargs="+", choices=MATRICES, default=MATRICES)
+    parser.add_argument("--splits", type=int, default=10)
+    options = parser.parse_args()
+    for matrix in options.matrix:
+        responses = read(matrix)
+        found: dict[tuple[int, str, str, float], list[tuple[float, float, float]]] = {}
+        for seed in range(options.splits):
+            train, test = split(matrix, responses, seed)
+            recipe = Recipe()
+            bank = recipe.fit_completely(train.scores, train.weights).bank("bank", train.items)
+            kinds = strange(test.scores, train.scores, np.random.default_rng(seed))
+            scores = np.concatenate(list(kinds.values()))
+            truth, size = np.nanmean(scores, axis=1), len(test.scores)
+            for selector, plain in SELECTORS.items():
+                policies = [
+                    replace(plain, share=share, budget=round(budget * len(bank)))
+                    for budget in BUDGETS
+                    for share in SHARES
+                ]
+                seeds = [seed + s for s in range(len(scores))]
+                sessions = replay_each(bank, policies, scores, seed=seeds, designed=False)
+                for policy, session in zip(policies, sessions, strict=True):
+                    accuracy, _ = session.projection()
+                    named = np.array([block is not None for block in session.own_blocks()])
+                    for k, kind in enumerate(kinds):
+                        rows = slice(k * size, (k + 1) * size)
+                        error = np.mean((accuracy[rows] - truth[rows]) ** 2)
+                        rank = 0.0 if kind != "ordinary" else ranking_accuracy(accuracy[rows], truth[rows])
+                        key = (policy.budget_on(bank), selector, kind, policy.share)
+                        found.setdefault(key, []).append((float(error), float(named[rows].mean()), rank))
+        print(f"{matrix}: {len(bank)} items, {options.splits} splits")
+        for (budget, selector, kind, share), each in found.items():
+            squared, named, rank = np.array(each).mean(axis=0)
+            spread = np.array(each).std(axis=0, ddof=1) / len(each) ** 0.5
+            line = f"  {budget:4} {selector:20} {kind:18} share {share}: "
+            line += f"error {squared**0.5:.3f} +- {spread[0] / 2 / max(squared**0.5, 1e-9):.3f}, named {named:.3f}"
+            print(line + (f", ranking {rank:.2f} +- {spread[2]:.2f}" if kind == "ordinary" else ""), flush=True)
+
+
+if __name__ == "__main__":
+    main()
