@@ -126,7 +126,7 @@ class RunRecorder:
         A run that cannot account for itself does not pass.
         """
         self.state.exchange.break_off()
-        ended: pytest.exit.Exception | SystemExit | None = None
+        ended: BaseException | None = None
         try:
             yield
         except (pytest.exit.Exception, SystemExit) as error:
@@ -134,7 +134,7 @@ class RunRecorder:
         self._close(session, exitstatus)
         self._has_answers = self._files.has_journals()
         if ended is not None:
-            status = ended.code if isinstance(ended, SystemExit) else ended.returncode
+            status = ended.code if isinstance(ended, SystemExit) else getattr(ended, "returncode", None)
             raise pytest.exit.Exception(str(ended), None if status in (0, None) else 1) from ended
 
     def _close(self, session: pytest.Session, exitstatus: int) -> None:

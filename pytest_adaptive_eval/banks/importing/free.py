@@ -19,7 +19,7 @@ __all__ = ["Free", "Row", "accepted_answers", "choose_grader", "how_to_tell", "i
 #: Share of the answers that are of one kind, above which the others are refused one by one.
 _KIND = 0.9
 #: Grader of answers that are lists or objects, of which every entry counts in its order.
-_OF_LISTS = "exact"
+_OF_LISTS = "literal"
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:[ '\u2009\u202f]\d{3})+|(?:0|[1-9]\d*)(?:\.\d+)?|\.\d+)"
 #: Word or sign of a unit: no variable, month or half of a day.
 _UNIT = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.banks.importing.answers import yes_or_no
 from pytest_adaptive_eval.banks.importing.choices import as_list, as_text, literal
 from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
@@ -58,11 +58,11 @@ class GoldCheck:
         if self._spent > _SECONDS:
             self._unchecked[f"after {_SECONDS:g} s of grading"] += 1
             return
-        start = time.monotonic()
+        start = clock.elapsed()
         try:
             _check(item)
         finally:
-            self._spent += time.monotonic() - start
+            self._spent += clock.elapsed() - start
         self.graded += 1
 
     def notes(self) -> list[str]:
