@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -122,8 +122,9 @@ class _Probe(Question):
         return [name, *(n for n in arguments if n != name and name in _needs(n, last))]
 
     def take_report(self, report: pytest.TestReport, error: BaseException | None, *, of_subtest: bool) -> None:
-        """Take up a report that a plugin for soft assertions failed."""
-        self.passed &= not report.failed
+        """Take up a report of the body that a plugin for soft assertions failed."""
+        if report.when == "call":
+            self.passed &= not report.failed
 
 
 def _needs(name: str, definitions: Mapping[str, Any]) -> set[str]:
@@ -223,17 +224,23 @@ def check_test(interview: QuestionOwner, node: pytest.Function, item: Item, wron
             return ""
         finding.methods |= {"grade"} if asked.derived or (named and asked.graded is not None) else set()
         finding.methods |= {"score"} if asked.given is not None and probe.requests.count else set()
-        if probe.error:
+        if probe.error and not named:
             finding.fault = probe.error
         elif not probe.passed:
             finding.fault = ""
             return ""
-        elif not named and probe.requests.count and asked.given is not None and (partial or asked.given < 1):
+        elif not named and _scores_in_part(probe, partial):
             # such as a similarity; a constant is the same for every answer
             partial[asked.given] = _fault(probe, named=False)
         else:
             return _fault(probe, named=named)
     return next(iter(partial.values())) if len(partial) == 1 else ""
+
+
+def _scores_in_part(probe: _Probe, partial: Mapping[float, str]) -> bool:
+    """Return whether a made-up answer got a score that another one, or another grade, may change."""
+    given = probe.asked.given
+    return bool(given is not None and probe.requests.count and (partial or given < 1 or probe.asked.derived))
 
 
 def _run(interview: QuestionOwner, node: pytest.Function, asked: _ProbedItem, answer: str) -> _Probe | str:
@@ -246,21 +253,23 @@ def _run(interview: QuestionOwner, node: pytest.Function, asked: _ProbedItem, an
     """
     probe = _Probe.of(node, asked)
     probe.interview, probe.requests = interview, RequestLog(answer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if (fault := _run_phase(probe, "setup")) is None:
+                _run_phase(probe, "call")
+        finally:
+            _run_phase(probe, "teardown", nextitem=node)
+    return probe if fault is None else _line(fault)
+
+
+def _run_phase(probe: _Probe, phase: Literal["setup", "call", "teardown"], **arguments: Any) -> BaseException | None:
+    """Run a phase, and make its report, which plugins of pytest itself rely on.  Return the exception that ended it."""
     hook = probe.ihook
-    try:
-        hook.pytest_runtest_setup(item=probe)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            call = pytest.CallInfo.from_call(lambda: hook.pytest_runtest_call(item=probe), "call", reraise=_OVER)
-            if probe.passed:
-                hook.pytest_runtest_makereport(item=probe, call=call)
-    except _OVER:
-        raise
-    except BaseException as error:
-        return _line(error)
-    finally:
-        hook.pytest_runtest_teardown(item=probe, nextitem=node)
-    return probe
+    run = getattr(hook, f"pytest_runtest_{phase}")
+    call = pytest.CallInfo.from_call(lambda: run(item=probe, **arguments), phase, reraise=_OVER)
+    hook.pytest_runtest_makereport(item=probe, call=call)
+    return call.excinfo.value if call.excinfo else None
 
 
 def _fault(probe: _Probe, *, named: bool) -> str:

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.plugin.gates import Results
 from pytest_adaptive_eval.plugin.question import crash_line
-from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
+from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState
 from pytest_adaptive_eval.records.run_record import GateRecord
 from pytest_adaptive_eval.text import relative
 
@@ -116,7 +116,7 @@ class VerdictLog:
                 raise
             __tracebackhide__ = False
             if item.nodeid not in self._endings:
-                if item in self._state.needs and item.nodeid not in self._entries:
+                if item in self._state.needs and not isinstance(item, Once) and item.nodeid not in self._entries:
                     pytest.fail(_NO_VERDICT, pytrace=False)
                 self._check_verdicts(item)
         except BaseException as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.errors import AdaptiveEvalError
-from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.subjects.answer_store import AnswerStore
 from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage, sample_of
 from pytest_adaptive_eval.subjects.replies import ReplyStore
@@ -81,4 +81,4 @@ def _scored(item: Item, completion: Completion) -> Completion | None:
         result = item.likelihood_result([*facts["log_likelihoods"], *facts.get("unconditional", ())])
     except (AdaptiveEvalError, LookupError, TypeError, ValueError):
         return None
-    return replace(completion, text=result.text, score=result.score, likelihood=result.facts)
+    return replace(completion, text=result.text, status=Status.OK, score=result.score, likelihood=result.facts)

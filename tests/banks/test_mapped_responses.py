@@ -342,8 +342,12 @@ def logged_items(tmp_path, **questions):
 
 
 def test_the_grader_is_the_one_that_agrees_with_the_logged_scores(tmp_path):
-    exact = LoggedQuestion("Capital of France?", answers=("Paris",), replies=(("It is Paris.", 0.0), ("paris", 1.0)))
-    within = LoggedQuestion("Capital of France?", answers=("Paris",), replies=(("It is Paris.", 1.0), ("Rome", 0.0)))
+    exact = LoggedQuestion(
+        "Capital of France?", answers=("Paris",), replies=(("Not London but Paris", 0.0), ("paris", 1.0))
+    )
+    within = LoggedQuestion(
+        "Capital of France?", answers=("Paris",), replies=(("Not London but Paris", 1.0), ("Rome", 0.0))
+    )
     number = LoggedQuestion("6 * 7?", answers=("42",), replies=(("So 42", 1.0), ("41", 0.0)))
     letter = LoggedQuestion("A or B?", answers=("B",), replies=(("ANSWER: B", 1.0), ("A", 0.0)))
     for question, grader, agreed in (

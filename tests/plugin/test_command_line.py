@@ -134,6 +134,7 @@ def test_last_failed_of_stacked_parameters(lab: Any) -> None:
         def test_toy(item, model, style):
             if style == "a[1]":
                 raise OSError("down")
+            assert item.grade(model.generate(item.prompt))
         """
     )
     lab.run().assert_outcomes(failed=2, passed=1)

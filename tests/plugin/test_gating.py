@@ -309,7 +309,8 @@ def test_one_gate_that_cannot_be_read_keeps_the_others_waiting(lab: Any) -> None
         lab,
         "result.accuracy.at_least(0.5)",
         budget=40,
-        tail="\ndef test_other(adaptive_eval):\n    assert adaptive_eval['toy'].asked == 40\n",
+        tail="\ndef test_other(adaptive_eval):\n    toy = adaptive_eval['toy']\n    assert toy.asked == 40\n"
+        "    assert all(toy.accuracy.at_least(level) for level in [0.5])\n",
     )
     lab.toy(9)
     assert lab.run().ret == 0

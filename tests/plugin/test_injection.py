@@ -124,7 +124,7 @@ TESTS = """
 
     @evaluation("toy.jsonl", name="teardown", budget=2)
     def test_teardown(item, model, loud):
-        assert item.prompt
+        assert item.grade(model.generate(item.prompt))
 
     def test_gate(adaptive_eval):
         noisy()

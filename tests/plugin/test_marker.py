@@ -208,7 +208,8 @@ def test_stacked_parametrization(lab: Any) -> None:
         @pytest.mark.parametrize("n", [1])
         def test_toy(item, model, style, n):
             assert n == 1
-            assert style == "b" or item.grade(model.generate(item.prompt))
+            text = model.generate(item.prompt)
+            assert item.grade(text if style == "a" else text.replace("wrong", "right"))
         @pytest.mark.parametrize("style", ["a", "b"])
         def test_gate(adaptive_eval, style):
             assert adaptive_eval[f"test_it.py::test_toy[aeval:my-bank_1-1-{style}]"].accuracy.at_least(0.99)

@@ -151,7 +151,7 @@ def test_a_model_for_every_question(lab: Any, name: str) -> None:
             return ReplaySubject("one", {{}})
         @pytest.mark.adaptive_eval("toy.jsonl")
         def test_toy(item, {name}):
-            {name}.generate(item)
+            assert item.grade({name}.generate(item))
         """
     )
     result = lab.run()

@@ -139,7 +139,7 @@ def test_records_go_where_they_are_asked_for(project: Any) -> None:
     )
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["record: kept/runs/*.json", "record copy: out/record.json", "JUnit report: out/gates.xml"]
+        ["record: kept/runs/*.json", "JUnit report: out/gates.xml", "record copy: out/record.json"]
     )
     assert (project.path / "out/record.json").exists()
     assert (project.path / "out/gates.xml").exists()

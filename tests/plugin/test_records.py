@@ -354,7 +354,7 @@ def test_a_test_that_scores_in_its_own_way_keeps_its_scores(project: Project) ->
         "@pytest.mark.adaptive_eval('toy.jsonl', budget=60)\n"
         "def test_toy(item, model):\n"
         "    item.text = model.generate(item)\n"
-        "    item.score(0.75)\n"
+        "    item.score(0.75 * (item.text == 'yes'))\n"
         "def test_gate(adaptive_eval):\n"
         "    assert adaptive_eval['toy'].accuracy.at_least(0.4)\n",
     )

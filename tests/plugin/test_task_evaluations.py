@@ -115,7 +115,7 @@ def test_other_policies_draw_from_the_levels_as_from_a_bank(lab: Any) -> None:
 
 def test_a_plugin_brings_a_task(lab: Any) -> None:
     project(lab)
-    lab.tests(TEST.format(more="").replace('"addition"', '"echo"').replace("model.generate(item.prompt)", '"7"'))
+    lab.tests(TEST.format(more="").replace('"addition"', '"echo"').replace("item.prompt)", "'3 + 4')"))
     (lab.path / "conftest.py").write_text(
         (lab.path / "conftest.py").read_text() + "\nfrom pytest_adaptive_eval.tasks import Question, TaskFamily\n"
         "def draw(rng, level):\n"

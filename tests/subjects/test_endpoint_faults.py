@@ -58,7 +58,18 @@ def test_there_are_many_faults() -> None:
     assert "ok" not in {status for status, _ in FAULTS.values()}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+#: Replies with a text that is graded as it is.
+ANSWERS = {"cut", "filter"}
+
+
+@pytest.mark.parametrize("fault", sorted(ANSWERS))
+def test_a_cut_or_refused_answer_is_an_answer(subjects: dict[str, EndpointSubject], fault: str) -> None:
+    completion = subjects["other"].complete(Item("a", PROMPT + fault))
+    assert completion.status == FAULTS[fault][0]
+    assert completion.text
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ANSWERS])
 def test_a_fault_is_a_status(
     server: FaultyServer,
     subjects: dict[str, EndpointSubject],

@@ -102,18 +102,19 @@ def slow_grid(grid: Path) -> Path:
 
 def each_item_once(grid: Path, lost: int) -> None:
     """Check that no answer in the journal was asked for again: those in flight at a kill alone."""
-    items = [item for _, item in wait_for(grid, 20)]
-    assert len(set(items)) == 20
-    assert len(items) <= 20 + lost
+    lines = wait_for(grid, 20)
+    assert len({item for _, item in lines}) == 20
+    probes = len({process for process, _ in lines})  # each process runs the test on a made-up answer first
+    assert len(lines) <= 20 + probes + lost
 
 
 def test_a_killed_driver_takes_its_cells_along_and_goes_on(slow_grid: Path) -> None:
     driver = started(slow_grid)
-    pid = int(wait_for(slow_grid, 6)[0][0])
+    pid = int(wait_for(slow_grid, 7)[0][0])
     driver.send_signal(signal.SIGKILL)
     driver.communicate()
     end_of_process(pid)
-    before = len(wait_for(slow_grid, 6))
+    before = len(wait_for(slow_grid, 7))
     assert before < 20
     again = started(slow_grid)
     out, _ = again.communicate(timeout=60)

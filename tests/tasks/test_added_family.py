@@ -14,9 +14,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "add-a-task-family.md"
 TEST = """
 import pytest
 
+@pytest.fixture(scope="module")
+def model():
+    return lambda prompt: prompt.split()[1][::-1]
+
 @pytest.mark.adaptive_eval(task="backwards", levels=3, queries=5)
-def test_backwards(item):
-    assert item.grade(item.prompt.split()[1][::-1])
+def test_backwards(item, model):
+    assert item.grade(model(item.prompt))
 
 def test_gate(adaptive_eval):
     assert adaptive_eval["backwards"].auc.at_least(1.0)

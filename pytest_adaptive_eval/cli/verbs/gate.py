@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,7 +101,7 @@ def _check_options(options: argparse.Namespace) -> None:
     if options.baseline is None and options.at_least is None:
         if not options.must_pass:
             raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, --must-pass NAME, or several")
-        options.at_least = 0.0
+        options.at_least = math.ulp(0.0)  # the named questions decide
     if options.baseline is None and options.margin is not None:
         raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
     if options.json is not None:
