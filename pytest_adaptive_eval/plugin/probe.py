@@ -229,18 +229,19 @@ def check_test(interview: QuestionOwner, node: pytest.Function, item: Item, wron
         elif not probe.passed:
             finding.fault = ""
             return ""
-        elif not named and _scores_in_part(probe, partial):
+        elif not named and (score := _varying_score(probe, partial)) is not None:
             # such as a similarity; a constant is the same for every answer
-            partial[asked.given] = _fault(probe, named=False)
+            partial[score] = _fault(probe, named=False)
         else:
             return _fault(probe, named=named)
     return next(iter(partial.values())) if len(partial) == 1 else ""
 
 
-def _scores_in_part(probe: _Probe, partial: Mapping[float, str]) -> bool:
-    """Return whether a made-up answer got a score that another one, or another grade, may change."""
+def _varying_score(probe: _Probe, partial: Mapping[float, str]) -> float | None:
+    """Return the score of a made-up answer that another one, or another grade, may change; else None."""
     given = probe.asked.given
-    return bool(given is not None and probe.requests.count and (partial or given < 1 or probe.asked.derived))
+    varies = given is not None and probe.requests.count and (partial or given < 1 or probe.asked.derived)
+    return given if varies else None
 
 
 def _run(interview: QuestionOwner, node: pytest.Function, asked: _ProbedItem, answer: str) -> _Probe | str:
