@@ -566,6 +566,21 @@ def test_a_schema_is_sent_and_left_out_where_it_is_refused() -> None:
         agent.close()
 
 
+def test_the_cap_is_sent_as_the_server_asks_for_it() -> None:
+    def strict(connection: socket.socket, request: Request) -> None:
+        if "max_tokens" in request.body:
+            says(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")(connection, request)
+        else:
+            send(connection, completion("Paris"))
+
+    with serving(handle=strict) as running:
+        subject = EndpointSubject.load(running.url, MODEL, retries=0, max_tokens=7)
+        assert subject.generate("Capital of France?") == "Paris"
+        assert running.chats[-1].body["max_completion_tokens"] == 7
+        assert subject.identity.environment["cap_field"] == "max_completion_tokens"
+        subject.close()
+
+
 @pytest.mark.parametrize("code", [400, 415, 422, 500, 501])
 def test_each_code_that_refuses_a_field_leaves_the_schema_out(code: int) -> None:
     def strict(connection: socket.socket, request: Request) -> None:

@@ -38,6 +38,10 @@ _LOGGER = logging.getLogger("pytest_adaptive_eval")
 _VOLATILE = frozenset({"created", "permission", "status"})
 
 
+#: Fields that cap an answer: the usual one, and that of models that refuse it, such as those that reason at OpenAI.
+_CAP_FIELDS = ("max_tokens", "max_completion_tokens")
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """A model on a server that has answered once.
@@ -62,6 +66,8 @@ class Endpoint:
         Cost of connecting.
     cap : Cap
         Cap on answers.
+    cap_field : str
+        Field of a request that caps its answer.
     """
 
     wire: Wire
@@ -75,6 +81,7 @@ class Endpoint:
     seed: int
     usage: Usage
     cap: Cap
+    cap_field: str
 
     @property
     def samples(self) -> bool:
@@ -83,7 +90,7 @@ class Endpoint:
 
     def body(self, question: Question, max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
         """Return the body of a request; each draw of the same prompt has a seed of its own."""
-        decoding = {**_decoding(max_tokens, self.temperature, self.seed, sample), **fields}
+        decoding = {**_decoding(max_tokens, self.temperature, self.seed, sample, self.cap_field), **fields}
         return _body(self.model, {self.api.field: question}, decoding, self.fields)
 
     def post(
@@ -149,11 +156,11 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     extra = dict(settings.fields)
     api = APIS[settings.api]
     neutral = {name: value for name, value in NEUTRAL.items() if name not in extra}
-    usage = Usage()
+    usage, cap_field = Usage(), _CAP_FIELDS[0]
 
     def probe(fields: Mapping[str, Any]) -> Delivery:
         nonlocal usage
-        decoding = _decoding(1, settings.temperature, settings.seed, 0)
+        decoding = _decoding(1, settings.temperature, settings.seed, 0, cap_field)
         (delivery,) = wire.post(api.path, [_body(model, {api.field: api.greeting}, decoding, {**fields, **extra})])
         usage += api.read(delivery).usage
         return answerer.check(delivery)
@@ -161,6 +168,10 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     try:
         entry, listed = _list_models(wire, model, api, settings)
         accepted, delivery = find_accepted_fields(probe, neutral)
+        if delivery.status is Status.ERROR and _CAP_FIELDS[1] in delivery.detail:  # the server asks for the other one
+            cap_field = _CAP_FIELDS[1]
+            accepted, delivery = find_accepted_fields(probe, neutral)
+            environment["cap_field"] = cap_field
         reply = api.read(delivery)
         if reply.status.infrastructure:
             raise ConfigError(_no_answers(base, model, api, delivery, reply.detail, settings.key_env, listed))
@@ -187,7 +198,9 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     )
     fields = {**accepted, **extra}
     temperature = float(settings.temperature)
-    return Endpoint(wire, identity, model, api, answerer, bounds, fields, temperature, settings.seed, usage, cap)
+    return Endpoint(
+        wire, identity, model, api, answerer, bounds, fields, temperature, settings.seed, usage, cap, cap_field
+    )
 
 
 def _reasons(entry: Mapping[str, Any] | None, reply: Reply) -> bool:
@@ -339,7 +352,7 @@ def _body(
     return json.dumps(sent, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def _decoding(max_tokens: int, temperature: float, seed: int, sample: int) -> dict[str, Any]:
+def _decoding(max_tokens: int, temperature: float, seed: int, sample: int, cap_field: str) -> dict[str, Any]:
     """Return the fields of a request that say how tokens are chosen."""
     sample_seed = int.from_bytes(hashlib.sha256(f"{seed} {sample}".encode()).digest()[:4], "big") >> 1
-    return {"max_tokens": max_tokens, "temperature": temperature, "seed": sample_seed if temperature else None}
+    return {cap_field: max_tokens, "temperature": temperature, "seed": sample_seed if temperature else None}
