@@ -126,7 +126,7 @@ class RunRecorder:
         A run that cannot account for itself does not pass.
         """
         self.state.exchange.break_off()
-        ended: BaseException | None = None
+        ended: BaseException | None = None  # `pytest_unconfigure` settles an exit status of 0
         try:
             yield
         except (pytest.exit.Exception, SystemExit) as error:
@@ -134,8 +134,7 @@ class RunRecorder:
         self._close(session, exitstatus)
         self._has_answers = self._files.has_journals()
         if ended is not None:
-            status = ended.code if isinstance(ended, SystemExit) else getattr(ended, "returncode", None)
-            raise pytest.exit.Exception(str(ended), None if status in (0, None) else 1) from ended
+            raise ended
 
     def _close(self, session: pytest.Session, exitstatus: int) -> None:
         """Record the run if it evaluated something, and fail it if it should have."""

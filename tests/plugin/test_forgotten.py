@@ -459,6 +459,14 @@ def test_a_gate_that_passed_after_other_tries_names_them(lab: Any) -> None:
     assert lab.record["warnings"] == [], "another checkpoint"
 
 
+def test_a_hook_that_exits_with_a_status_of_its_own_keeps_it(lab: Any) -> None:
+    lab.bank()
+    lab.toy(9, more="def pytest_sessionfinish(): pytest.exit('done', returncode=3)\n")
+    lab.tests(GATE.format(body="assert accuracy.at_least(0.5)", mark=""))
+    assert lab.spawn().ret == 3
+    assert lab.record["exit_status"] == 3
+
+
 @pytest.mark.parametrize("end", ["pytest.exit('done', returncode=0)", "sys.exit(0)", "sys.exit()"])
 @pytest.mark.parametrize("hook", ["sessionfinish", "terminal_summary", "unconfigure"])
 def test_no_hook_makes_a_failed_run_end_with_0(lab: Any, hook: str, end: str) -> None:
