@@ -102,7 +102,7 @@ class FitEngine:
     Parameters
     ----------
     name : str
-        Value of ``engine`` and ``--engine``.
+        Value of ``engine``.
     summary : str
         One clause for help.
     models : tuple of str

@@ -13,8 +13,6 @@ from typing import Any
 
 from pytest_adaptive_eval.inputs import read_regular
 
-__all__ = ["Interviews", "find_interviews", "model_fixture", "pytest_settings"]
-
 #: Files with settings of pytest and the tables in them, in the order in which pytest looks.
 _SETTINGS = (
     ("pytest.toml", ("pytest",)),
@@ -81,10 +79,10 @@ def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> Inte
     settings : mapping
         As `pytest_settings` gives them.
     """
-    patterns = _words(settings.get("python_files")) or ["test_*.py", "*_test.py"]
+    patterns = ini_words(settings.get("python_files")) or ["test_*.py", "*_test.py"]
     if not any(fnmatch(path.name, pattern) for pattern in patterns):
         return None
-    folders = [root / name for name in _words(settings.get("testpaths"))]
+    folders = [root / name for name in ini_words(settings.get("testpaths"))]
     if folders and not any(path.is_relative_to(folder) for folder in folders):
         return None
     tree = _parsed(path)
@@ -94,7 +92,8 @@ def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> Inte
     return Interviews(len(functions), any("model" in _arguments(function) for function in functions))
 
 
-def _words(setting: object) -> list[str]:
+def ini_words(setting: object) -> list[str]:
+    """Return the words of a setting of pytest, a text or a list."""
     if isinstance(setting, str):
         return setting.split()
     return [name for name in setting if isinstance(name, str)] if isinstance(setting, list) else []

@@ -88,14 +88,8 @@ class Sweep:
         ]
 
 
-def read_sweep(path: Path, folder: Path | None = None) -> Sweep:
+def read_sweep(path: Path) -> Sweep:
     """Read a sweep file.
-
-    Parameters
-    ----------
-    path : Path
-    folder : Path, optional
-        Folder of the results, in place of the file's.
 
     Raises
     ------
@@ -120,8 +114,7 @@ def read_sweep(path: Path, folder: Path | None = None) -> Sweep:
     missing: list[str] = []
     checkpoints = _unique([c for text in table.checkpoints for c in _checkpoints(text, path.parent, missing)])
     evaluations = _evaluations(table.evaluations, path.parent, missing)
-    results = folder.absolute() if folder is not None else path.parent / table.folder
-    return Sweep(path, table, tuple(checkpoints), tuple(evaluations), results, tuple(missing))
+    return Sweep(path, table, tuple(checkpoints), tuple(evaluations), path.parent / table.folder, tuple(missing))
 
 
 def natural(text: str) -> list[tuple[int, int | str]]:

@@ -257,7 +257,7 @@ def _hidden(rows: Sequence[Row]) -> list[str]:
 
 def how_to_tell(word: str) -> str:
     """Return the options that say what a text stands for."""
-    return f"give --missing {word} if it does, or --missing '' if it is a text"
+    return f"give --set missing={word} if it does, or --set missing= if it is a text"
 
 
 def _by_given_grader(rows: Sequence[Row], grader: str) -> list[Free | str]:
@@ -288,8 +288,8 @@ def _chosen(rows: Sequence[Row], name: str, *, mixed: bool) -> list[Free | str]:
     kinds = Counter(row.answers[0] for row in rows)
     if len(kinds) == 1 and len(rows) >= _CONSTANT_FROM:
         raise DatasetError(
-            f"the answers of {name!r} are all {rows[0].answers[0]!r:.60}, as where they are hidden; give --answer "
-            "another field, or --grader to keep them"
+            f"the answers of {name!r} are all {rows[0].answers[0]!r:.60}, as where they are hidden; give --set answer="
+            "FIELD, or --set grader=NAME to keep them"
         )
     if all(len(row.answers) == 1 for row in rows) and (classes := _classes(rows)):
         return [Free("exact", tuple(row.answers), classes) for row in rows]
@@ -310,8 +310,8 @@ def _letters(rows: Sequence[Row], *, mixed: bool) -> list[Free | str]:
         return []
     if not (mixed or any(shown)):
         raise DatasetError(
-            f"the answers are letters such as {rows[0].answers[0]!r}, and no choices are found; give --choices "
-            "FIELD,.. or --grader exact where a letter is the answer"
+            f"the answers are letters such as {rows[0].answers[0]!r}, and no choices are found; give --set choices="
+            "FIELD,.. or --set grader=exact where a letter is the answer"
         )
     return [
         _letter(row, letter[1].upper(), shown=lists) if letter else f"the answer {row.answers[0]!r:.60} is no letter"
@@ -332,8 +332,8 @@ def _refuse_flags(rows: Sequence[Row], name: str) -> None:
         return
     if sum(bool(_ASKS.match(row.question.strip())) for row in rows) >= 0.6 * len(rows):
         raise DatasetError(
-            f"the answers of {name!r} are 0 and 1, and the questions ask for yes or no; give --answer "
-            f"'{name} | map(0=no,1=yes)', or --grader numeric"
+            f"the answers of {name!r} are 0 and 1, and the questions ask for yes or no; give --set answer="
+            f"'{name} | map(0=no,1=yes)', or --set grader=numeric"
         )
 
 
@@ -344,7 +344,7 @@ def _refuse_codes(rows: Sequence[Row], name: str) -> None:
         listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
         raise DatasetError(
             f"the numbers in {name!r} stand for {len(kinds)} classes, and the data set does not name them; give "
-            f'--choices "{listed}" and --counted {min(map(int, kinds))}'
+            f'--set choices="{listed}" and --set counted={min(map(int, kinds))}'
         )
 
 
@@ -367,7 +367,7 @@ def _by_kind(rows: Sequence[Row]) -> list[Free | str]:
         return [
             Free("numeric", tuple(row.answers))
             if number
-            else f"the answer {row.answers[0]!r:.60} is not one number, as most are; --grader exact keeps all"
+            else f"the answer {row.answers[0]!r:.60} is not one number, as most are; --set grader=exact keeps all"
             for row, number in zip(rows, numbers, strict=True)
         ]
     return list(_of_texts(rows))
@@ -393,7 +393,7 @@ def _of_texts(rows: Sequence[Row]) -> list[Free]:
     if words and median(words) > _LONG_WORDS and not _from_question(rows):
         raise DatasetError(
             f"the answers are texts of {median(words):g} words in the middle, which comparing does not grade: name a "
-            "grader (--grader f1, contains, judge or python:module:function), or another field (--answer)"
+            "grader (--set grader=f1, contains, judge or python:module:function), or another field (--set answer=FIELD)"
         )
     plain = [_is_plain(row) for row in rows]
     by_words = sum(plain) >= 0.5 * len(rows)

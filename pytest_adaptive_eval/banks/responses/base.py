@@ -46,7 +46,7 @@ class ResponseReader:
     Parameters
     ----------
     name : str
-        Value of ``format`` and ``--format``.
+        Value of ``format``.
     content : str
         Files of the format, for help and errors.
     recognises : callable

@@ -23,7 +23,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
 
-__all__ = ["FORMATS", "is_responses", "read_responses", "setting_help"]
+__all__ = ["FORMATS", "is_responses", "read_responses"]
 
 #: Readers by the name of their format.
 FORMATS: Mapping[str, ResponseReader] = registered(
@@ -114,12 +114,6 @@ def read_responses(
 def is_responses(path: Path) -> bool:
     """Return whether a file is of a format that is made for responses alone, unlike a table in CSV."""
     return any(reader.recognises(path) for reader in FORMATS.values() if reader.generality == 0)
-
-
-def setting_help(setting: str) -> str:
-    """Return what a setting of `read_responses` chooses in each format that uses it."""
-    uses = {reader.name: reader.settings[setting] for reader in FORMATS.values() if setting in reader.settings}
-    return "; ".join(f"{name}: {chosen}" for name, chosen in uses.items())
 
 
 def _mapped_reader() -> ResponseReader:

@@ -110,7 +110,7 @@ REGISTERED = (
     ),
     preset(
         "medmcqa",
-        "MedMCQA: answers count from 1 as published by its authors, from 0 on the hub; give --counted",
+        "MedMCQA: answers count from 1 as published by its authors, from 0 on the hub; give --set counted=1 or 0",
         ItemMapping(
             id="id", question="question", choices=("opa", "opb", "opc", "opd"), answer="cop", category=("subject_name",)
         ),

@@ -49,7 +49,7 @@ REGISTERED = (
     ),
     preset(
         "mmmu",
-        "MMMU and MMMU-Pro: up to seven images; answers apart by --labels answer_dict_val.json",
+        "MMMU and MMMU-Pro: up to seven images; answers apart by --set labels=answer_dict_val.json",
         ItemMapping(
             question="question", choices=("options",), answer="answer", images=_SEVEN, id="id", category=("subfield",)
         ),
@@ -84,7 +84,7 @@ REGISTERED = (
     ),
     preset(
         "scienceqa",
-        "ScienceQA: problems.json or the hub's rows; images by --image-root",
+        "ScienceQA: problems.json or the hub's rows; images by --set image_root=FOLDER",
         replaced(_SCIENCEQA, rows="*", id="$key", where="split == 'test'"),
         _SCIENCEQA,
     ),
