@@ -37,7 +37,6 @@ from backtests import BENCHMARKS, DATA, FOLDER, draw, models, read
 from interview_metrics import relative_cost, spread
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
@@ -45,6 +44,7 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import FixedForm
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Split
 from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger

@@ -32,15 +32,15 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Split, backtest, splits
-from pytest_adaptive_eval.calibration.contender import Contender
-from pytest_adaptive_eval.calibration.contenders.classical import REGISTERED as CLASSICAL
 from pytest_adaptive_eval.calibration.families import effective_weights, grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.quality import assess
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Backtest, Split, backtest, splits
+from pytest_adaptive_eval.extensions.backtests.contender import Contender
+from pytest_adaptive_eval.extensions.backtests.contenders.classical import REGISTERED as CLASSICAL
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.responses import Responses
 

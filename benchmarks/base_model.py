@@ -17,7 +17,7 @@ from real_servers import CHECKPOINT, llama_cpp, write_gguf
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.items.item import WRONG
-from pytest_adaptive_eval.subjects import load_subject
+from pytest_adaptive_eval.models import load_subject
 
 BANK = Path(__file__).parents[1] / "fixtures" / "banks" / "text.bank"
 

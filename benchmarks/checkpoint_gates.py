@@ -29,8 +29,8 @@ from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG
+from pytest_adaptive_eval.models import load_subject
 from pytest_adaptive_eval.records.baseline import read_baseline
-from pytest_adaptive_eval.subjects import load_subject
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "fixtures" / "responses" / "released-text.csv.gz"

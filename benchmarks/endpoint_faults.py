@@ -31,7 +31,7 @@ from real_servers import RealServer, _free_port, llama_cpp, transformers_serve, 
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FAULTS = ("kill", "limit")

@@ -36,7 +36,7 @@ import numpy as np
 
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
 
 AT_ONCE = 16
 ROUNDS = 3

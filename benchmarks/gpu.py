@@ -30,9 +30,9 @@ import torch
 import transformers
 
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.checkpoint.decoding import own_generation_config
-from pytest_adaptive_eval.subjects.checkpoint.placement import GIB, weight_bytes
-from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.checkpoint.decoding import own_generation_config
+from pytest_adaptive_eval.models.checkpoint.placement import GIB, weight_bytes
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURE = ROOT / "fixtures" / "checkpoints" / "text-late"

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_adaptive_eval.banks.importing.base import ImportSettings
-from pytest_adaptive_eval.banks.importing.importer import Imported, import_items
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.extensions.importing.base import ImportSettings
+from pytest_adaptive_eval.extensions.importing.importer import Imported, import_items
 
 __all__ = ["PRESETS", "main"]
 

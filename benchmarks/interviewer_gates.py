@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.config.interviewing import interviewed
-from pytest_adaptive_eval.config.tables import InterviewTable
+from pytest_adaptive_eval.evaluation.interviewing import interviewed
+from pytest_adaptive_eval.evaluation.tables import InterviewTable
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.records.baseline import read_baseline

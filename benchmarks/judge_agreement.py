@@ -28,8 +28,8 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.network_agents import CodedAgent
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects import load_agent
-from pytest_adaptive_eval.subjects.judging import Judge
+from pytest_adaptive_eval.models import load_agent
+from pytest_adaptive_eval.models.judging import Judge
 
 FILES = ("evouna", "openqa_eval")
 

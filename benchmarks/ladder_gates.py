@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pytest_adaptive_eval.ladder.result import Ladder, difference
-from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
 from pytest_adaptive_eval.tasks import FAMILIES
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints"

@@ -30,7 +30,7 @@ import torch
 from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS, BitsPerByte, ChoiceLikelihood
-from pytest_adaptive_eval.subjects import load_subject
+from pytest_adaptive_eval.models import load_subject
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CHECKPOINTS = ("text-early", "text-mid", "text-late")

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.items.item import Item, cut_text
-from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
 
 ITEMS = 30
 ANSWER = "right"

@@ -21,8 +21,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.extensions.studies.peers.reliability import fit_reliability
 from pytest_adaptive_eval.gates.study_result import Measured
-from pytest_adaptive_eval.studies.peers.reliability import fit_reliability
 
 Array = NDArray[np.float64]
 SIZES = ((3, 3), (3, 10), (3, 40), (4, 5), (5, 10), (8, 5), (8, 10), (8, 40), (12, 40))

@@ -29,9 +29,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.extensions.studies.peers.reliability import fit_reliability
+from pytest_adaptive_eval.extensions.studies.peers.scoring import paper_scores
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
-from pytest_adaptive_eval.studies.peers.reliability import fit_reliability
-from pytest_adaptive_eval.studies.peers.scoring import paper_scores
 
 Array = NDArray[np.float64]
 

@@ -32,12 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Cell, Split, backtest, splits
 from pytest_adaptive_eval.calibration.families import grouped
 from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import folds, replay
 from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Cell, Split, backtest, splits
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses

@@ -22,7 +22,7 @@ from escape import other_interpreter, suite, suite_as
 from hostile import NOT_HELD_BY_LOCKDOWN, PROGRAMS
 from layers import without
 
-from pytest_adaptive_eval.sandbox import Sandbox
+from pytest_adaptive_eval.extensions.sandbox import Sandbox
 
 USERS = {"nobody": 65534, "plain user": 12345}
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "sandbox"))
 from escape import as_user, other_interpreter, starts
 
 from pytest_adaptive_eval.errors import SandboxUnavailable
-from pytest_adaptive_eval.sandbox.machine import OPTIONS, find_interpreter
+from pytest_adaptive_eval.extensions.sandbox.machine import OPTIONS, find_interpreter
 
 
 def bare(repeats: int) -> list[float]:

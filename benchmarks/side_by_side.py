@@ -46,7 +46,7 @@ TIMES = {"run", "started", "seconds"}
 
 def pytest_configure() -> None:
     """Write down size and time of each batch: this module is loaded as a plugin of the runs that it starts."""
-    from pytest_adaptive_eval.subjects.checkpoint.generation import Generator
+    from pytest_adaptive_eval.models.checkpoint.generation import Generator
 
     generate = Generator.generate
 

@@ -257,10 +257,10 @@ def measure(folder: Path, what: str, *arguments: str) -> None:
 
 def copy_cells(folder: Path) -> None:
     """Give cells that were not run the files of those that were, for the size of a whole grid."""
-    from pytest_adaptive_eval.sweeps.cells import read_end, write_end
-    from pytest_adaptive_eval.sweeps.checks import Signatures
-    from pytest_adaptive_eval.sweeps.driver import job_of
-    from pytest_adaptive_eval.sweeps.settings import read_sweep
+    from pytest_adaptive_eval.extensions.sweeps.cells import read_end, write_end
+    from pytest_adaptive_eval.extensions.sweeps.checks import Signatures
+    from pytest_adaptive_eval.extensions.sweeps.driver import job_of
+    from pytest_adaptive_eval.extensions.sweeps.settings import read_sweep
 
     sweep = read_sweep(folder / "sweep.toml")
     signatures, source = Signatures(sweep.base), Path()

@@ -91,7 +91,7 @@ def main() -> None:
         version = subprocess.run([options.compare, "-V"], capture_output=True, check=True, text=True).stdout.strip()
         print(f"compared with {version}, this is Python {sys.version.split()[0]}")
 
-    from pytest_adaptive_eval.sandbox import Sandbox
+    from pytest_adaptive_eval.extensions.sandbox import Sandbox
     from tests.tasks.solvers import InProcess, solve
 
     known = families(runner=Sandbox.open() if options.sandbox else InProcess())

@@ -13,13 +13,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_adaptive_eval.errors import BankError, SandboxUnavailable, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.sandbox import Sandbox
+from pytest_adaptive_eval.registry import service
+from pytest_adaptive_eval.tasks.family import Runner
 
 __all__ = ["CODE", "calls_of_tests", "grade_code", "program_of"]
 
@@ -181,10 +180,9 @@ def program_of(text: str, function: str, start: str) -> str:
 
 
 @functools.cache
-def _sandbox() -> Sandbox:
-    from pytest_adaptive_eval.sandbox import Sandbox
-
-    return Sandbox.open()
+def _sandbox() -> Runner:
+    sandbox: Runner = service("sandbox", "sandbox").open()
+    return sandbox
 
 
 def grade_code(item: Item, text: str) -> float:

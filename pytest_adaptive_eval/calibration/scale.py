@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.calibration.format_backtest import separation
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, fit_multimodal
+from pytest_adaptive_eval.calibration.separation import separation
 from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
 
 __all__ = ["format_scale"]

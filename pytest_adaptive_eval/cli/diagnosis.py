@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.cli.extras import extras, missing_packages
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import counted, shown_address
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config.toml import TomlEval
+    from pytest_adaptive_eval.evaluation.toml import TomlEval
 
 __all__ = ["Finding", "diagnose_machine", "diagnose_model", "diagnose_runs"]
 
@@ -80,10 +81,8 @@ def _memory() -> str:
 
 
 def _sandbox() -> Finding:
-    from pytest_adaptive_eval.sandbox import Sandbox
-
     try:
-        tier = Sandbox.open().tier
+        tier = service("sandbox", "sandbox").open().tier
     except AdaptiveEvalError as error:
         return Finding("absent", "sandbox", f"code of models is not run here: {error}")
     return Finding("ok", "sandbox", f"code of models runs in the tier {tier}")
@@ -102,7 +101,7 @@ def diagnose_model(spec: str, root: Path, options: Mapping[str, Any], *, ask: bo
     ask : bool
         Ask a model on a server for one token.
     """
-    from pytest_adaptive_eval.subjects import resolve
+    from pytest_adaptive_eval.models import resolve
 
     topic = f"model {shown_address(spec)}"
     try:
@@ -165,7 +164,7 @@ def _evaluations(
     root: Path, name: str, model: str | None, setting: str | None, models: dict[str, Mapping[str, Any]]
 ) -> Iterator[Finding]:
     """Yield what the evaluations of a TOML file would ask; their models enter `models` with their options."""
-    from pytest_adaptive_eval.config.toml import read_toml
+    from pytest_adaptive_eval.evaluation.toml import read_toml
 
     try:
         evaluations = read_toml(root / name).evaluations
@@ -197,7 +196,7 @@ def _fixture(
 
 def _run(root: Path, name: str, evaluation: TomlEval) -> Finding:
     """Return what one evaluation would ask."""
-    from pytest_adaptive_eval.config.evaluation import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Settings
 
     spec = evaluation.spec
     topic = f"{name}: {spec.name}"

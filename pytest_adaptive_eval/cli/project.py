@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pytest_adaptive_eval.cli.python_files import Interviews, find_interviews, pytest_settings
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.registry import service
 
 __all__ = ["Checkpoint", "Data", "Project", "Server", "look_at"]
 
@@ -169,8 +170,8 @@ def _relative(root: Path, path: Path) -> str:
 
 
 def _checkpoint(root: Path, folder: Path, names: list[str]) -> Checkpoint | None:
-    from pytest_adaptive_eval.subjects.checkpoint.folder import reads_images
-    from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
+    from pytest_adaptive_eval.models.checkpoint.folder import reads_images
+    from pytest_adaptive_eval.models.checkpoint.weights import read_object
 
     if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
         return None
@@ -222,7 +223,6 @@ def _is_log(path: Path) -> bool:
 
 def _questions(root: Path, path: Path) -> Data | None:
     """Return the questions of a file; None where it has none that are understood."""
-    from pytest_adaptive_eval.banks.importing.importer import check_refused, import_items
     from pytest_adaptive_eval.banks.reader import read_bank
 
     if path.suffix == ".jsonl":
@@ -232,8 +232,8 @@ def _questions(root: Path, path: Path) -> Data | None:
         except AdaptiveEvalError:
             pass
     try:
-        with import_items(str(path)) as imported:
-            check_refused(imported, str(path))
+        with service("import_items", "importing")(str(path)) as imported:
+            service("check_refused", "importing")(imported, str(path))
             items = imported.items
             return Data(_relative(root, path), "benchmark", len(items), bool(items[0].images)) if items else None
     except AdaptiveEvalError:

@@ -15,8 +15,8 @@ from pytest_adaptive_eval.cat.policy import FIXED_FORM, POLICIES
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.config import EvalSpec, StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
+from pytest_adaptive_eval.evaluation import EvalSpec, StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.findings import findings
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
@@ -28,10 +28,10 @@ from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, Item, Status, unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import levelled
+from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.records.baseline import BaselineFile, baseline_of, read_again, read_baseline
 from pytest_adaptive_eval.records.must_pass import recorded_must_pass
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, noise_of
-from pytest_adaptive_eval.subjects.base import Completion
 from pytest_adaptive_eval.text import counted
 
 __all__ = ["rescore"]

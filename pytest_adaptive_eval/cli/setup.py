@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.cli.extras import missing_packages
 from pytest_adaptive_eval.cli.project import Data, Project
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import counted
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config.evaluation import Evaluation
+    from pytest_adaptive_eval.evaluation.evaluation import Evaluation
     from pytest_adaptive_eval.items.responses import Responses
-    from pytest_adaptive_eval.subjects.kind import SubjectKind
+    from pytest_adaptive_eval.models.kind import SubjectKind
 
 __all__ = ["CONFIG", "Setup", "set_up"]
 
@@ -102,7 +103,7 @@ def set_up(project: Project, model: str | None = None) -> Setup:
 
 def _subject(project: Project, model: str | None, setup: Setup) -> _Subject | None:
     """Return the subject that is named, else the newest checkpoint, else a server that answers."""
-    from pytest_adaptive_eval.subjects import resolve
+    from pytest_adaptive_eval.models import resolve
 
     spec, pictures = model, True
     if spec is None and project.checkpoints:
@@ -204,10 +205,9 @@ def _interview(
 
 def _imported(path: Path, bank: Path) -> str:
     """Import questions into a bank folder, to plan on."""
-    from pytest_adaptive_eval.banks.importing.importer import import_items
     from pytest_adaptive_eval.banks.writer import write_uncalibrated
 
-    with import_items(str(path)) as imported:
+    with service("import_items", "importing")(str(path)) as imported:
         write_uncalibrated(bank, imported.items, report={"source": imported.facts})
     return str(bank)
 
@@ -220,7 +220,7 @@ def _add_planned(
     setup: Setup,
 ) -> None:
     """Add an evaluation whose budget is planned on its bank, which `readable` names."""
-    from pytest_adaptive_eval.config.evaluation import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Settings
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, outlooks
 

@@ -15,9 +15,9 @@ from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.interviewer.memory import MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.subjects.agent import Agent, Message
-from pytest_adaptive_eval.subjects.base import Usage
-from pytest_adaptive_eval.subjects.requests import identity_key, request_key
+from pytest_adaptive_eval.models.agent import Agent, Message
+from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.requests import identity_key, request_key
 
 __all__ = ["OTHER", "AgentInterviewer"]
 

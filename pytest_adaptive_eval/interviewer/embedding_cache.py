@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.models.images import image_hash
 from pytest_adaptive_eval.outputs import replacing
-from pytest_adaptive_eval.subjects.images import image_hash
 
 __all__ = ["CachedEmbedder", "Encoder"]
 

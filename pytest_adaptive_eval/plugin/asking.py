@@ -18,6 +18,8 @@ from pytest_adaptive_eval.inference.noise import item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Item, Response, Status
 from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gate_plan import GatePlan
@@ -31,8 +33,6 @@ from pytest_adaptive_eval.plugin.reuse import Reuse
 from pytest_adaptive_eval.plugin.state import Finding, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage
-from pytest_adaptive_eval.subjects.caps import Cap, recorded_caps
 
 __all__ = ["AskingLoop", "Fault", "Respondent"]
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.errors import JournalError
+from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.inference.noise import DecodingNoise
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
-from pytest_adaptive_eval.subjects.base import SubjectIdentity
 from pytest_adaptive_eval.text import counted
 
 __all__ = ["DecodingCheck"]

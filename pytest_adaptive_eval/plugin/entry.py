@@ -124,7 +124,7 @@ def add_options(parser: pytest.Parser, *, list_kinds: bool) -> None:
 
 def _model_help() -> str:
     """Return the help of ``--adaptive-eval-model``, with every kind of subject of this package."""
-    from pytest_adaptive_eval.subjects import built_in_kinds
+    from pytest_adaptive_eval.models import built_in_kinds
 
     kinds = ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds())
     return f"the subject, NAME=MODEL for the evaluation NAME of a TOML file alone: {kinds}"

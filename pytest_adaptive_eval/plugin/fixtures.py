@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_adaptive_eval import config as assembly
+from pytest_adaptive_eval import evaluation as assembly
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.plugin.gates import Results, judges_itself
 from pytest_adaptive_eval.plugin.state import STATE, Once

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.errors import BaselineError
+from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlook_sentence
 from pytest_adaptive_eval.gates.result import SessionResult

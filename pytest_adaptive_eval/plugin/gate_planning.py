@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_adaptive_eval.config import ComparablePlan
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
+from pytest_adaptive_eval.evaluation import ComparablePlan
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
@@ -17,9 +17,8 @@ from pytest_adaptive_eval.plugin.gates import required_evaluations
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, resolve
 from pytest_adaptive_eval.plugin.study import Study
-from pytest_adaptive_eval.records.baseline import baseline_path, locate_baseline, read_baseline
+from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline, read_baseline
 from pytest_adaptive_eval.records.study_baseline import read_study_baseline
-from pytest_adaptive_eval.records.trackers import is_tracked
 
 __all__ = ["count_fail_claims", "plan_gate"]
 

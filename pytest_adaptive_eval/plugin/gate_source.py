@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from pytest_adaptive_eval.config import GateSpec
+from pytest_adaptive_eval.evaluation import GateSpec
 from pytest_adaptive_eval.gates.condition import KINDS, Condition, find_metric
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.gates.result import BoundMetric

@@ -10,11 +10,11 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.selection import Selector
-    from pytest_adaptive_eval.config.study import StudyKind
+    from pytest_adaptive_eval.evaluation.study import StudyKind
     from pytest_adaptive_eval.gates.condition import Metric
     from pytest_adaptive_eval.gates.verdict import Verdict
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.subjects.base import Subject
+    from pytest_adaptive_eval.models.base import Subject
     from pytest_adaptive_eval.tasks import TaskFamily
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.config import Evaluation
+from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.plugin.asking import AskingLoop

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.subjects.base import SubjectIdentity
+from pytest_adaptive_eval.models.base import SubjectIdentity
 
 __all__ = ["WIDE_SCOPES", "check_scope", "find_model_fixture"]
 

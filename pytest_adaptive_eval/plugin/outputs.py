@@ -14,7 +14,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config import Settings
+    from pytest_adaptive_eval.evaluation import Settings
 
 __all__ = ["check_outputs", "clear_outputs", "outputs"]
 

@@ -15,10 +15,10 @@ from typing import Any, Literal
 import pytest
 
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.models.base import RequestLog
 from pytest_adaptive_eval.plugin.model_fixture import find_model_fixture
 from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question
 from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner
-from pytest_adaptive_eval.subjects.base import RequestLog
 
 __all__ = ["check_test"]
 

@@ -17,10 +17,10 @@ import pytest
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
+from pytest_adaptive_eval.models.base import Completion, RequestLog, Subject, repeated_request
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import Once
 from pytest_adaptive_eval.records.run_record import plain
-from pytest_adaptive_eval.subjects.base import Completion, RequestLog, Subject, repeated_request
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import QuestionOwner

@@ -13,12 +13,12 @@ from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
+from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.plugin.constant_answers import ConstantAnswers
 from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
-from pytest_adaptive_eval.subjects.base import Completion, Subject
-from pytest_adaptive_eval.subjects.caps import truncation_warning
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.question import Draw, Question

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.names import REUSED
-from pytest_adaptive_eval.subjects.base import Subject
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.models.answer_store import AnswerStore
     from pytest_adaptive_eval.records.run_record import Administration
-    from pytest_adaptive_eval.subjects.answer_store import AnswerStore
 
 __all__ = ["STUDY_NOTE", "Reuse"]
 
@@ -46,7 +46,7 @@ class Reuse:
         self._subject, self._taken = subject, subject.reused
         if self._store is None:
             return
-        from pytest_adaptive_eval.subjects.reuse import KnownAnswers
+        from pytest_adaptive_eval.models.reuse import KnownAnswers
 
         self._refusal = subject.no_reuse
         subject.known = None if self._refusal else KnownAnswers(self._store, subject)

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.plugin.state import RunState
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.registry import service
 
 __all__ = ["RunFiles"]
 
@@ -107,10 +108,9 @@ class RunFiles:
         from pytest_adaptive_eval.records.runs import write_run
 
         if self._run.studies:
-            from pytest_adaptive_eval.config.truth import agree_with_truth
             from pytest_adaptive_eval.records.history import History
 
-            agree_with_truth(self._run, History(self.state.folder).runs)
+            service("agree_with_truth", "studies")(self._run, History(self.state.folder).runs)
         write_run(self.state.folder, self._run)
 
     def _write_gate_report(self, path: Path) -> None:
@@ -119,7 +119,7 @@ class RunFiles:
         write_gate_report(self._run, path)
 
     def _write_page(self, path: Path) -> None:
-        from pytest_adaptive_eval.config import recorded_banks
+        from pytest_adaptive_eval.evaluation import recorded_banks
         from pytest_adaptive_eval.records.history import History
         from pytest_adaptive_eval.reports.page import write_page
 

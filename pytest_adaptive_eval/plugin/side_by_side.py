@@ -21,12 +21,12 @@ from typing import Any
 from pytest_adaptive_eval.cat.selectors import Random
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.models.base import Completion, Subject, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
 from pytest_adaptive_eval.plugin.question import Draw, Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.records.journal import Journal
-from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage
 
 __all__ = ["SideBySide"]
 

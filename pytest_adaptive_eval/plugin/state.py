@@ -13,16 +13,16 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.plugin.places import PlaceGuard
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config import Evaluation, Settings, StudyPlan
+    from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
     from pytest_adaptive_eval.gates.result import SessionResult
     from pytest_adaptive_eval.gates.study_result import StudyResult
     from pytest_adaptive_eval.items.item import Response
+    from pytest_adaptive_eval.models.answer_store import AnswerStore
+    from pytest_adaptive_eval.models.base import Completion, Subject, Usage
     from pytest_adaptive_eval.plugin.exchange import Exchange
     from pytest_adaptive_eval.plugin.randomness import GeneratorStates
     from pytest_adaptive_eval.records.journal import Journal
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
-    from pytest_adaptive_eval.subjects.answer_store import AnswerStore
-    from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage
 
 __all__ = [
     "STATE",

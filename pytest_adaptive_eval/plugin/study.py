@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.config import ComparablePlan, StudyPlan
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+from pytest_adaptive_eval.evaluation import ComparablePlan, StudyPlan
 from pytest_adaptive_eval.gates.study_result import StudyResult
 from pytest_adaptive_eval.plugin.live_line import live_row
 from pytest_adaptive_eval.plugin.reuse import STUDY_NOTE
@@ -56,7 +56,7 @@ class Study(EvaluationNode):
         if sets_up_only(self.config):
             return
         plan, state = self.evaluation, self.state
-        from pytest_adaptive_eval.config.reply_cache import ReplyCache
+        from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
         from pytest_adaptive_eval.records.journal import interview_key
 
         key = interview_key(

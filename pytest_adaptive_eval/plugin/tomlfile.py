@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.config import GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds, read_toml
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation import GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds, read_toml
 from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.fixtures import subject
 from pytest_adaptive_eval.plugin.question import AskedItem
 from pytest_adaptive_eval.plugin.told_lines import told_lines
-from pytest_adaptive_eval.subjects.base import Subject
 
 __all__ = ["EvalFile"]
 

@@ -21,7 +21,7 @@ from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.records.runs import read_run
-from pytest_adaptive_eval.records.trackers import fetch_run, is_tracked
+from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
@@ -182,6 +182,11 @@ def read_baseline(
     return replace(file, source={"path": recorded_path, "subject": subject, **file.source})
 
 
+def is_tracked(spec: str) -> bool:
+    """Return whether a text names a run of a tracker, such as ``mlflow:RUN`` or ``wandb:ENTITY/PROJECT/RUN``."""
+    return spec.startswith(("mlflow:", "wandb:"))
+
+
 def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
     """Return the file or folder of a baseline.
 
@@ -206,7 +211,7 @@ def baseline_path(spec: str) -> tuple[str, str]:
 def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
     """Return the baseline in the record that a run of a tracker keeps."""
     try:
-        file = _from_record(spec, fetch_run(spec), bank, evaluation)
+        file = _from_record(spec, service("fetch_run", "exports")(spec), bank, evaluation)
     except BaselineError:
         raise
     except AdaptiveEvalError as error:
@@ -347,7 +352,7 @@ def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str)
 
 
 def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: str) -> BaselineFile:
-    from pytest_adaptive_eval.subjects.replay import ReplaySubject
+    from pytest_adaptive_eval.models.replay import ReplaySubject
 
     try:
         replay = ReplaySubject.load(path, subject)

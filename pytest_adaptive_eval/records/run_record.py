@@ -19,8 +19,8 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
+from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.records.interviewer_faults import interviewer_faults
-from pytest_adaptive_eval.subjects.caps import truncation_warning
 
 __all__ = [
     "ONLY_BASELINES",
@@ -395,7 +395,7 @@ class StudyRecord(_Record):
     unit : str
         Such as ``rounds``.
     account : dict
-        All results, by kind; of ``peers`` see `studies.peers.result.Assessment.to_json`,
+        All results, by kind; of ``peers`` see `extensions.studies.peers.result.Assessment.to_json`,
         with ``truth`` besides, where members have accuracies.
     costs : dict
         ``total`` calls, tokens, seconds and FLOPs, the same by role as ``roles``, and how often each model was loaded

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pytest_adaptive_eval.records.run_record import StudyRecord
+from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup
 from pytest_adaptive_eval.text import clean_terminal
@@ -71,3 +73,9 @@ class StudySection:
 def short(name: Any, limit: int = 40, *, keep_end: bool = True) -> str:
     """Return a name or a text for a cell or a label, shortened in its middle or at its end."""
     return clean_terminal(str(name or "unnamed"), limit, keep_end=keep_end)
+
+
+@cache
+def section_of(kind: str) -> StudySection:
+    """Return the section of a study kind: the registered one, else one with rankings alone."""
+    return registered(None, "adaptive_eval.report_sections", StudySection).get(kind, StudySection(kind))

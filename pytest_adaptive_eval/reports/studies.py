@@ -13,8 +13,7 @@ from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.axes import span_of
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
-from pytest_adaptive_eval.reports.sections import ROWS, Table, short
-from pytest_adaptive_eval.reports.study_sections import section_of
+from pytest_adaptive_eval.reports.sections import ROWS, Table, section_of, short
 from pytest_adaptive_eval.reports.values import as_mapping, plottable
 from pytest_adaptive_eval.text import clean_terminal, number
 

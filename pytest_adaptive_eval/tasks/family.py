@@ -7,18 +7,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
-from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item
+from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status
 from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.sandbox import Run
 
 __all__ = ["SMALL_PIXELS", "Content", "Judge", "Mark", "Picture", "Question", "Runner", "TaskFamily"]
 
@@ -30,6 +27,22 @@ SMALL_PIXELS = 48
 
 #: Formats of a question about a picture, the default first.
 PICTURE_FORMATS = ("image+text", "text", "image", "none")
+
+
+class Run(Protocol):
+    """Result of calling a function of foreign code; see `pytest_adaptive_eval.extensions.sandbox.runner.Run`."""
+
+    @property
+    def status(self) -> Status:
+        """``ok``, what the code did wrong, or ``sandbox_error``."""
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """One value per call; empty unless ``ok``."""
+
+    @property
+    def detail(self) -> str:
+        """Why there are no outputs."""
 
 
 class Runner(Protocol):

@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inputs import open_text
-from pytest_adaptive_eval.subjects.images import image_hash, image_size, open_image
+from pytest_adaptive_eval.models.images import image_hash, image_size, open_image
 from pytest_adaptive_eval.tasks.distortions import DISTORTIONS, LEVELS
 from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
 from pytest_adaptive_eval.tasks.scenes import choice_question, sized_family

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_adaptive_eval.extensions.sandbox import Run
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.sandbox import Run
 from pytest_adaptive_eval.tasks import Picture, TaskFamily
 from pytest_adaptive_eval.tasks.distortions import DISTORTIONS
 from pytest_adaptive_eval.tasks.pictures import SHAPES, icon

@@ -38,7 +38,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.cli.rescore import rescore
-    from pytest_adaptive_eval.config import read_toml, recorded_banks
+    from pytest_adaptive_eval.evaluation import read_toml, recorded_banks
 
     writes = {"-o": options.output}
     record = open_run(options.run, options.source, writes)

@@ -18,7 +18,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_adaptive_eval.config.schema import file_schema
+    from pytest_adaptive_eval.evaluation.schema import file_schema
 
     if options.output is None:
         put(json.dumps(file_schema(), indent=1) + "\n")

@@ -14,8 +14,8 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.checkpoint.generation import Generator, Prompt
-from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
+from pytest_adaptive_eval.models.checkpoint.generation import Generator, Prompt
+from pytest_adaptive_eval.models.checkpoint.placement import Placement
 
 __all__ = ["HiddenStatesEmbedder"]
 

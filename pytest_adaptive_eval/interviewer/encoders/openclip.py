@@ -18,9 +18,9 @@ from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.interviewer.encoders.reading import missing, pictures_of, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo, preflight_open_clip
-from pytest_adaptive_eval.subjects.checkpoint.loading import check_tokenizer, check_torchvision, pick_device
-from pytest_adaptive_eval.subjects.checkpoint.weights import open_clip_weights, read_object
+from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight_open_clip
+from pytest_adaptive_eval.models.checkpoint.loading import check_tokenizer, check_torchvision, pick_device
+from pytest_adaptive_eval.models.checkpoint.weights import open_clip_weights, read_object
 
 __all__ = ["CONFIG", "OpenClipEmbedder", "Part"]
 

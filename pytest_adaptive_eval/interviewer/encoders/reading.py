@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, CheckpointError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.images import open_image
+from pytest_adaptive_eval.models.images import open_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image

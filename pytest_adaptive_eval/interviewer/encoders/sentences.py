@@ -17,10 +17,10 @@ from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo, preflight
-from pytest_adaptive_eval.subjects.checkpoint.loading import Loaded, load_checkpoint
-from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
-from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
+from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight
+from pytest_adaptive_eval.models.checkpoint.loading import Loaded, load_checkpoint
+from pytest_adaptive_eval.models.checkpoint.placement import Placement
+from pytest_adaptive_eval.models.checkpoint.weights import read_object
 
 __all__ = ["MODULES", "Pooling", "SentenceFolderEmbedder"]
 
