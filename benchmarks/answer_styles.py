@@ -21,8 +21,6 @@ from pytest_adaptive_eval.tasks import FAMILIES, TaskFamily, families
 from tests.plugin.json_server import JsonServer, completion
 from tests.tasks.solvers import InProcess, solve
 
-__all__ = ["IN_WORDS", "STYLES", "StyleServer"]
-
 #: The families in words, which run programs in this process.
 IN_WORDS: Mapping[str, TaskFamily] = {
     name: family for name, family in families(runner=InProcess()).items() if not family.pictorial

@@ -1,6 +1,6 @@
 """Ask a checkpoint without a chat template behind llama.cpp, by completions and by chats, and in this process.
 
-``pip install xllamacpp gguf`` and ``python benchmarks/base_model.py [--items N]``.  Printed are, for the checkpoint in
+``pip install xllamacpp gguf`` and ``python benchmarks/base_model.py [--items N]``. Printed are, for the checkpoint in
 this process and for each path of the server, the accuracy and the number of answers equal to those in this process.
 """
 

@@ -7,7 +7,7 @@
 - a gate on its likelihoods of choices, which are as good as chance;
 - the gate of a fixture checkpoint here and on the processor: questions, scores and verdict must be equal.
 
-``--device cpu --layers 2 --width 64`` runs the same small, to try the command where there is no GPU.  Embeddings a
+``--device cpu --layers 2 --width 64`` runs the same small, to try the command where there is no GPU. Embeddings a
 second are a benchmark of their own, `embedding_speed.py`.
 """
 

@@ -2,8 +2,8 @@
 
 ``python benchmarks/ladder_gates.py [--seeds 10] [--queries 50]`` climbs every task that the text checkpoints were
 trained on with the early, the mid and the late one, and with one that lost addition alone, on the same questions.
-Printed are the areas, in how many seeds early < mid < late, and the verdicts of
-``auc.not_worse_than(late, margin=0.5)``.
+Printed are the areas, in how many seeds early < mid < late, and the verdicts of ``auc.not_worse_than(late,
+margin=0.5)``.
 """
 
 from __future__ import annotations

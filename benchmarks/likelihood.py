@@ -1,9 +1,9 @@
 """Compare log-likelihoods of choices with those of lm-evaluation-harness: figures, choices and time.
 
-``pip install lm_eval`` into an environment that has this package with the extra hf, then
-``python benchmarks/likelihood.py [--items N] [--repeats N]``.  Each checkpoint gets items of the fixtures' text bank
-with four choices, with a prefix of five examples and without one.  Choices are compared by all normalizations, and
-texts by their bits per byte.  Both sides run in this process, in turns, with the same batch size and number of threads.
+``pip install lm_eval`` into an environment that has this package with the extra hf, then ``python
+benchmarks/likelihood.py [--items N] [--repeats N]``. Each checkpoint gets items of the fixtures' text bank with four
+choices, with a prefix of five examples and without one. Choices are compared by all normalizations, and texts by their
+bits per byte. Both sides run in this process, in turns, with the same batch size and number of threads.
 """
 
 from __future__ import annotations

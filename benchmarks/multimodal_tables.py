@@ -1,10 +1,10 @@
 """M2-IRT and M3-IRT on the public MMMU and MathVista responses in four formats, beside every baseline at equal calls.
 
 ``ranking``: the tables of ``adaptive-eval backtest``, each of 24 models left out once, see
-`pytest_adaptive_eval.extensions.backtests.format_backtest`.  ``auc``: ROC-AUC of unseen responses of IRT, M2 and M3 as
-low-quality twins are mixed in.  ``sparse``: fits to a tenth of the responses.  ``parts``: how originals and twins
-differ in fitted parts, Mann-Whitney and Wasserstein.  ``cross``: what the responses ask of the part of both
-modalities, and where fits with and without priors put it.
+`pytest_adaptive_eval.extensions.backtests.format_backtest`. ``auc``: ROC-AUC of unseen responses of IRT, M2 and M3 as
+low-quality twins are mixed in. ``sparse``: fits to a tenth of the responses. ``parts``: how originals and twins differ
+in fitted parts, Mann-Whitney and Wasserstein. ``cross``: what the responses ask of the part of both modalities, and
+where fits with and without priors put it.
 
 ``python benchmarks/multimodal_tables.py ranking --data mmmu --out mmmu.json``
 

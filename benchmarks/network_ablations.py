@@ -9,11 +9,11 @@ injected      meaningless text added to what is passed on, over five rounds
 static        a bank that stays the same beside questions drawn anew
 passing       errors of an interviewer with and without the dialogue of the node before
 
-SPEC is a folder or ``http://HOST:PORT/v1#MODEL`` of an agent.  Without one, interviewers are by code and err as often
-as they are told to, so that ``injected`` and ``passing`` show that the network measures what was planted, and nothing
-about models.  The fixture checkpoints cannot restore texts, multiply decimals, find ways or write programs: where
-these are asked, the interviewee is by code too.  Questions that ask for programs cannot be written by an interviewer,
-as no code could tell their truth; generation and debugging are asked by code alone, without errors to count.
+SPEC is a folder or ``http://HOST:PORT/v1#MODEL`` of an agent. Without one, interviewers are by code and err as often as
+they are told to, so that ``injected`` and ``passing`` show that the network measures what was planted, and nothing
+about models. The fixture checkpoints cannot restore texts, multiply decimals, find ways or write programs: where these
+are asked, the interviewee is by code too. Questions that ask for programs cannot be written by an interviewer, as no
+code could tell their truth; generation and debugging are asked by code alone, without errors to count.
 """
 
 from __future__ import annotations

@@ -64,16 +64,11 @@ def writer(
 ) -> Callable[[str], str]:
     """Writes questions of any family that can be written.
 
-    Parameters
-    ----------
-    wrong : float
-        Chance of a wrong answer along with it.
-    broken : float
-        Chance of a reply that is no question.
-    repeats : float
-        Chance of a question that was asked before.
-    attentive : float
-        Factor of `broken` where it is told what was examined before.
+    Args:
+        wrong: Chance of a wrong answer along with it.
+        broken: Chance of a reply that is no question.
+        repeats: Chance of a question that was asked before.
+        attentive: Factor of `broken` where it is told what was examined before.
     """
 
     def write(text: str) -> str:

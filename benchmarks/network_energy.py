@@ -5,9 +5,9 @@ hybrid network with a panel, with questions by code, and prints energies and in 
 then the same with a coded interviewer that claims a wrong answer to half of its questions.
 
 ``--loads`` holds one network with all roles played by real checkpoints, with room for one, two and all of them in
-memory.  ``--transformers PATH`` has the checkpoint ``interviewer`` write questions and supervise in this process and
-behind ``transformers serve`` on loopback (PATH is that command), and compares.  ``--coverage`` simulates
-interviewees with random curves and counts how often the bounds hold.
+memory. ``--transformers PATH`` has the checkpoint ``interviewer`` write questions and supervise in this process and
+behind ``transformers serve`` on loopback (PATH is that command), and compares. ``--coverage`` simulates interviewees
+with random curves and counts how often the bounds hold.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Four evaluations of one fixture checkpoint, side by side against one after the other.
 
 ``python benchmarks/side_by_side.py`` runs both in turns, each as a pytest process of its own, and prints wall and
-processor time, the time in the model, its calls and how full their batches were.  It ends with an error unless both
-have the same questions, answers, scores, verdicts and costs.
+processor time, the time in the model, its calls and how full their batches were. It ends with an error unless both have
+the same questions, answers, scores, verdicts and costs.
 """
 
 from __future__ import annotations

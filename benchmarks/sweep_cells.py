@@ -1,9 +1,9 @@
 """Sweeps against plain runs: the same verdicts after any kill, the cost of a cell, and a grid of 1 000 cells.
 
 ``python benchmarks/sweep_cells.py plain`` runs 24 cells (6 fixture checkpoints x 4 evaluations) as 24 plain runs, as a
-sweep with one and with two cells at once, and compares times and records.  ``... kills`` (needs Ray) runs them on three
+sweep with one and with two cells at once, and compares times and records. ``... kills`` (needs Ray) runs them on three
 Ray nodes of one core each, kills a worker, a whole node and then the driver with SIGKILL, starts the driver again, and
-compares with the plain runs.  ``... grid`` runs 50 recorded subjects on 20 evaluations and measures time, the driver's
+compares with the plain runs. ``... grid`` runs 50 recorded subjects on 20 evaluations and measures time, the driver's
 memory and the page.
 """
 

@@ -2,10 +2,9 @@
 
 ``python -m benchmarks.task_truth`` draws 10 000 items of every task family (1 000 where answers are programs, 500 about
 pictures in colour), works each answer out from the text or picture by the solvers of the tests, has the family mark it,
-and prints how many were right, how many items a second were drawn, and the hash of them all.  ``--compare PYTHON``
-draws them again with another interpreter, which needs numpy alone, and compares the hashes.  The programs that are run
-are the solvers', made from the words of the questions: in this process, or with ``--sandbox`` where a model's would
-run.
+and prints how many were right, how many items a second were drawn, and the hash of them all. ``--compare PYTHON`` draws
+them again with another interpreter, which needs numpy alone, and compares the hashes. The programs that are run are the
+solvers', made from the words of the questions: in this process, or with ``--sandbox`` where a model's would run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Registration of kinds by name, the same for the core, its extensions and installed plugins.
 
-A module registers what it offers in a tuple ``REGISTERED``.  Modules of the core are found by their folder.  Modules of
+A module registers what it offers in a tuple ``REGISTERED``. Modules of the core are found by their folder. Modules of
 `pytest_adaptive_eval.extensions` are found by the last part of the group's name: ``extensions/NAME/verbs`` registers
-verbs.  Modules of plugins are found by an entry point of the group.
+verbs. Modules of plugins are found by an entry point of the group.
 """
 
 from __future__ import annotations

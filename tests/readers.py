@@ -35,23 +35,16 @@ from pytest_adaptive_eval.records.run_record import Administration, InterviewRec
 from pytest_adaptive_eval.records.runs import read_run, write_run
 from pytest_adaptive_eval.tasks.instructions import read_texts
 
-__all__ = ["READERS", "Reader"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reader:
     """One way in which a file is read.
 
-    Attributes
-    ----------
-    file : str
-        The file, relative to a folder.
-    prepare : callable
-        Writes sound input into a folder.
-    read : callable
-        Reads what is in the folder. Returns sentences about files that were left out, if there are any.
-    optional : bool
-        The file only saves time: a bad one is as good as none.
+    Attributes:
+        file: The file, relative to a folder.
+        prepare: Writes sound input into a folder.
+        read: Reads what is in the folder. Returns sentences about files that were left out, if there are any.
+        optional: The file only saves time: a bad one is as good as none.
     """
 
     file: str

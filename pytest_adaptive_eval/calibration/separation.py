@@ -17,20 +17,13 @@ BINS = 12
 class Separation:
     """Difference of one quantity between original and low-quality items.
 
-    Parameters
-    ----------
-    original, low : float
-        Means.
-    u, p : float
-        Statistic and two-sided p value of the Mann-Whitney test.
-    wasserstein : float
-        Distance of the two distributions.
-    auc : float
-        Probability that an original item has the larger value, ties half.
-    edges : tuple of float
-        Edges of BINS bins of equal width over all values.
-    counts : tuple of two tuples of int
-        Original and low-quality items in each bin.
+    Args:
+        original, low: Means.
+        u, p: Statistic and two-sided p value of the Mann-Whitney test.
+        wasserstein: Distance of the two distributions.
+        auc: Probability that an original item has the larger value, ties half.
+        edges: Edges of BINS bins of equal width over all values.
+        counts: Original and low-quality items in each bin.
     """
 
     original: float

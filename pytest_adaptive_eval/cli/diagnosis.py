@@ -20,8 +20,6 @@ from pytest_adaptive_eval.text import counted, shown_address
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation.toml import TomlEval
 
-__all__ = ["Finding", "diagnose_machine", "diagnose_model", "diagnose_runs"]
-
 _NO_MODEL = "no model: name it with --adaptive-eval-model=FOLDER, or http://HOST:PORT/v1#MODEL"
 
 
@@ -29,11 +27,8 @@ _NO_MODEL = "no model: name it with --adaptive-eval-model=FOLDER, or http://HOST
 class Finding:
     """One line of a diagnosis.
 
-    Parameters
-    ----------
-    state : {"ok", "absent", "fault"}
-        Absent is what nothing that would run needs.
-    topic, text : str
+    Args:
+        state: Absent is what nothing that would run needs.
     """
 
     state: str
@@ -91,15 +86,10 @@ def _sandbox() -> Finding:
 def diagnose_model(spec: str, root: Path, options: Mapping[str, Any], *, ask: bool = False) -> Finding:
     """Return whether a model can be interviewed here, and what it needs.
 
-    Parameters
-    ----------
-    spec : str
-        Text that names the model.
-    root : Path
-        Folder that a relative path is relative to.
-    options : mapping
-    ask : bool
-        Ask a model on a server for one token.
+    Args:
+        spec: Text that names the model.
+        root: Folder that a relative path is relative to.
+        ask: Ask a model on a server for one token.
     """
     from pytest_adaptive_eval.models import resolve
 
@@ -132,13 +122,9 @@ def _weights(folder: Path) -> str:
 def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterator[Finding]:
     """Yield what ``pytest --adaptive-eval`` in a folder would do, and which models it would need.
 
-    Parameters
-    ----------
-    root : Path
-    model : str or None
-        Model in place of those that the files name.
-    ask : bool
-        See `diagnose_model`.
+    Args:
+        model: Model in place of those that the files name.
+        ask: See `diagnose_model`.
     """
     from pytest_adaptive_eval.cli.project import look_at
     from pytest_adaptive_eval.cli.python_files import pytest_settings

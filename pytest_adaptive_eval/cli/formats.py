@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-__all__ = ["read_formats", "read_in_formats"]
-
 
 def read_in_formats(sources: Sequence[Path], bank: str | None = None, families: Path | None = None) -> FormatResponses:
     """Read responses in formats, for a fit of M2 or M3; `bank` and `families` as in `read_format_responses`."""
@@ -45,16 +43,10 @@ def read_formats(
 ) -> tuple[FormatResponses, Bools]:
     """Read responses in formats, and mark those of their items that are of low quality.
 
-    Parameters
-    ----------
-    sources : sequence of Path
-    low_quality : sequence of Path
-        Responses to items all of which are of low quality.
-    items : sequence of Item, optional
-        Texts, some of them marked as of low quality.
-    bank : str, optional
-    families : Path, optional
-        See `read_format_responses`.
+    Args:
+        low_quality: Responses to items all of which are of low quality.
+        items: Texts, some of them marked as of low quality.
+        families: See `read_format_responses`.
     """
     import numpy as np
 

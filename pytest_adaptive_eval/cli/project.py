@@ -17,8 +17,6 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.registry import service
 
-__all__ = ["Checkpoint", "Data", "Project", "Server", "look_at"]
-
 #: Levels of folders below the project that are looked at, and files of data at most.
 _DEPTH, _FILES = 4, 200
 #: Bytes of a file of data, and of a file of settings, at most.
@@ -37,14 +35,10 @@ _SERVICES = {".github": "github", ".gitlab-ci.yml": "gitlab", "Jenkinsfile": "je
 class Checkpoint(NamedTuple):
     """A checkpoint folder.
 
-    Parameters
-    ----------
-    folder : str
-        Relative to the project.
-    pictures : bool
-        Whether the model reads images.
-    written : float
-        Time of the last change of its configuration.
+    Args:
+        folder: Relative to the project.
+        pictures: Whether the model reads images.
+        written: Time of the last change of its configuration.
     """
 
     folder: str
@@ -55,11 +49,8 @@ class Checkpoint(NamedTuple):
 class Server(NamedTuple):
     """An address of an OpenAI-compatible server in a file of settings.
 
-    Parameters
-    ----------
-    address, found_in : str
-    models : tuple of str
-        Names of its models; empty unless it runs on this machine and answers.
+    Args:
+        models: Names of its models; empty unless it runs on this machine and answers.
     """
 
     address: str
@@ -70,16 +61,11 @@ class Server(NamedTuple):
 class Data(NamedTuple):
     """Questions of the project.
 
-    Parameters
-    ----------
-    path : str
-        Relative to the project.
-    form : {"bank", "items", "benchmark"}
-        A bank folder, a JSONL of items, or a file that ``adaptive-eval import`` reads.
-    questions : int
-        Their number.
-    pictures : bool
-        Whether the first of them has an image.
+    Args:
+        path: Relative to the project.
+        form: A bank folder, a JSONL of items, or a file that ``adaptive-eval import`` reads.
+        questions: Their number.
+        pictures: Whether the first of them has an image.
     """
 
     path: str
@@ -92,22 +78,13 @@ class Data(NamedTuple):
 class Project:
     """Content of a folder.
 
-    Parameters
-    ----------
-    root : Path
-    checkpoints : tuple of Checkpoint
-        The last changed first.
-    servers : tuple of Server
-    data : tuple of Data
-        Banks first, then items, then benchmarks.
-    logs : tuple of str
-        Files or folders of logs of evaluation tools.
-    tests : mapping of str to Interviews
-        Python files with evaluations.
-    evaluations : tuple of str
-        TOML files with evaluations.
-    service : str
-        ``github``, ``gitlab``, ``jenkins``, or empty.
+    Args:
+        checkpoints: The last changed first.
+        data: Banks first, then items, then benchmarks.
+        logs: Files or folders of logs of evaluation tools.
+        tests: Python files with evaluations.
+        evaluations: TOML files with evaluations.
+        service: ``github``, ``gitlab``, ``jenkins``, or empty.
     """
 
     root: Path

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.responses import Responses
     from pytest_adaptive_eval.models.kind import SubjectKind
 
-__all__ = ["CONFIG", "Setup", "set_up"]
-
 CONFIG = "adaptive-eval.toml"
 #: Probability of a verdict that the budget is planned for.
 _POWER = 0.8
@@ -42,16 +40,11 @@ _EXAMPLES, _COMPARED = 60, 200
 class Setup:
     """Findings and files of `adaptive-eval init`.
 
-    Parameters
-    ----------
-    findings : list of str
-        Sentences about what was found and chosen.
-    files : dict of str to str
-        Texts by path relative to the project.
-    commands : list of str
-        Commands to run next, in order, in the project's folder.
-    extras : list of str
-        Extras of this distribution that these commands need.
+    Args:
+        findings: Sentences about what was found and chosen.
+        files: Texts by path relative to the project.
+        commands: Commands to run next, in order, in the project's folder.
+        extras: Extras of this distribution that these commands need.
     """
 
     findings: list[str] = field(default_factory=list)
@@ -70,16 +63,11 @@ class _Subject:
 def set_up(project: Project, model: str | None = None) -> Setup:
     """Return the first files and commands of a project.
 
-    Parameters
-    ----------
-    project : Project
-    model : str, optional
-        Text that names the subject; the one that the project shows when omitted.
+    Args:
+        model: Text that names the subject; the one that the project shows when omitted.
 
-    Raises
-    ------
-    ConfigError
-        `model` names no kind of subject.
+    Raises:
+        ConfigError: `model` names no kind of subject.
     """
     setup = Setup()
     subject = _subject(project, model, setup)

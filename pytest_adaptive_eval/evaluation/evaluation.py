@@ -37,48 +37,27 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.tasks import TaskFamily
 
-__all__ = ["EvalSpec", "Evaluation", "Settings", "bank_notes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Flags and ini settings, which apply to every evaluation; None leaves a setting to the evaluation.
 
-    Parameters
-    ----------
-    root : Path
-        Folder for relative paths that do not exist beside the file.
-    folder : Path
-        Folder of the journal and the records.
-    model : str or None
-        Text that names the subject.
-    budget : str or None
-    seed : int or None
-    fresh : bool
-        Start every interview anew, whatever the journal holds.
-    record, junit : Path or None
-        Additional files for the run's record and the gate report.
-    graders : tuple of str
-        Modules whose functions may grade.
-    baseline : str or None
-        File that gates call ``"baseline"``: a run's record, a history of runs, or
-        recorded answers.
-    missing_baseline : {"warn", "record", "fail"}
-        Action where there is no baseline yet.
-    html : Path or None
-        File for the report for people.
-    unsafe_code : bool
-        Run code that a model wrote without a sandbox.
-    model_options : mapping
-        Options for loading or reaching the subject.
-    required_gates : tuple of str
-        Node ids, or ends of them, of gates without whose results nothing is promoted.
-    side_by_side : bool
-        Ask interviews of one model in the same calls.
-    reuse : Path or None
-        Store of answers that runs share; None where every answer is asked for.
-    models : mapping of str to str
-        Texts that name the subjects of single evaluations, by the evaluation's name.
+    Args:
+        root: Folder for relative paths that do not exist beside the file.
+        folder: Folder of the journal and the records.
+        model: Text that names the subject.
+        fresh: Start every interview anew, whatever the journal holds.
+        record, junit: Additional files for the run's record and the gate report.
+        graders: Modules whose functions may grade.
+        baseline: File that gates call ``"baseline"``: a run's record, a history of runs, or recorded answers.
+        missing_baseline: Action where there is no baseline yet.
+        html: File for the report for people.
+        unsafe_code: Run code that a model wrote without a sandbox.
+        model_options: Options for loading or reaching the subject.
+        required_gates: Node ids, or ends of them, of gates without whose results nothing is promoted.
+        side_by_side: Ask interviews of one model in the same calls.
+        reuse: Store of answers that runs share; None where every answer is asked for.
+        models: Texts that name the subjects of single evaluations, by the evaluation's name.
     """
 
     root: Path
@@ -105,44 +84,24 @@ class Settings:
 class Evaluation:
     """A bank, a policy and a seed, ready for a `Session`.
 
-    Parameters
-    ----------
-    name : str
-    bank : ItemBank
-    policy : Policy
-    seed : int
-        Seed as the user set it; recorded.
-    stream : int
-        Seed of this evaluation's own draws, from `seed` and `name`.
-    budget : int
-        Administrations.
-    notes : tuple of str
-        Notes for readers of any verdict.
-    path : Path or None
-        Path of the bank.
-    lead : str
-        Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
-    samples : int
-        Administrations of each item; its score is their mean.
-    repeat : int, str or None
-        Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
-        None until the subject is known, where the user sets nothing; see `for_subject` and `stopping.repeats`.
-    interviewer : tuple or None
-        Spec and options of the model that leads the interview; None where no model does.
-    judge : Judge or None
-        Model that grades the answers; None where code does.
-    max_tokens : int or None
-        Cap on answers; None for the subject's own.
-    must_pass : tuple of int
-        Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
-    open_budget : bool
-        Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
-    spending : Spending
-        Prices, and budgets in tokens and money.
-    wrong_answer : str or None
-        Answer that the test has to fail; None where any made-up one serves.
-    unanswered : str
-        What answers count as that are empty, refused or cut, see `items.item.Response.of`.
+    Args:
+        seed: Seed as the user set it; recorded.
+        stream: Seed of this evaluation's own draws, from `seed` and `name`.
+        budget: Administrations.
+        notes: Notes for readers of any verdict.
+        path: Path of the bank.
+        lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
+        samples: Administrations of each item; its score is their mean.
+        repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
+            None until the subject is known, where the user sets nothing; see `for_subject` and `stopping.repeats`.
+        interviewer: Spec and options of the model that leads the interview; None where no model does.
+        judge: Model that grades the answers; None where code does.
+        max_tokens: Cap on answers; None for the subject's own.
+        must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
+        open_budget: Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
+        spending: Prices, and budgets in tokens and money.
+        wrong_answer: Answer that the test has to fail; None where any made-up one serves.
+        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
     """
 
     name: str
@@ -172,12 +131,9 @@ class Evaluation:
     def with_default_budget(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
         """Return the evaluation with the budget that its gates need, if nobody has written one.
 
-        Parameters
-        ----------
-        conditions : sequence of Condition
-            Conditions of its gates.
-        baselines : mapping of str to Baseline
-            Known baselines, by the name that conditions use.
+        Args:
+            conditions: Conditions of its gates.
+            baselines: Known baselines, by the name that conditions use.
         """
         if not self.open_budget:
             return self
@@ -194,7 +150,7 @@ class Evaluation:
     def allows_for_noise(self) -> bool:
         """Whether intervals of this policy can allow for decoding noise.
 
-        The interval of a ladder takes items as draws from the task, which includes decoding noise.  Of other policies
+        The interval of a ladder takes items as draws from the task, which includes decoding noise. Of other policies
         without an interval by the draws no verdict depends on it.
         """
         return self.policy.levelled is None and not self.policy.design_based
@@ -223,19 +179,13 @@ class Evaluation:
 class EvalSpec:
     """One evaluation as written by the user.
 
-    Parameters
-    ----------
-    data : mapping
-        Settings by name, as in `MarkerTable`.
-    where : str
-        File and line, for errors.
-    base : Path
-        Folder that the bank's path is relative to.
+    Args:
+        data: Settings by name, as in `MarkerTable`.
+        where: File and line, for errors.
+        base: Folder that the bank's path is relative to.
 
-    Raises
-    ------
-    ConfigError
-        A setting is unknown or has a wrong value, or two settings exclude each other.
+    Raises:
+        ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
     """
 
     data: Mapping[str, Any]
@@ -291,20 +241,13 @@ class EvalSpec:
     ) -> Evaluation:
         """Read the bank and check every setting against it.
 
-        Parameters
-        ----------
-        settings : Settings
-        read : callable, optional
-            Function that reads the bank at a path.
-        selector : callable, optional
-            Function that returns a plugin's selector of a name.
-        tasks : callable, optional
-            Function that returns the task families by name; the built-in families by default.
+        Args:
+            read: Function that reads the bank at a path.
+            selector: Function that returns a plugin's selector of a name.
+            tasks: Function that returns the task families by name; the built-in families by default.
 
-        Raises
-        ------
-        ConfigError, BankError
-            Anything the user can correct.
+        Raises:
+            ConfigError, BankError: Anything the user can correct.
         """
         fixed = self.table.policy == FIXED_FORM
         seed = self.table.seed if settings.seed is None else settings.seed

@@ -11,18 +11,13 @@ from pytest_adaptive_eval.evaluation.tables import GateTable, StudyGateTable
 from pytest_adaptive_eval.gates.condition import KINDS, STUDY_KINDS, Condition, registered_metric
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
-__all__ = ["GateSpec", "read_gate"]
-
 
 @dataclass(frozen=True, slots=True)
 class GateSpec:
     """One ``[[eval.gate]]``.
 
-    Parameters
-    ----------
-    condition : Condition
-    line : int
-        Line in the file, from 1.
+    Args:
+        line: Line in the file, from 1.
     """
 
     condition: Condition
@@ -37,19 +32,13 @@ class GateSpec:
 def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Condition:
     """Return the condition of one gate.
 
-    Parameters
-    ----------
-    data : object
-        The gate as it was written.
-    where : str
-        File and line, for errors.
-    metrics : tuple of str or None
-        Metrics of a study, whose first metric ``rank`` refers to; None for a bank or a task.
+    Args:
+        data: The gate as it was written.
+        where: File and line, for errors.
+        metrics: Metrics of a study, whose first metric ``rank`` refers to; None for a bank or a task.
 
-    Raises
-    ------
-    ConfigError
-        Names file and line, and a correct gate.
+    Raises:
+        ConfigError: Names file and line, and a correct gate.
     """
     with located(where):
         if not isinstance(data, dict):

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["interviewed"]
-
 
 def interviewed(
     table: InterviewTable,
@@ -46,25 +44,15 @@ def interviewed(
 
     The model is a spec and its options, None for the interviewer by code.
 
-    Parameters
-    ----------
-    table : InterviewTable
-    bank : ItemBank
-    folders : sequence of Path
-        Folders that relative paths are looked up in, in order.
-    cache : Path
-        Folder for embeddings and for hashes of checkpoints.
-    decisions : Path
-        File of the model's decisions, by which an interrupted interview continues as it began.
-    fresh : bool
-        Forget earlier decisions.
-    seed : int
-        Seed of the clusters.
+    Args:
+        folders: Folders that relative paths are looked up in, in order.
+        cache: Folder for embeddings and for hashes of checkpoints.
+        decisions: File of the model's decisions, by which an interrupted interview continues as it began.
+        fresh: Forget earlier decisions.
+        seed: Seed of the clusters.
 
-    Raises
-    ------
-    ConfigError
-        A setting is out of its range, or names a file that does not exist.
+    Raises:
+        ConfigError: A setting is out of its range, or names a file that does not exist.
     """
     encoder = _existing(table.encoder, folders) or table.encoder
     spec = _interviewer_spec(table, folders)
@@ -99,10 +87,8 @@ def interviewed(
 def _interviewer_spec(table: InterviewTable, folders: Sequence[Path]) -> str:
     """Return the spec of the interviewer's model, empty for the interviewer by code.
 
-    Raises
-    ------
-    ConfigError
-        It names no model, or settings of a model are given without one.
+    Raises:
+        ConfigError: It names no model, or settings of a model are given without one.
     """
     if table.interviewer:
         try:
@@ -121,10 +107,8 @@ def _interviewer_spec(table: InterviewTable, folders: Sequence[Path]) -> str:
 def _model_responses(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:
     """Return the responses of known models to the items of a bank, in its order.
 
-    Raises
-    ------
-    ConfigError
-        There is no such file, or an item has no responses there.
+    Raises:
+        ConfigError: There is no such file, or an item has no responses there.
     """
     from pytest_adaptive_eval.banks.responses import read_responses
 

@@ -16,8 +16,6 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.typed_tables import find_named, refuse_keys, suggestion
 
-__all__ = ["item_count", "make_policy", "policy_name"]
-
 #: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
 LADDER_ITEMS, BANK_ITEMS = 10, 50
 
@@ -38,21 +36,13 @@ def make_policy(
 ) -> Policy:
     """Return the policy of an evaluation.
 
-    Parameters
-    ----------
-    table : MarkerTable
-    data : mapping
-        The same settings, only those that were written.
-    bank : ItemBank
-    find_selector : callable
-        Function that returns a selector that is not built in, by name.
-    budget : str, optional
-        Budget of the command line, which takes precedence.
+    Args:
+        data: The same settings, only those that were written.
+        find_selector: Function that returns a selector that is not built in, by name.
+        budget: Budget of the command line, which takes precedence.
 
-    Raises
-    ------
-    ConfigError
-        A name is unknown, or a setting does not apply to the policy.
+    Raises:
+        ConfigError: A name is unknown, or a setting does not apply to the policy.
     """
     name = policy_name(table)
     if name == LADDER:

@@ -12,8 +12,6 @@ from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS, Ch
 from pytest_adaptive_eval.items.presentation import PLAIN, Example, Presentation, example_of, template_fields
 from pytest_adaptive_eval.typed_tables import find_named, refuse_keys
 
-__all__ = ["LIKELIHOOD", "PRESENTATION_KEYS", "check_keys", "presentation_of"]
-
 #: Keys of an evaluation that say how its items are presented.
 PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "delimiter", "candidates")
 #: Value of ``ask`` by which likelihoods score the items.
@@ -23,10 +21,8 @@ LIKELIHOOD = "likelihood"
 def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
     """Check the settings of the presentation that need no bank.
 
-    Raises
-    ------
-    ConfigError
-        A setting is unknown, has no effect, or excludes another.
+    Raises:
+        ConfigError: A setting is unknown, has no effect, or excludes another.
     """
     fields = template_fields(PLAIN if table.template is None else table.template)
     find_named("normalization", table.normalization, NORMALIZATIONS)
@@ -53,17 +49,12 @@ def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
 def presentation_of(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -> Presentation | None:
     """Return how items are presented; None if as the bank has them.
 
-    Parameters
-    ----------
-    table : MarkerTable
-        Checked by `check_keys`.
-    read : callable
-        Returns the items of a file of examples.
+    Args:
+        table: Checked by `check_keys`.
+        read: Returns the items of a file of examples.
 
-    Raises
-    ------
-    ConfigError
-        There are too few examples, or an item is none.
+    Raises:
+        ConfigError: There are too few examples, or an item is none.
     """
     if table.template is None and not table.examples and table.ask != LIKELIHOOD:
         return None

@@ -9,20 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.journal import Journal
 
-__all__ = ["ReplyCache"]
-
 
 class ReplyCache(MutableMapping[str, str]):
     """Replies by key, each on disk before it is used; they are looked up and stored, never listed or deleted.
 
-    Parameters
-    ----------
-    path : Path
-        Path of the journal, which is opened at its first use.
-    fresh : bool
-        Forget earlier replies.
-    field : str
-        Name of a reply in the journal.
+    Args:
+        path: Path of the journal, which is opened at its first use.
+        fresh: Forget earlier replies.
+        field: Name of a reply in the journal.
     """
 
     def __init__(self, path: Path, fresh: bool, field: str = "decision") -> None:

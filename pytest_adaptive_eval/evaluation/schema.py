@@ -10,16 +10,12 @@ from pytest_adaptive_eval.evaluation.study import StudyKind
 from pytest_adaptive_eval.evaluation.tables import BankTable, RunTable
 from pytest_adaptive_eval.typed_tables import json_schema
 
-__all__ = ["file_schema"]
-
 
 def file_schema(studies: Mapping[str, Callable[[], StudyKind]] = STUDIES) -> dict[str, Any]:
     """Return the JSON Schema of a file of evaluations.
 
-    Parameters
-    ----------
-    studies : mapping of str to callable
-        Loaders of study kinds by name.
+    Args:
+        studies: Loaders of study kinds by name.
     """
     (run, *evaluations), definitions = json_schema([RunTable, BankTable, *(load().table for load in studies.values())])
     return {

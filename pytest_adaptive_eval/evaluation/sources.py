@@ -24,16 +24,12 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.tasks import TaskFamily
     from pytest_adaptive_eval.tasks.family import Run, Runner
 
-__all__ = ["CodeRunner", "TaskGraders", "check_model", "load_model", "recorded_banks"]
-
 
 class CodeRunner:
     """The sandbox, opened and tested before the first code runs.
 
-    Parameters
-    ----------
-    unsafe : bool
-        Run without a sandbox, as the user accepts.
+    Args:
+        unsafe: Run without a sandbox, as the user accepts.
     """
 
     def __init__(self, *, unsafe: bool = False) -> None:
@@ -43,10 +39,8 @@ class CodeRunner:
     def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
         """Define a function from untrusted code and call it with each list of arguments.
 
-        Raises
-        ------
-        SandboxUnavailable
-            This machine has no sandbox.
+        Raises:
+            SandboxUnavailable: This machine has no sandbox.
         """
         if self._sandbox is None:
             sandbox = service("sandbox", "sandbox")
@@ -57,10 +51,8 @@ class CodeRunner:
 class TaskGraders(Mapping[str, Grader]):
     """Graders of generated items by their task; the families are loaded when the first is looked up.
 
-    Parameters
-    ----------
-    load : callable
-        Function that returns the families by name.
+    Args:
+        load: Function that returns the families by name.
     """
 
     def __init__(self, load: Callable[[], Mapping[str, TaskFamily]]) -> None:
@@ -81,21 +73,15 @@ def load_model(
 ) -> Subject:
     """Return the subject that a text names.
 
-    Parameters
-    ----------
-    spec : str
-        As `pytest_adaptive_eval.models.load_subject` takes it.
-    folders : sequence of Path
-        Folders that a relative path is looked up in, in order.
-    cache : Path
-        Folder for checkpoint hashes.
-    options : mapping
-        Options of `pytest_adaptive_eval.models.load_subject`.
+    Args:
+        spec: As `pytest_adaptive_eval.models.load_subject` takes it.
+        folders: Folders that a relative path is looked up in, in order.
+        cache: Folder for checkpoint hashes.
+        options: Options of `pytest_adaptive_eval.models.load_subject`.
 
-    Raises
-    ------
-    ConfigError, CheckpointError
-        No such folder or server, one that cannot be loaded safely, or an option that it does not have.
+    Raises:
+        ConfigError, CheckpointError: No such folder or server, one that cannot be loaded safely, or an option that it
+            does not have.
     """
     from pytest_adaptive_eval.models import resolve
 
@@ -118,16 +104,12 @@ def check_model(
 
     With `agent`, the model works for the run and the options are those of `pytest_adaptive_eval.models.load_agent`.
 
-    Returns
-    -------
-    Subject, Agent or None
+    Returns:
         The loaded model; None for a checkpoint folder, of which only the files are examined: loading its weights in
         each process that collects would fill a GPU.
 
-    Raises
-    ------
-    ConfigError, CheckpointError
-        As `load_model`.
+    Raises:
+        ConfigError, CheckpointError: As `load_model`.
     """
     from pytest_adaptive_eval.models import resolve
 
@@ -150,27 +132,17 @@ def recorded_banks(
 ) -> dict[str, ItemBank]:
     """Return the available banks of a record's interviews.
 
-    Parameters
-    ----------
-    record : RunRecord
-    folders : sequence of Path
-        What the paths in the record may be relative to, in order.
-    paths : mapping, optional
-        Where the bank of an evaluation is now, by the evaluation's name.
-    graders : sequence of str
-        Modules whose functions may grade.
-    unread : callable
-        Called with the error of a bank that the record names, and that is there and cannot be read.
+    Args:
+        folders: What the paths in the record may be relative to, in order.
+        paths: Where the bank of an evaluation is now, by the evaluation's name.
+        graders: Modules whose functions may grade.
+        unread: Called with the error of a bank that the record names, and that is there and cannot be read.
 
-    Returns
-    -------
-    dict of str to ItemBank
+    Returns:
         By the evaluation's name; one whose bank is gone, or cannot be read, is left out.
 
-    Raises
-    ------
-    BankError
-        A bank that `paths` names cannot be read.
+    Raises:
+        BankError: A bank that `paths` names cannot be read.
     """
     from pytest_adaptive_eval.tasks.bank import task_bank
     from pytest_adaptive_eval.tasks.family import SMALL_PIXELS

@@ -11,8 +11,6 @@ from pytest_adaptive_eval.evaluation.tables import MarkerTable, PriceTable
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.base import Usage
 
-__all__ = ["Spending", "spending_of"]
-
 #: Tokens that a price is for, characters of a token where none is counted, and prompts whose length is looked at.
 MILLION, CHARACTERS, SAMPLE = 1_000_000, 4, 40
 
@@ -21,15 +19,11 @@ MILLION, CHARACTERS, SAMPLE = 1_000_000, 4, 40
 class Spending:
     """What calls cost, and what an interview may spend.
 
-    Parameters
-    ----------
-    price : PriceTable or None
-    tokens : int or None
-        Most tokens, of prompts and answers together.
-    money : float or None
-        Most money, in the price's currency.
-    agents : mapping of str to PriceTable
-        Prices of the models that work for the run, by role: interviewer and judge.  The budgets do not count them.
+    Args:
+        tokens: Most tokens, of prompts and answers together.
+        money: Most money, in the price's currency.
+        agents: Prices of the models that work for the run, by role: interviewer and judge. The budgets do not count
+            them.
     """
 
     price: PriceTable | None = None
@@ -59,13 +53,9 @@ class Spending:
     def outlook(self, bank: ItemBank, questions: int, longest: int | None) -> str:
         """Return what the questions of an interview cost at most, before it, or an empty text without price and budget.
 
-        Parameters
-        ----------
-        bank : ItemBank
-        questions : int
-            Most questions.
-        longest : int or None
-            Cap on answers in tokens, if the evaluation sets one.
+        Args:
+            questions: Most questions.
+            longest: Cap on answers in tokens, if the evaluation sets one.
         """
         if self.price is None and not self.limited:
             return ""
@@ -112,10 +102,8 @@ def _money(price: PriceTable | None, usage: Usage) -> dict[str, Any]:
 def spending_of(table: MarkerTable, stop: str) -> Spending:
     """Return the prices and budgets of an evaluation.
 
-    Raises
-    ------
-    ConfigError
-        A budget in money has no price, or the interview may not end by what answers cost.
+    Raises:
+        ConfigError: A budget in money has no price, or the interview may not end by what answers cost.
     """
     tables = {"interviewer": table.interview, "judge": table.judge}
     agents = {role: agent.price for role, agent in tables.items() if agent is not None and agent.price is not None}

@@ -8,9 +8,6 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.study import StudyKind
 from pytest_adaptive_eval.registry import Service, registered
 
-__all__ = ["STUDIES", "merge_kinds"]
-
-
 #: Loaders of the built-in kinds.
 STUDIES: Mapping[str, Callable[[], StudyKind]] = {
     name: kind.load for name, kind in registered(None, "adaptive_eval.study_kinds", Service).items()
@@ -20,15 +17,11 @@ STUDIES: Mapping[str, Callable[[], StudyKind]] = {
 def merge_kinds(provided: Iterable[Mapping[str, Callable[[], StudyKind]]]) -> Mapping[str, Callable[[], StudyKind]]:
     """Return the loaders of several plugins by kind.
 
-    Parameters
-    ----------
-    provided : iterable of mapping
-        Results of the hook ``pytest_adaptive_eval_study_kinds``.
+    Args:
+        provided: Results of the hook ``pytest_adaptive_eval_study_kinds``.
 
-    Raises
-    ------
-    ConfigError
-        Two plugins provide one kind.
+    Raises:
+        ConfigError: Two plugins provide one kind.
     """
     kinds: dict[str, Callable[[], StudyKind]] = {}
     for loaders in provided:

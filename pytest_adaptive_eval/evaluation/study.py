@@ -1,6 +1,6 @@
 """Studies as written in TOML: evaluations of several models, or of one model in a network.
 
-A kind of study is a module that offers a `StudyKind`: its settings, its metrics and the construction of its plan.  The
+A kind of study is a module that offers a `StudyKind`: its settings, its metrics and the construction of its plan. The
 kinds are registered, see `evaluation.studies`.
 """
 
@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.models.agent import Agent
     from pytest_adaptive_eval.models.base import Subject
     from pytest_adaptive_eval.tasks import TaskFamily
-
-__all__ = [
-    "ComparablePlan",
-    "Member",
-    "Progress",
-    "StudyContext",
-    "StudyKind",
-    "StudyPlan",
-    "StudySpec",
-    "loader",
-    "members",
-    "population_key",
-    "study_costs",
-]
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
 Progress = Callable[[int, int, str], None]
@@ -101,10 +87,8 @@ class ComparablePlan(StudyPlan, Protocol):
     def recall(self, account: Mapping[str, Any]) -> StudyResult:
         """Return the recorded result of an earlier run, as a baseline.
 
-        Raises
-        ------
-        BaselineError
-            The account is damaged, or that of another study.
+        Raises:
+            BaselineError: The account is damaged, or that of another study.
         """
 
 
@@ -112,14 +96,10 @@ class ComparablePlan(StudyPlan, Protocol):
 class StudyContext:
     """Files and task families that studies are made from.
 
-    Parameters
-    ----------
-    folders : tuple of Path
-        Folders that relative paths are looked up in, in order.
-    tasks : callable
-        Function that returns the task families by name.
-    read : callable
-        Function that reads the bank at a path.
+    Args:
+        folders: Folders that relative paths are looked up in, in order.
+        tasks: Function that returns the task families by name.
+        read: Function that reads the bank at a path.
     """
 
     folders: tuple[Path, ...]
@@ -130,13 +110,9 @@ class StudyContext:
 class StudyKind(NamedTuple):
     """A kind of study.
 
-    Parameters
-    ----------
-    table : type
-        Settings of such a study, a subclass of `StudyTable`.
-    metrics : tuple of str
-    build : callable
-        Function that makes the plan from a `StudySpec`, the run's settings and a context.
+    Args:
+        table: Settings of such a study, a subclass of `StudyTable`.
+        build: Function that makes the plan from a `StudySpec`, the run's settings and a context.
     """
 
     table: type[StudyTable]
@@ -148,19 +124,12 @@ class StudyKind(NamedTuple):
 class StudySpec:
     """One study as written by the user.
 
-    Parameters
-    ----------
-    data : mapping
-    where : str
-        File and line, for errors.
-    base : Path
-        Folder of the file.
-    kind : StudyKind
+    Args:
+        where: File and line, for errors.
+        base: Folder of the file.
 
-    Raises
-    ------
-    ConfigError
-        A key is unknown, or a value has a wrong type.
+    Raises:
+        ConfigError: A key is unknown, or a value has a wrong type.
     """
 
     data: Mapping[str, Any]
@@ -184,16 +153,11 @@ class StudySpec:
     def build(self, settings: Settings, context: StudyContext) -> StudyPlan:
         """Return the plan, after a check of every setting and of the models' paths.
 
-        Parameters
-        ----------
-        settings : Settings
-        context : StudyContext
-            Its folders besides that of the file.
+        Args:
+            context: Its folders besides that of the file.
 
-        Raises
-        ------
-        ConfigError
-            Anything that the user can correct.
+        Raises:
+            ConfigError: Anything that the user can correct.
         """
         with located(self.where):
             return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
@@ -207,14 +171,10 @@ class StudySpec:
 class Member:
     """A model that takes part.
 
-    Parameters
-    ----------
-    name : str
-        Unique in its study.
-    spec : str
-        Existing checkpoint folder, or ``http://HOST:PORT/v1#MODEL``.
-    options : mapping
-        Options of its loader.
+    Args:
+        name: Unique in its study.
+        spec: Existing checkpoint folder, or ``http://HOST:PORT/v1#MODEL``.
+        options: Options of its loader.
     """
 
     name: str
@@ -232,19 +192,13 @@ def members(
 ) -> list[Member]:
     """Return the candidate, which `settings` may name, and the other members of a study.
 
-    Parameters
-    ----------
-    table : StudyTable
-    settings : Settings
-    others : sequence of str or MemberTable
-    folders : sequence of Path
-        Folders that relative paths are looked up in, in order.  The first is that of the file, which for a model of the
-        command line is the last.
+    Args:
+        folders: Folders that relative paths are looked up in, in order. The first is that of the file, which for a
+            model of the command line is the last.
 
-    Raises
-    ------
-    ConfigError
-        There is no candidate, two members have one name, or one is neither an existing folder nor on a server.
+    Raises:
+        ConfigError: There is no candidate, two members have one name, or one is neither an existing folder nor on a
+            server.
     """
     if settings.model is not None:
         kind, _ = resolve(settings.model, folders, agent=True)
@@ -303,12 +257,8 @@ def population_key(settings: Mapping[str, Any]) -> str:
 def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], Agent | Subject]:
     """Return a function that loads a model of a study, as an agent or as a subject.
 
-    Parameters
-    ----------
-    member : Member
-    cache : Path
-        Folder for hashes of checkpoints.
-    subject : bool
+    Args:
+        cache: Folder for hashes of checkpoints.
     """
     kind, spec = resolve(member.spec, agent=not subject)
     return partial(kind.load, spec, member.options, cache, agent=not subject)
@@ -317,16 +267,11 @@ def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], A
 def study_costs(by_role: Iterable[Mapping[str, Usage]], loads: Mapping[str, int]) -> dict[str, Any]:
     """Return the cost of a study for its record.
 
-    Parameters
-    ----------
-    by_role : iterable of mapping of str to Usage
-        Cost of each role's replies, in each part of the study.
-    loads : mapping of str to int
-        How often each model was loaded.
+    Args:
+        by_role: Cost of each role's replies, in each part of the study.
+        loads: How often each model was loaded.
 
-    Returns
-    -------
-    dict
+    Returns:
         ``total``, ``roles`` and ``loads``.
     """
     sums: dict[str, Usage] = {}

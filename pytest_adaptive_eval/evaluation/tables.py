@@ -13,21 +13,6 @@ from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
 
-__all__ = [
-    "AUTOJUDGER",
-    "UNANSWERED",
-    "BankTable",
-    "GateTable",
-    "InterviewTable",
-    "JudgeTable",
-    "MarkerTable",
-    "MemberTable",
-    "PriceTable",
-    "RunTable",
-    "StudyGateTable",
-    "StudyTable",
-]
-
 #: The selector that is led by an interviewer.
 AUTOJUDGER = "autojudger"
 STOPS = ("decision", "budget")

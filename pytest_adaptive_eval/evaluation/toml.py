@@ -16,22 +16,14 @@ from pytest_adaptive_eval.evaluation.tables import BankTable, MarkerTable, RunTa
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys, suggestion
 
-__all__ = ["TomlEval", "TomlFile", "read_toml"]
-
 
 @dataclass(frozen=True, slots=True)
 class TomlEval:
     """One ``[[eval]]`` of a TOML file, with its gates.
 
-    Parameters
-    ----------
-    spec : EvalSpec or StudySpec
-    model : str or None
-        Text that names the subject or candidate.
-    gates : tuple of GateSpec
-    line : int
-        Line of its header, from 1.
-    model_options : mapping
+    Args:
+        model: Text that names the subject or candidate.
+        line: Line of its header, from 1.
     """
 
     spec: EvalSpec | StudySpec
@@ -44,11 +36,8 @@ class TomlEval:
 class TomlFile(NamedTuple):
     """Content of a TOML file.
 
-    Parameters
-    ----------
-    evaluations : list of TomlEval
-    required : list of str
-        Names of gates without whose results nothing is promoted.
+    Args:
+        required: Names of gates without whose results nothing is promoted.
     """
 
     evaluations: list[TomlEval]
@@ -58,16 +47,12 @@ class TomlFile(NamedTuple):
 def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDIES) -> TomlFile:
     """Read ``adaptive-eval.toml`` or ``*.eval.toml``.
 
-    Parameters
-    ----------
-    path : Path
-    studies : mapping of str to callable
-        Loaders of study kinds by name.
+    Args:
+        studies: Loaders of study kinds by name.
 
-    Raises
-    ------
-    ConfigError
-        The file is no TOML, has unknown keys or values of a wrong type, two evaluations of one name, or none.
+    Raises:
+        ConfigError: The file is no TOML, has unknown keys or values of a wrong type, two evaluations of one name, or
+            none.
     """
     text, data = _parsed(path)
     if unknown := sorted(set(data) - {"eval", "run"}):

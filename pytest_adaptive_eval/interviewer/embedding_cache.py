@@ -17,8 +17,6 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.images import image_hash
 from pytest_adaptive_eval.outputs import replacing
 
-__all__ = ["CachedEmbedder", "Encoder"]
-
 
 class Encoder(Protocol):
     """Embedder whose results are worth caching."""
@@ -34,13 +32,10 @@ class Encoder(Protocol):
 class CachedEmbedder:
     """Encoder that runs once per content of a bank.
 
-    Parameters
-    ----------
-    encoder : Encoder
-    folder : Path
-        Created if missing.  The cache only saves time: a failure to write is ignored, and a damaged file is replaced.
-    note : callable, optional
-        Called with a sentence if a file was damaged.
+    Args:
+        folder: Created if missing. The cache only saves time: a failure to write is ignored, and a damaged file is
+            replaced.
+        note: Called with a sentence if a file was damaged.
     """
 
     def __init__(self, encoder: Encoder, folder: Path, note: Callable[[str], None] | None = None) -> None:

@@ -58,18 +58,12 @@ def subject_kinds() -> Mapping[str, SubjectKind]:
 def resolve(spec: str, folders: Sequence[Path] = (), *, agent: bool = False) -> tuple[SubjectKind, str]:
     """Return the kind of model that a text names, and the text with the path of its file or folder.
 
-    Parameters
-    ----------
-    spec : str
-    folders : sequence of Path
-        Folders that a relative path may be relative to, in order.
-    agent : bool
-        Consider kinds that can serve as agents alone.
+    Args:
+        folders: Folders that a relative path may be relative to, in order.
+        agent: Consider kinds that can serve as agents alone.
 
-    Raises
-    ------
-    ConfigError
-        No kind recognises the text.
+    Raises:
+        ConfigError: No kind recognises the text.
     """
     kinds = [kind for kind in subject_kinds().values() if not agent or kind.agent]
     for kind in sorted(kinds, key=lambda kind: not kind.prefixes):  # a folder may be called like a prefix
@@ -85,24 +79,17 @@ def resolve(spec: str, folders: Sequence[Path] = (), *, agent: bool = False) -> 
 def load_subject(spec: str, **options: Any) -> Subject:
     """Load the subject that `spec` names.
 
-    Parameters
-    ----------
-    spec : str
-        A checkpoint folder, ``replay:PATH`` or ``replay:PATH#SUBJECT`` for
-        recorded answers, ``http://HOST:PORT/v1#MODEL`` (or ``https``) for a
-        model on an OpenAI-compatible server, or a text of a plugin's kind.
-    **options
-        For a checkpoint those of
-        `pytest_adaptive_eval.models.checkpoint.subject.TransformersSubject.load`, for
-        a server those of `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`.
+    Args:
+        spec: A checkpoint folder, ``replay:PATH`` or ``replay:PATH#SUBJECT`` for recorded answers,
+            ``http://HOST:PORT/v1#MODEL`` (or ``https``) for a model on an OpenAI-compatible server, or a text of a
+            plugin's kind.
+        **options: For a checkpoint those of `pytest_adaptive_eval.models.checkpoint.subject.TransformersSubject.load`,
+            for a server those of `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`.
 
-    Raises
-    ------
-    ConfigError
-        No kind recognises `spec`, an option is unknown, a package is not
-        installed, or a server gives no answers.
-    CheckpointError
-        The folder is no checkpoint that can be used.
+    Raises:
+        ConfigError: No kind recognises `spec`, an option is unknown, a package is not installed, or a server gives no
+            answers.
+        CheckpointError: The folder is no checkpoint that can be used.
     """
     kind, located = resolve(spec)
     subject: Subject = kind.load(located, options)
@@ -112,18 +99,13 @@ def load_subject(spec: str, **options: Any) -> Subject:
 def load_agent(spec: str, **options: Any) -> Agent:
     """Load the agent that `spec` names: a model that works for the run, as an interviewer or a judge.
 
-    Parameters
-    ----------
-    spec : str
-        A checkpoint folder of a chat model, or ``http://HOST:PORT/v1#MODEL``.
-    **options
-        Those of `pytest_adaptive_eval.models.checkpoint.agent.TransformersAgent.load` or
-        `pytest_adaptive_eval.models.endpoint.subject.EndpointAgent.load`.
+    Args:
+        spec: A checkpoint folder of a chat model, or ``http://HOST:PORT/v1#MODEL``.
+        **options: Those of `pytest_adaptive_eval.models.checkpoint.agent.TransformersAgent.load` or
+            `pytest_adaptive_eval.models.endpoint.subject.EndpointAgent.load`.
 
-    Raises
-    ------
-    ConfigError, CheckpointError
-        As `load_subject`.
+    Raises:
+        ConfigError, CheckpointError: As `load_subject`.
     """
     kind, located = resolve(spec, agent=True)
     agent: Agent = kind.load(located, options, agent=True)

@@ -9,21 +9,14 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 
-__all__ = ["Agent", "Message", "Preference", "Reply", "added"]
-
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of a chat.
 
-    Parameters
-    ----------
-    role : {"system", "user", "assistant"}
-    text : str
-    images : tuple of str
-        Image files.
-    root : str
-        Folder that must contain the images.
+    Args:
+        images: Image files.
+        root: Folder that must contain the images.
     """
 
     role: Literal["system", "user", "assistant"]
@@ -36,17 +29,11 @@ class Message:
 class Reply:
     """Reply of an agent.
 
-    Parameters
-    ----------
-    text : str
-        Reply without the reasoning.
-    status : Status
-        ``ok`` if the agent ended its reply by itself; otherwise the text is unusable.
-    detail : str
-        Reason for a status other than ok.
-    reasoning : str
-        Reasoning before the reply, if the model shows it.
-    usage : Usage
+    Args:
+        text: Reply without the reasoning.
+        status: ``ok`` if the agent ended its reply by itself; otherwise the text is unusable.
+        detail: Reason for a status other than ok.
+        reasoning: Reasoning before the reply, if the model shows it.
     """
 
     text: str
@@ -60,13 +47,8 @@ class Reply:
 class Preference:
     """Ratings of continuations by an agent.
 
-    Parameters
-    ----------
-    scores : tuple of float
-        Log-likelihood of the label after each candidate, in nats; NaN if `status` is not ok.
-    status : Status
-    detail : str
-    usage : Usage
+    Args:
+        scores: Log-likelihood of the label after each candidate, in nats; NaN if `status` is not ok.
     """
 
     scores: tuple[float, ...]
@@ -97,7 +79,7 @@ class Agent(Protocol):
     ) -> Reply:
         """Return the reply to a chat, with the model's own cap by default.  A fault is a status.
 
-        A back end may ignore the JSON schema `schema`.  `draw` numbers equal requests: a model that samples draws anew
+        A back end may ignore the JSON schema `schema`. `draw` numbers equal requests: a model that samples draws anew
         for each number, and a greedy one may give one reply to all.
         """
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["AnswerStore"]
-
 #: Marks a SQLite file as such a store.
 APPLICATION_ID = 0x41455641
 #: Version of the table; a store of another one is refused.
@@ -39,22 +37,16 @@ _NETWORK = (
 class AnswerStore(MutableMapping[str, str]):
     """Replies by key in a SQLite file; they are looked up and stored, never listed or deleted.
 
-    The first reply under a key stays.  A reply that cannot be written is left out, and `fault` says why.
+    The first reply under a key stays. A reply that cannot be written is left out, and `fault` says why.
 
-    Parameters
-    ----------
-    path : Path
-        Made when missing, with its folder.
+    Args:
+        path: Made when missing, with its folder.
 
-    Attributes
-    ----------
-    fault : str
-        Why replies were not written; empty if all were.
+    Attributes:
+        fault: Why replies were not written; empty if all were.
 
-    Raises
-    ------
-    ConfigError
-        The file cannot be opened, is damaged or is no store of this version.
+    Raises:
+        ConfigError: The file cannot be opened, is damaged or is no store of this version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,10 +89,8 @@ class AnswerStore(MutableMapping[str, str]):
     def _is_store(self) -> bool:
         """Return whether the file is a store of this version, False if it is empty.
 
-        Raises
-        ------
-        ConfigError
-            It is something else.
+        Raises:
+            ConfigError: It is something else.
         """
         # first, since another process may make the store meanwhile: its table and its numbers appear together
         tables = self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()

@@ -15,32 +15,15 @@ from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.models.caps import Cap
 
-__all__ = [
-    "AnswerSource",
-    "Completion",
-    "NoFurtherAnswer",
-    "RequestLog",
-    "Subject",
-    "SubjectIdentity",
-    "Usage",
-    "repeated_request",
-    "sample_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Cost of calls; supports ``+`` and ``-``.
 
-    Parameters
-    ----------
-    calls : int
-    prompt_tokens, completion_tokens, reasoning_tokens : int
-        Reasoning tokens are among the completion tokens.
-    seconds : float
-        Time spent waiting, retries included.
-    flops : float
-        Estimate: twice the number of parameters per token read or written; 0 if the size is unknown.
+    Args:
+        prompt_tokens, completion_tokens, reasoning_tokens: Reasoning tokens are among the completion tokens.
+        seconds: Time spent waiting, retries included.
+        flops: Estimate: twice the number of parameters per token read or written; 0 if the size is unknown.
     """
 
     calls: int = 0
@@ -69,22 +52,15 @@ _counts = operator.attrgetter(*(field.name for field in fields(Usage)))
 class Completion:
     """An answer to one item.
 
-    Parameters
-    ----------
-    text : str
-        Raw answer, without the prompt.
-    status : Status
-        ``ok`` if the subject ended its answer by itself.  Without text and score it becomes ``empty``.
-    score : float or None
-        Score of an answer whose text is unknown, such as a recorded score.
-    detail : str
-        Reason for a status other than ok.
-    likelihood : mapping
-        Log-likelihoods that the answer follows from, see `items.likelihood.LikelihoodResult`; empty for others.
-    cost : Usage
-        Cost of this answer, zero if unknown; without the time that a call of several answers took together.
-    reused : bool
-        Whether another run got the answer.
+    Args:
+        text: Raw answer, without the prompt.
+        status: ``ok`` if the subject ended its answer by itself. Without text and score it becomes ``empty``.
+        score: Score of an answer whose text is unknown, such as a recorded score.
+        detail: Reason for a status other than ok.
+        likelihood: Log-likelihoods that the answer follows from, see `items.likelihood.LikelihoodResult`; empty for
+            others.
+        cost: Cost of this answer, zero if unknown; without the time that a call of several answers took together.
+        reused: Whether another run got the answer.
     """
 
     text: str
@@ -107,11 +83,8 @@ class Completion:
     def response(self, item: Item, unanswered: str) -> Response:
         """Return the response to an item, by its known score, or else by the item's grader.
 
-        Parameters
-        ----------
-        item : Item
-        unanswered : str
-            See `items.item.Response.of`.
+        Args:
+            unanswered: See `items.item.Response.of`.
         """
         status, score, detail = self.status, self.score, self.detail
         if score is None and not (self.unread or status.missing(unanswered)):
@@ -126,17 +99,12 @@ class Completion:
 class SubjectIdentity:
     """Identity of a subject or agent: everything that its answers depend on.
 
-    Parameters
-    ----------
-    name : str
-        Name for people, such as the folder's name or the recorded subject's id.
-    checkpoint : str
-        Hash of everything that determines the model.  Empty if unknown; then
-        no answer of an earlier run is reused.
-    decoding : mapping
-        Every decoding setting that can change an answer (JSON values).
-    environment : mapping
-        Device, dtype and library versions.  They are recorded and do not belong to the identity.
+    Args:
+        name: Name for people, such as the folder's name or the recorded subject's id.
+        checkpoint: Hash of everything that determines the model. Empty if unknown; then no answer of an earlier run is
+            reused.
+        decoding: Every decoding setting that can change an answer (JSON values).
+        environment: Device, dtype and library versions. They are recorded and do not belong to the identity.
     """
 
     name: str
@@ -163,10 +131,8 @@ class SubjectIdentity:
     def decoding_hash(self) -> str:
         """First 16 hex digits of SHA-256 over the decoding settings.
 
-        Raises
-        ------
-        ConfigError
-            The settings are not JSON data.
+        Raises:
+            ConfigError: The settings are not JSON data.
         """
         try:
             text = json.dumps(dict(self.decoding), sort_keys=True)
@@ -202,21 +168,15 @@ class RequestLog:
     """Requests that the body of one test makes, of whichever subject.
 
     A request that is repeated within one administration gets the same completion again, so that a retry cannot exchange
-    an answer.  A subject whose decoding samples refuses the second one.
+    an answer. A subject whose decoding samples refuses the second one.
 
-    Parameters
-    ----------
-    made_up : str or None
-        Answer to every request in place of asking; None where subjects are asked.
+    Args:
+        made_up: Answer to every request in place of asking; None where subjects are asked.
 
-    Attributes
-    ----------
-    count : int
-        Number of requests so far.
-    repeated : str
-        Name of a sampling subject that got the same request twice; empty if none did.
-    taken : list of (Subject, Completion)
-        Completions that subjects gave, in order.
+    Attributes:
+        count: Number of requests so far.
+        repeated: Name of a sampling subject that got the same request twice; empty if none did.
+        taken: Completions that subjects gave, in order.
     """
 
     #: Log of the test body that runs now; a body may ask from several threads.
@@ -248,10 +208,8 @@ class RequestLog:
     def next_made_up(self) -> str | None:
         """Count one request.  Return the made-up answer to it, if there is one.
 
-        Raises
-        ------
-        NoFurtherAnswer
-            Too many requests got the made-up answer.
+        Raises:
+            NoFurtherAnswer: Too many requests got the made-up answer.
         """
         self.count += 1
         if self.made_up is not None and self.count > self.MOST_MADE_UP:
@@ -261,10 +219,8 @@ class RequestLog:
     def complete(self, subject: Subject, item: Item) -> Completion:
         """Return a subject's completion of an item, which is asked for once.
 
-        Raises
-        ------
-        ConfigError
-            The subject samples, and got this request before.
+        Raises:
+            ConfigError: The subject samples, and got this request before.
         """
         if (made_up := self.next_made_up()) is not None:
             return Completion(made_up)
@@ -293,30 +249,20 @@ class NoFurtherAnswer(BaseException):
 class Subject(abc.ABC):
     """A model under evaluation.
 
-    A subclass has an `identity` and answers batches of items.  Tests call
-    `generate` for the text, or `score`, which also works for recorded scores.
-    Both raise `Unscored` if there is no answer.  A truncated answer is graded as it is.
+    A subclass has an `identity` and answers batches of items. Tests call `generate` for the text, or `score`, which
+    also works for recorded scores. Both raise `Unscored` if there is no answer. A truncated answer is graded as it is.
 
-    Attributes
-    ----------
-    sample : int
-        Index of the draw, from 0, while an item is administered repeatedly.
-        `answer` finds it in the item's ``meta["sample"]``.
-    varies : bool
-        Whether a repeated administration may bring another answer.
-    rates_texts : bool
-        Whether `answer` scores items by the likelihoods of texts, see `items.item.Item.continuations`.
-    cap : Cap or None
-        Cap on answers, which an evaluation may replace while it runs; None where nothing caps them.
-    shared_batch : int
-        Number of questions that one call answers at once, whatever interviews they are of; 0 where the interviews of a
-        run share no calls.  Completions of a subject that shares calls have their cost.
-    waits_apart : bool
-        Whether `begin` returns before the answers are there.
-    known : AnswerSource or None
-        Answers of other runs, which take the place of asking; None where every item is asked.
-    reused : int
-        Number of answers of other runs that `generate` and `score` have returned.
+    Attributes:
+        sample: Index of the draw, from 0, while an item is administered repeatedly. `answer` finds it in the item's
+            ``meta["sample"]``.
+        varies: Whether a repeated administration may bring another answer.
+        rates_texts: Whether `answer` scores items by the likelihoods of texts, see `items.item.Item.continuations`.
+        cap: Cap on answers, which an evaluation may replace while it runs; None where nothing caps them.
+        shared_batch: Number of questions that one call answers at once, whatever interviews they are of; 0 where the
+            interviews of a run share no calls. Completions of a subject that shares calls have their cost.
+        waits_apart: Whether `begin` returns before the answers are there.
+        known: Answers of other runs, which take the place of asking; None where every item is asked.
+        reused: Number of answers of other runs that `generate` and `score` have returned.
     """
 
     cap: Cap | None = None
@@ -360,10 +306,8 @@ class Subject(abc.ABC):
     def prepare(self, items: Sequence[Item]) -> None:  # noqa: ARG002 - most subjects take every question
         """Check the items of an interview before the first is administered.
 
-        Raises
-        ------
-        ConfigError
-            The subject cannot answer such items.
+        Raises:
+            ConfigError: The subject cannot answer such items.
         """
         return
 
@@ -385,14 +329,10 @@ class Subject(abc.ABC):
     ) -> None:
         """Answer a batch in one call, so that `generate` and `score` find the answers ready.
 
-        Parameters
-        ----------
-        items : sequence of Item
-        samples : sequence of int
-            Index of the draw for each item, see `sample`; 0 if omitted.
-        arrived : callable, optional
-            Called with the index in `items` and the completion of each new answer, as soon as it is known.  It may be
-            called from another thread, while this one waits.
+        Args:
+            samples: Index of the draw for each item, see `sample`; 0 if omitted.
+            arrived: Called with the index in `items` and the completion of each new answer, as soon as it is known. It
+                may be called from another thread, while this one waits.
         """
         draws = list(zip(items, samples or [0] * len(items), strict=True))
         drawn = [_drawn(item, sample) for item, sample in draws]
@@ -411,12 +351,9 @@ class Subject(abc.ABC):
 
         Where an answer of another run is known, it is not asked for.
 
-        Parameters
-        ----------
-        draws : sequence of (Item, int)
-            Items, and the index of the draw of each, see `sample`.
-        arrived : callable, optional
-            See `prefetch`.
+        Args:
+            draws: Items, and the index of the draw of each, see `sample`.
+            arrived: See `prefetch`.
         """
         items = [_drawn(item, sample) for item, sample in draws]
         source, note = self.known, arrived or (lambda _index, _completion: None)
@@ -461,10 +398,8 @@ class Subject(abc.ABC):
     def take_arrived(self, *, wait: bool) -> None:  # noqa: ARG002 - only subjects that wait apart have any
         """Call `arrived` for the answers of `begin` that are there.
 
-        Parameters
-        ----------
-        wait : bool
-            Wait for one if none is there.  Some must have begun.
+        Args:
+            wait: Wait for one if none is there. Some must have begun.
         """
         return
 
@@ -473,7 +408,7 @@ class Subject(abc.ABC):
     ) -> list[Completion]:
         """Answer items; those with turns in several calls, each after the answers to the one before.
 
-        The completion of an item with turns has its transcript.  A turn without an answer ends its item.
+        The completion of an item with turns has its transcript. A turn without an answer ends its item.
         """
         said: list[list[Completion]] = [[] for _ in items]
         waiting = list(range(len(items)))
@@ -499,12 +434,9 @@ class Subject(abc.ABC):
     def generate(self, prompt: Item | str, images: Sequence[str] = ()) -> str:
         """Return the answer to an item or to a bare prompt.
 
-        Raises
-        ------
-        Unscored
-            The answer is empty, or it failed.
-        ConfigError
-            Only the score of the answer is known.
+        Raises:
+            Unscored: The answer is empty, or it failed.
+            ConfigError: Only the score of the answer is known.
         """
         prompt = getattr(prompt, "item", prompt)  # a test's `item` wraps that of the bank
         item = prompt if isinstance(prompt, Item) else Item(id="", prompt=str(prompt), images=tuple(images))
@@ -519,10 +451,8 @@ class Subject(abc.ABC):
     def score(self, item: Item) -> float:
         """Return the score of an answer, in [0, 1]: the recorded one, or else the item's grade of the text.
 
-        Raises
-        ------
-        Unscored
-            The answer is empty, it failed, or its recorded score is outside [0, 1].
+        Raises:
+            Unscored: The answer is empty, it failed, or its recorded score is outside [0, 1].
         """
         asked, item = item, getattr(item, "item", item)  # a test's `item` wraps that of the bank
         completion = self.complete(item)
@@ -541,10 +471,8 @@ class Subject(abc.ABC):
     def complete(self, item: Item) -> Completion:
         """Return the whole completion of an item.
 
-        Raises
-        ------
-        Unscored
-            The answer is empty, or it failed.
+        Raises:
+            Unscored: The answer is empty, or it failed.
         """
         item, log = _drawn(item, self.sample), RequestLog.current
         completion = self.complete_anew(item) if log is None else log.complete(self, item)
@@ -600,10 +528,8 @@ def _key(item: Item) -> tuple[Any, ...]:
 def sample_of(item: Item) -> int:
     """Return the index of the draw, from the item's ``meta``.
 
-    Raises
-    ------
-    BankError
-        It is no whole number.
+    Raises:
+        BankError: It is no whole number.
     """
     sample = item.meta.get("sample", 0)
     if isinstance(sample, bool) or not isinstance(sample, int):

@@ -10,25 +10,18 @@ from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
-__all__ = ["CallableSubject"]
-
 
 class CallableSubject(Subject):
     """A subject that asks a callable, one item at a time.
 
-    A callable takes the prompt as a text, or the item's messages as a list of objects with role and content.  It
-    returns a text, or an object that holds one as LangChain's messages (``content``) and OpenAI's and LiteLLM's
-    completions (``choices[0].message.content``) do.  An exception is a fault of the item.
+    A callable takes the prompt as a text, or the item's messages as a list of objects with role and content. It returns
+    a text, or an object that holds one as LangChain's messages (``content``) and OpenAI's and LiteLLM's completions
+    (``choices[0].message.content``) do. An exception is a fault of the item.
 
-    Parameters
-    ----------
-    function : callable
-    name : str
-        Name of the subject in records and reports.
-    checkpoint : str
-        Hash of everything that determines the model, without which no answer of an earlier run is reused.
-    messages : bool
-        Pass every prompt as messages.
+    Args:
+        name: Name of the subject in records and reports.
+        checkpoint: Hash of everything that determines the model, without which no answer of an earlier run is reused.
+        messages: Pass every prompt as messages.
     """
 
     def __init__(

@@ -10,16 +10,6 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
 
-__all__ = [
-    "DEFAULT_TOKENS",
-    "REASONING_TOKENS",
-    "Cap",
-    "cap_of",
-    "recorded_caps",
-    "truncation_sentence",
-    "truncation_warning",
-]
-
 #: Tokens of an answer where nobody sets a cap: of most models, and of those that reason before they answer.
 DEFAULT_TOKENS, REASONING_TOKENS = 1024, 16384
 #: Largest share of truncated answers without a warning.
@@ -30,11 +20,8 @@ TRUNCATED_SHARE = 0.05
 class Cap:
     """Cap on the tokens of an answer, reasoning included.
 
-    Parameters
-    ----------
-    tokens : int
-    chosen : bool
-        Whether a user set it.  Then it holds for every item; else an item's ``meta["max_tokens"]`` comes first.
+    Args:
+        chosen: Whether a user set it. Then it holds for every item; else an item's ``meta["max_tokens"]`` comes first.
     """
 
     tokens: int
@@ -43,10 +30,8 @@ class Cap:
     def of(self, item: Item) -> int:
         """Return the cap on the answer to an item.
 
-        Raises
-        ------
-        BankError
-            The item's own cap is no whole number of at least 1.
+        Raises:
+            BankError: The item's own cap is no whole number of at least 1.
         """
         if "max_tokens" not in item.meta:
             return self.tokens
@@ -61,19 +46,13 @@ class Cap:
 def cap_of(max_tokens: int | None, *, reasons: bool, context: int = 0) -> Cap:
     """Return the cap that a user sets, or the default of a model.
 
-    Parameters
-    ----------
-    max_tokens : int or None
-        None for the default, at most half of the context.
-    reasons : bool
-        Whether the model reasons before it answers.
-    context : int
-        Limit of prompt and answer tokens together; 0 if unknown.
+    Args:
+        max_tokens: None for the default, at most half of the context.
+        reasons: Whether the model reasons before it answers.
+        context: Limit of prompt and answer tokens together; 0 if unknown.
 
-    Raises
-    ------
-    ConfigError
-        `max_tokens` is no whole number of at least 1.
+    Raises:
+        ConfigError: `max_tokens` is no whole number of at least 1.
     """
     if max_tokens is not None:
         check_count("max_tokens", max_tokens)
@@ -94,14 +73,10 @@ def recorded_caps(cap: Cap, items: Sequence[Item]) -> set[int]:
 def truncation_sentence(count: int, asked: int, cap: object, *, answers: str = "answers") -> str:
     """Return a sentence on truncated answers.
 
-    Parameters
-    ----------
-    count, asked : int
-        Truncated answers, and all.
-    cap : object
-        The cap that held, or a list of several; None if it is unknown.
-    answers : str
-        The answers in words, such as ``replies of NAME``.
+    Args:
+        count, asked: Truncated answers, and all.
+        cap: The cap that held, or a list of several; None if it is unknown.
+        answers: The answers in words, such as ``replies of NAME``.
     """
     caps = " or ".join(map(str, cap)) if isinstance(cap, list | tuple) else cap
     return f"{count} of {asked} {answers} were truncated{f' at {caps} tokens' if caps else ''}: raise max_tokens"

@@ -1,15 +1,13 @@
 """Make model output safe for prompts of other models, and read ranks from their replies.
 
-A quoted text stands between marks made from its hash, so it cannot contain them.  Rank tags and chat control tokens
-in it are defused.
+A quoted text stands between marks made from its hash, so it cannot contain them. Rank tags and chat control tokens in
+it are defused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-
-__all__ = ["DATA", "RANK_REPLY", "Unranked", "clean", "marked", "one_line", "read_rank"]
 
 #: Number of last characters of a rating that are read.
 READ_CHARACTERS = 20_000
@@ -42,10 +40,8 @@ _BARE = re.compile(
 class Unranked(ValueError):
     """A rating that cannot be used.
 
-    Parameters
-    ----------
-    kind : {"no-rank", "outside"}
-        There is no number, or it is no valid rank.
+    Args:
+        kind: There is no number, or it is no valid rank.
     """
 
     def __init__(self, kind: str) -> None:
@@ -75,10 +71,8 @@ def marked(name: str, text: str, limit: int) -> str:
 def read_rank(text: str) -> int:
     """Return the rank in a rating: in the last tag, else the last number named a rank, else a number alone.
 
-    Raises
-    ------
-    Unranked
-        There is none, or it is not a whole number from 1 to 5.
+    Raises:
+        Unranked: There is none, or it is not a whole number from 1 to 5.
     """
     text = text[-READ_CHARACTERS:]
     numbers = _TAGGED.findall(text) or _NAMED.findall(text) or _BARE.findall(text)

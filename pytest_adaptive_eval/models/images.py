@@ -16,8 +16,6 @@ from pytest_adaptive_eval.inputs import open_regular
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["MAX_PIXELS", "image_hash", "image_size", "open_image"]
-
 #: Upper limit of pixels; decoded, they take 60 MB.
 MAX_PIXELS = 20_000_000
 
@@ -27,24 +25,17 @@ FORMATS = ("PNG", "JPEG", "WEBP")
 def open_image(path: str, root: str) -> Image:
     """Decode an image of a bank to RGB.
 
-    Parameters
-    ----------
-    path : str
-        Relative to `root`.  Without a root it comes from the test's own code
-        and is absolute or relative to the working directory.
-    root : str
-        The bank's folder; no part of `path` below it may be a symbolic link.
+    Args:
+        path: Relative to `root`. Without a root it comes from the test's own code and is absolute or relative to the
+            working directory.
+        root: The bank's folder; no part of `path` below it may be a symbolic link.
 
-    Returns
-    -------
-    PIL.Image.Image
+    Returns:
         Mode RGB, upright, decoded in full.
 
-    Raises
-    ------
-    BankError
-        The file is outside the folder, is not a PNG, JPEG or WEBP, has more
-        than 20 megapixels, or is damaged.
+    Raises:
+        BankError: The file is outside the folder, is not a PNG, JPEG or WEBP, has more than 20 megapixels, or is
+            damaged.
     """
     from PIL import ImageOps
 
@@ -86,10 +77,8 @@ def _opened(path: str, root: str) -> Iterator[Image]:
 def image_hash(path: str, root: str) -> str:
     """Return the SHA-256 of an image file; parameters as of `open_image`.
 
-    Raises
-    ------
-    BankError
-        The file is outside the folder, or it cannot be read.
+    Raises:
+        BankError: The file is outside the folder, or it cannot be read.
     """
     file = _locate(path, root)
     try:

@@ -1,8 +1,8 @@
 """Grade answers by a model, against a rubric, and measure how far the model can be trusted.
 
 The judge sees the question, the accepted answer if there is one, the rubric and the answer, and replies with a rank
-from 1 to 5.  Two figures say what its scores are worth: its agreement with code, on answers that code can grade, and
-its repeat noise, the difference of two scores of the same answer.
+from 1 to 5. Two figures say what its scores are worth: its agreement with code, on answers that code can grade, and its
+repeat noise, the difference of two scores of the same answer.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, Unranked, marked, one_line, read_rank
 from pytest_adaptive_eval.models.requests import request_key
 from pytest_adaptive_eval.text import number
-
-__all__ = ["RUBRIC", "Judge", "Judged", "judged_bank", "judgment_messages"]
 
 #: Rubric of items that have none in ``meta.rubric``.
 RUBRIC = (
@@ -65,18 +63,12 @@ def judgment_messages(item: Item, answer: str, rubric: str, *, again: bool = Fal
 class Judged:
     """Counts of a judge's ranks.
 
-    Parameters
-    ----------
-    answers : int
-        Judged answers.
-    unread : int
-        Replies without a rank.
-    coded, agreed : int
-        Answers that code graded too, and those that both find right, or both find wrong.
-    repeated, same : int
-        Answers judged twice, and those with the same rank.
-    difference : float
-        Sum of the absolute differences of the two scores.
+    Args:
+        answers: Judged answers.
+        unread: Replies without a rank.
+        coded, agreed: Answers that code graded too, and those that both find right, or both find wrong.
+        repeated, same: Answers judged twice, and those with the same rank.
+        difference: Sum of the absolute differences of the two scores.
     """
 
     answers: int = 0
@@ -107,22 +99,14 @@ class Judged:
 class Judge:
     """Model that grades answers.
 
-    Parameters
-    ----------
-    name : str
-        Name of the judge, for messages.
-    load : callable
-        Returns the agent; called at the first judgment.
-    rubric : str
-        Rubric of items without ``meta.rubric``.
-    max_tokens : int, optional
-        Limit on a reply; the cap of the judge by default.
-    model : tuple of str and mapping, optional
-        Spec and options by which `load` loads it.
-    counts : Judged
-        Counts of its ranks.
-    usage : Usage
-        Cost of its calls.
+    Args:
+        name: Name of the judge, for messages.
+        load: Returns the agent; called at the first judgment.
+        rubric: Rubric of items without ``meta.rubric``.
+        max_tokens: Limit on a reply; the cap of the judge by default.
+        model: Spec and options by which `load` loads it.
+        counts: Counts of its ranks.
+        usage: Cost of its calls.
     """
 
     name: str
@@ -146,10 +130,8 @@ class Judge:
     def score(self, item: Item, text: str) -> float:
         """Return the score of an answer to an item, (rank - 1) / 4.
 
-        Raises
-        ------
-        Unscored
-            The judge gave no rank: a fault of the run, no wrong answer.
+        Raises:
+            Unscored: The judge gave no rank: a fault of the run, no wrong answer.
         """
         rank = self._rank(item, text)
         self.counts.answers += 1
@@ -161,10 +143,8 @@ class Judge:
     def check(self, items: Sequence[Item]) -> None:
         """Judge the accepted answers of a few items before anything is asked.
 
-        Raises
-        ------
-        ConfigError
-            The judge gives a rank to none of them.
+        Raises:
+            ConfigError: The judge gives a rank to none of them.
         """
         probes, faults = list(items[:PROBES]), []
         for item in probes:

@@ -13,37 +13,25 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.models.agent import Agent
     from pytest_adaptive_eval.models.base import Subject
 
-__all__ = ["SubjectKind"]
-
 
 class SubjectKind:
     """A kind of subject.
 
-    A subclass sets the attributes, and a module registers an instance in its tuple ``REGISTERED``.  Such a module is
-    imported for ``--help``, so it imports nothing heavy: `subject` and `agent` name classes of other modules, or
-    of this one.
+    A subclass sets the attributes, and a module registers an instance in its tuple ``REGISTERED``. Such a module is
+    imported for ``--help``, so it imports nothing heavy: `subject` and `agent` name classes of other modules, or of
+    this one.
 
-    Attributes
-    ----------
-    name : str
-        Identifies the kind.
-    form : str
-        Text that names a model of this kind, such as ``replay:FILE[#NAME]``.
-    help : str
-        Noun phrase for the help of ``--adaptive-eval-model``.
-    prefixes : tuple of str
-        Beginnings of such texts.  A kind without prefixes overrides `locate`.
-    subject, agent : str
-        Class that loads a model as a subject or as an agent, ``package.module:Class``.  Its class method ``load`` takes
-        `arguments` by position and the options by name.  Empty where a model cannot serve as one.
-    subject_options, agent_options : tuple of str
-        Options of the two class methods.
-    extra : str
-        Extra of this distribution that the classes need; empty for none.
-    remote : bool
-        Whether models of this kind use no memory of this machine.
-    hashes_files : bool
-        Whether ``load`` takes the option ``cache``, a folder for hashes of files.
+    Attributes:
+        name: Identifies the kind.
+        form: Text that names a model of this kind, such as ``replay:FILE[#NAME]``.
+        help: Noun phrase for the help of ``--adaptive-eval-model``.
+        prefixes: Beginnings of such texts. A kind without prefixes overrides `locate`.
+        subject, agent: Class that loads a model as a subject or as an agent, ``package.module:Class``. Its class method
+            ``load`` takes `arguments` by position and the options by name. Empty where a model cannot serve as one.
+        subject_options, agent_options: Options of the two class methods.
+        extra: Extra of this distribution that the classes need; empty for none.
+        remote: Whether models of this kind use no memory of this machine.
+        hashes_files: Whether ``load`` takes the option ``cache``, a folder for hashes of files.
     """
 
     name = ""
@@ -61,11 +49,8 @@ class SubjectKind:
     def locate(self, spec: str, folders: Sequence[Path]) -> str | None:  # noqa: ARG002 -- for kinds with files
         """Return `spec` with its path made absolute or relative to the working directory, or None for another kind.
 
-        Parameters
-        ----------
-        spec : str
-        folders : sequence of Path
-            Folders that a relative path may be relative to, in order.
+        Args:
+            folders: Folders that a relative path may be relative to, in order.
         """
         return spec if spec.startswith(self.prefixes) else None
 
@@ -80,32 +65,22 @@ class SubjectKind:
     def model_name(self, spec: str) -> str:
         """Return the name of a model in a study that gives it no name.
 
-        Raises
-        ------
-        ConfigError
-            `spec` names no model.
+        Raises:
+            ConfigError: `spec` names no model.
         """
         return self.label(spec)
 
     def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> Any:
         """Load a model.
 
-        Parameters
-        ----------
-        spec : str
-            Located text of this kind.
-        options : mapping
-        cache : Path, optional
-            Folder for hashes of files, for kinds that hash files.
-        agent : bool
-            Load it as an agent, not as a subject.
+        Args:
+            spec: Located text of this kind.
+            cache: Folder for hashes of files, for kinds that hash files.
+            agent: Load it as an agent, not as a subject.
 
-        Raises
-        ------
-        ConfigError
-            An option is unknown, a package is missing, or the model cannot be used.
-        CheckpointError
-            A checkpoint folder is unsafe, incomplete or does not load in full.
+        Raises:
+            ConfigError: An option is unknown, a package is missing, or the model cannot be used.
+            CheckpointError: A checkpoint folder is unsafe, incomplete or does not load in full.
         """
         module, _, loader = (self.agent if agent else self.subject).partition(":")
         try:
@@ -122,10 +97,8 @@ class SubjectKind:
     ) -> Subject | Agent | None:
         """Check a model before the first question; parameters and errors as of `load`.
 
-        Returns
-        -------
-        Subject, Agent or None
-            The loaded model.  None where loading takes too much memory to be done in every process that collects.
+        Returns:
+            The loaded model. None where loading takes too much memory to be done in every process that collects.
         """
         model: Subject | Agent = self.load(spec, options, cache, agent=agent)
         return model

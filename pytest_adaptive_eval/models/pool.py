@@ -15,29 +15,21 @@ from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap
 
-__all__ = ["AgentPool"]
-
 
 class AgentPool:
     """Agents and subjects by name, at most `capacity` of them in memory; loads are counted.
 
-    A model is loaded at its first request.  The least recently used model is closed to make room; its identity stays
-    available.  Several threads may use the pool: models in memory answer one at a time, those on servers at the same
+    A model is loaded at its first request. The least recently used model is closed to make room; its identity stays
+    available. Several threads may use the pool: models in memory answer one at a time, those on servers at the same
     time.
 
-    Parameters
-    ----------
-    loaders : mapping of str to callable
-        Functions that load each model.
-    capacity : int, optional
-        Number of models that fit into memory; unlimited if omitted.
-    remote : collection of str
-        Names of models on servers, which use no memory here and do not count.
+    Args:
+        loaders: Functions that load each model.
+        capacity: Number of models that fit into memory; unlimited if omitted.
+        remote: Names of models on servers, which use no memory here and do not count.
 
-    Raises
-    ------
-    ConfigError
-        The capacity is below 1, or a name of `remote` has no loader.
+    Raises:
+        ConfigError: The capacity is below 1, or a name of `remote` has no loader.
     """
 
     def __init__(
@@ -64,10 +56,8 @@ class AgentPool:
     def agent(self, name: str) -> Agent:
         """Return an agent that is loaded at its first request.
 
-        Raises
-        ------
-        ConfigError
-            No model has that name.  Raised at the first request: it is a subject.
+        Raises:
+            ConfigError: No model has that name. Raised at the first request: it is a subject.
         """
         self._check(name)
         return _PooledAgent(self, name)
@@ -75,10 +65,8 @@ class AgentPool:
     def subject(self, name: str) -> Subject:
         """Return a subject that is loaded at its first request.
 
-        Raises
-        ------
-        ConfigError
-            No model has that name.  Raised at the first request: it is an agent.
+        Raises:
+            ConfigError: No model has that name. Raised at the first request: it is an agent.
         """
         self._check(name)
         return _PooledSubject(self, name)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["split_reasoning"]
-
 #: The two spellings in use.  Where a chat template opens the span, the model writes the closing tag alone.
 _TAG = re.compile(r"<(/?)(?:think|thinking)>", re.IGNORECASE)
 
@@ -13,20 +11,14 @@ _TAG = re.compile(r"<(/?)(?:think|thinking)>", re.IGNORECASE)
 def split_reasoning(text: str) -> tuple[str, str, bool]:
     """Split think spans from a completion.
 
-    Parameters
-    ----------
-    text : str
-        Completion as generated.
+    Args:
+        text: Completion as generated.
 
-    Returns
-    -------
-    answer : str
-        Text outside the spans, stripped; the whole text unchanged if there is no span.
-    reasoning : str
-        Text inside the spans, one paragraph per span.  A closing tag without an opening one ends a span that began
-        with the text.
-    closed : bool
-        False if the last span does not end; then no answer follows it.
+    Returns:
+        answer: Text outside the spans, stripped; the whole text unchanged if there is no span.
+        reasoning: Text inside the spans, one paragraph per span. A closing tag without an opening one ends a span that
+            began with the text.
+        closed: False if the last span does not end; then no answer follows it.
     """
     answer: list[str] = []
     reasoning: list[str] = []

@@ -26,23 +26,16 @@ from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 from pytest_adaptive_eval.tables import Cells, MatrixRow, MatrixTable, read_lines
 
-__all__ = ["ReplaySubject"]
-
 
 class ReplaySubject(Subject):
     """Recorded answers, looked up by item id.
 
-    Created by `load`.  An item without a recorded answer gets the status
-    ``not_run``.
+    Created by `load`. An item without a recorded answer gets the status ``not_run``.
 
-    Parameters
-    ----------
-    name : str
-        Name of the recorded subject.
-    answers : mapping of str to Completion
-        Answers by item id.
-    source : str
-        File of the answers, for the record.
+    Args:
+        name: Name of the recorded subject.
+        answers: Answers by item id.
+        source: File of the answers, for the record.
     """
 
     varies = False
@@ -58,18 +51,13 @@ class ReplaySubject(Subject):
     def load(cls, path: str | os.PathLike[str], subject: str | None = None) -> ReplaySubject:
         """Read recorded answers.
 
-        Parameters
-        ----------
-        path : path
-            A ``.csv``, ``.csv.gz`` or ``.jsonl`` file.
-        subject : str, optional
-            Row of a matrix; optional if there is only one.  For JSON lines it
-            is the subject's name, by default that of the file.
+        Args:
+            path: A ``.csv``, ``.csv.gz`` or ``.jsonl`` file.
+            subject: Row of a matrix; optional if there is only one. For JSON lines it is the subject's name, by default
+                that of the file.
 
-        Raises
-        ------
-        ConfigError
-            The file is missing or malformed, or has no such subject.
+        Raises:
+            ConfigError: The file is missing or malformed, or has no such subject.
         """
         file = Path(path)
         if file.name.endswith((".csv", ".csv.gz")):
@@ -90,10 +78,8 @@ class ReplaySubject(Subject):
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order.
 
-        Raises
-        ------
-        ConfigError
-            An item has no id, because it is a bare prompt.
+        Raises:
+            ConfigError: An item has no id, because it is a bare prompt.
         """
         if any(not item.id for item in items):
             raise ConfigError(

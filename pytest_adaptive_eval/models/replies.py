@@ -9,21 +9,15 @@ from typing import Any
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion, Usage
 
-__all__ = ["ReplyStore"]
-
 
 class ReplyStore:
     """Replies of this and earlier runs.
 
-    Parameters
-    ----------
-    texts : mutable mapping of str to str
-        Stored replies, as JSON, by `pytest_adaptive_eval.models.requests.request_key`.
+    Args:
+        texts: Stored replies, as JSON, by `pytest_adaptive_eval.models.requests.request_key`.
 
-    Attributes
-    ----------
-    recalled : int
-        Requests that the store answered.
+    Attributes:
+        recalled: Requests that the store answered.
     """
 
     def __init__(self, texts: MutableMapping[str, str]) -> None:

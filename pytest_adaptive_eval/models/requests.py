@@ -8,8 +8,6 @@ from typing import Any
 
 from pytest_adaptive_eval.models.base import SubjectIdentity
 
-__all__ = ["draw_number", "identity_key", "request_key"]
-
 
 def identity_key(identity: SubjectIdentity) -> list[str]:
     """Return the parts of a model's identity on which its replies depend."""
@@ -19,11 +17,9 @@ def identity_key(identity: SubjectIdentity) -> list[str]:
 def request_key(*parts: Any) -> str:
     """Return the hash of a request.
 
-    Parameters
-    ----------
-    *parts
-        JSON values: the model's identity, the whole prompt, and the position of the request among others, since two
-        equal requests may need two replies.
+    Args:
+        *parts: JSON values: the model's identity, the whole prompt, and the position of the request among others, since
+            two equal requests may need two replies.
     """
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

@@ -14,19 +14,14 @@ from pytest_adaptive_eval.models.base import Completion, Subject, Usage, sample_
 from pytest_adaptive_eval.models.replies import ReplyStore
 from pytest_adaptive_eval.models.requests import request_key
 
-__all__ = ["KnownAnswers"]
-
 
 class KnownAnswers:
     """Answers that a subject gave in this run and in others, by everything that they depend on.
 
     Answers are kept and not scores: whoever takes one grades it, and the score of log-likelihoods is computed anew.
 
-    Parameters
-    ----------
-    store : AnswerStore
-    subject : Subject
-        Its `Subject.no_reuse` is empty.
+    Args:
+        subject: Its `Subject.no_reuse` is empty.
     """
 
     def __init__(self, store: AnswerStore, subject: Subject) -> None:
@@ -36,10 +31,8 @@ class KnownAnswers:
     def find(self, item: Item) -> Completion | None:
         """Return the answer to an item, or None.
 
-        Raises
-        ------
-        ConfigError
-            The store is damaged.
+        Raises:
+            ConfigError: The store is damaged.
         """
         if not (key := self._key(item)):
             return None

@@ -30,8 +30,6 @@ from pytest_adaptive_eval.text import guard
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.answer_store import AnswerStore
 
-__all__ = ["activate"]
-
 
 def _settings_of(config: pytest.Config) -> Settings:
     """Read the settings of a run.  Flags override ini settings."""

@@ -45,16 +45,9 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import RunState
     from pytest_adaptive_eval.tasks import TaskFamily
 
-__all__ = ["Collection"]
-
 
 class Collection:
-    """Hooks of collection, in every process that collects.
-
-    Parameters
-    ----------
-    state : RunState
-    """
+    """Hooks of collection, in every process that collects."""
 
     def __init__(self, state: RunState) -> None:
         self.state, self.config = state, state.config

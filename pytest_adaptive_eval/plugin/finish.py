@@ -22,8 +22,6 @@ from pytest_adaptive_eval.records.must_pass import must_pass_answers
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
 from pytest_adaptive_eval.text import relative
 
-__all__ = ["finish"]
-
 #: Fewest repeated items for a note that all their answers are equal.
 FEWEST_REPEATED = 5
 #: Keys of a bank's report that a record repeats.
@@ -33,11 +31,8 @@ BANK_REPORT_KEYS = ("task", "category", "twins", "formats", "parts", REPORT_KEY)
 def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRecord]:
     """Return the result and the record of an interview.
 
-    Parameters
-    ----------
-    loop : AskingLoop
-    seconds : float
-        Duration of the interview.
+    Args:
+        seconds: Duration of the interview.
     """
     evaluation, recorder = loop.evaluation, loop.recorder
     noise = None

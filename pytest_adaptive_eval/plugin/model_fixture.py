@@ -10,8 +10,6 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.base import SubjectIdentity
 
-__all__ = ["WIDE_SCOPES", "check_scope", "find_model_fixture"]
-
 #: Fixture scopes that outlive a question.
 WIDE_SCOPES = ("session", "package", "module", "class")
 
@@ -19,10 +17,8 @@ WIDE_SCOPES = ("session", "package", "module", "class")
 def check_scope(node: pytest.Function, name: str, where: str) -> None:
     """Refuse a fixture that would load the model for every question.
 
-    Raises
-    ------
-    ConfigError
-        The fixture `name` has the scope of a function.
+    Raises:
+        ConfigError: The fixture `name` has the scope of a function.
     """
     definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
     if definitions and definitions[-1].scope not in WIDE_SCOPES:

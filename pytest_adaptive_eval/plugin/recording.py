@@ -23,8 +23,6 @@ from pytest_adaptive_eval.records.run_record import Administration, plain
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.question import Draw, Question
 
-__all__ = ["AnswerRecorder"]
-
 #: Suffix of the journal's keys of completions that no test has graded yet.
 _COMPLETION = " completion"
 #: Key of the log-likelihoods in journals and administrations.
@@ -38,18 +36,12 @@ FEWEST_WRONG = 3
 class AnswerRecorder:
     """Administrations of one interview, and the journal that keeps answers for later runs.
 
-    Parameters
-    ----------
-    unanswered : str
-        What answers count as that are empty, refused or cut, see `items.item.Response.of`.
+    Args:
+        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
 
-    Attributes
-    ----------
-    administrations : list of Administration
-    statuses : Counter of str
-        Number of responses by status.
-    journal : Journal or None
-        None where no answer may outlive the run.
+    Attributes:
+        statuses: Number of responses by status.
+        journal: None where no answer may outlive the run.
     """
 
     def __init__(self, unanswered: str = WRONG) -> None:
@@ -91,10 +83,8 @@ class AnswerRecorder:
     def keep(self, test: Question, response: Response) -> None:
         """Write a response to the journal, unless a later run should ask again.
 
-        Raises
-        ------
-        JournalError
-            The journal cannot be written.
+        Raises:
+            JournalError: The journal cannot be written.
         """
         storable = test.lasting or not response.status.infrastructure
         if self.journal is not None and storable and not test.administration.resumed:
@@ -166,10 +156,8 @@ class AnswerRecorder:
     def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
         """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
 
-        Raises
-        ------
-        JournalError
-            The journal cannot be written.
+        Raises:
+            JournalError: The journal cannot be written.
         """
         _note_likelihood(question, completion.likelihood)
         if self.journal is not None and not completion.status.infrastructure:

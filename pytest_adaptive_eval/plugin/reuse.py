@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.models.answer_store import AnswerStore
     from pytest_adaptive_eval.records.run_record import Administration
 
-__all__ = ["STUDY_NOTE", "Reuse"]
-
 #: Note of studies in a run that shares answers.
 STUDY_NOTE = (
     "no reply was taken from the store (--adaptive-eval-reuse): replies in studies and of agents are never shared"
@@ -24,12 +22,9 @@ STUDY_NOTE = (
 class Reuse:
     """Answers that one interview takes from the store.
 
-    Parameters
-    ----------
-    store : AnswerStore or None
-        None where every answer is asked for.
-    root : Path
-        Folder that the store's path is told relative to.
+    Args:
+        store: None where every answer is asked for.
+        root: Folder that the store's path is told relative to.
     """
 
     def __init__(self, store: AnswerStore | None, root: Path) -> None:

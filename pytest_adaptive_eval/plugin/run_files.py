@@ -16,8 +16,6 @@ from pytest_adaptive_eval.plugin.state import RunState
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.registry import service
 
-__all__ = ["RunFiles"]
-
 #: Written files that state the exit status, besides the page.
 _RECORDS = ("record", "record copy", "new baseline")
 
@@ -25,18 +23,11 @@ _RECORDS = ("record", "record copy", "new baseline")
 class RunFiles:
     """Files of one run.
 
-    Parameters
-    ----------
-    state : RunState
-    run : RunRecord
-    started : datetime
-    complaints : list of str
-        Gets a sentence for each file that could not be written.
+    Args:
+        complaints: Gets a sentence for each file that could not be written.
 
-    Attributes
-    ----------
-    paths : dict of str to Path
-        Written files, by name.
+    Attributes:
+        paths: Written files, by name.
     """
 
     def __init__(self, state: RunState, run: RunRecord, started: datetime, complaints: list[str]) -> None:

@@ -18,8 +18,6 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
 from pytest_adaptive_eval.records.run_record import StudyRecord, plain
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
 
-__all__ = ["Study"]
-
 #: Lines of progress on a terminal that cannot rewrite one.
 LINES = 10
 

@@ -1,7 +1,7 @@
 """Collect ``adaptive-eval.toml`` and ``*.eval.toml``: evaluations and gates without Python.
 
-A file becomes a module with one function per evaluation and one per gate, with
-the marker and the fixtures that users have.
+A file becomes a module with one function per evaluation and one per gate, with the marker and the fixtures that users
+have.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.fixtures import subject
 from pytest_adaptive_eval.plugin.question import AskedItem
 from pytest_adaptive_eval.plugin.told_lines import told_lines
-
-__all__ = ["EvalFile"]
 
 
 def _ask(item: AskedItem, model: Any) -> None:

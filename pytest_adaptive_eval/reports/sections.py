@@ -14,8 +14,6 @@ from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup
 from pytest_adaptive_eval.text import clean_terminal
 
-__all__ = ["ROWS", "StudySection", "Table", "short"]
-
 #: Number at the start of a cell.
 _NUMBER = re.compile(r"[-+−~]?\.?\d")
 #: Most rows of a table.
@@ -51,17 +49,12 @@ def _no_figures(key: str, study: StudyRecord) -> list[Figure]:  # noqa: ARG001
 class StudySection:
     """Report parts of one study kind.
 
-    Parameters
-    ----------
-    name : str
-        The study kind.
-    tables : callable
-        Returns the tables after the rankings of a study.
-    figures : callable
-        Returns the figures of a study; takes a prefix of their ids, of letters and digits, and the study.
-    ranks_subjects : bool
-        Whether a quantity has a row per subject, which the page ranks; otherwise its rows are the candidate's whole
-        result and the result of each node.
+    Args:
+        name: The study kind.
+        tables: Returns the tables after the rankings of a study.
+        figures: Returns the figures of a study; takes a prefix of their ids, of letters and digits, and the study.
+        ranks_subjects: Whether a quantity has a row per subject, which the page ranks; otherwise its rows are the
+            candidate's whole result and the result of each node.
     """
 
     name: str

@@ -17,8 +17,6 @@ from pytest_adaptive_eval.reports.sections import ROWS, Table, section_of, short
 from pytest_adaptive_eval.reports.values import as_mapping, plottable
 from pytest_adaptive_eval.text import clean_terminal, number
 
-__all__ = ["interval_of", "study_view"]
-
 #: Longest name and sentence.
 _NAME, _SENTENCE = 80, 600
 
@@ -26,11 +24,8 @@ _NAME, _SENTENCE = 80, 600
 def study_view(key: str, study: StudyRecord) -> dict[str, Any]:
     """Return one study as the page's template takes it.
 
-    Parameters
-    ----------
-    key : str
-        Prefix of the ids in it, of letters and digits.
-    study : StudyRecord
+    Args:
+        key: Prefix of the ids in it, of letters and digits.
     """
     name = clean_terminal(words.study_name(study), _NAME)
     section = section_of(study.kind)

@@ -16,8 +16,6 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["HOSTILE", "main"]
-
 _GOOD = {"question": "Who is tall?", "options": ["Ann", "Bo"], "answer": "A"}
 _PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

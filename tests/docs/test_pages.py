@@ -1,6 +1,6 @@
 """Each command of the tutorial and of the how-to pages runs as it is printed.
 
-A page is run from top to bottom in one folder: blocks with a ``title`` become files, ``bash`` blocks are run.  Comments
+A page is run from top to bottom in one folder: blocks with a ``title`` become files, ``bash`` blocks are run. Comments
 before a block tell another exit code, ``<!-- exit 1 -->``, or why it is left out, ``<!-- not run: REASON -->``.
 """
 

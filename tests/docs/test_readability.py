@@ -1,7 +1,7 @@
 """Every page of the documentation is short, in short sentences.
 
-A sentence has at most 15 words on average, and at most 8 % of a page's sentences have more than 25.  A page has at
-most 1500 words.  Code, tables and headings are no sentences, but their words count towards the length of the page.
+A sentence has at most 15 words on average, and at most 8 % of a page's sentences have more than 25. A page has at most
+1500 words. Code, tables and headings are no sentences, but their words count towards the length of the page.
 """
 
 from __future__ import annotations

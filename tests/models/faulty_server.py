@@ -1,8 +1,7 @@
 """A server on loopback that speaks the chat protocol, and breaks it on demand.
 
-A prompt of the form ``fault:NAME`` is replied to as `FAULTS` says; any other is
-answered with ``echo PROMPT``.  ``python tests/models/faulty_server.py`` serves
-until its input ends and prints its port first.
+A prompt of the form ``fault:NAME`` is replied to as `FAULTS` says; any other is answered with ``echo PROMPT``. ``python
+tests/models/faulty_server.py`` serves until its input ends and prints its port first.
 """
 
 from __future__ import annotations
@@ -396,16 +395,11 @@ FAULTS: dict[str, tuple[str, Handler]] = {
 class FaultyServer:
     """Serves from a thread.
 
-    Parameters
-    ----------
-    handle : callable, optional
-        Replies to chats instead of `FAULTS`.
-    listing : handler, optional
-        Replies to ``/models``.
-    seconds : float
-        That a sound answer takes.
-    port : int
-        A free one when 0.
+    Args:
+        handle: Replies to chats instead of `FAULTS`.
+        listing: Replies to ``/models``.
+        seconds: That a sound answer takes.
+        port: A free one when 0.
     """
 
     handle: Handler | None = None

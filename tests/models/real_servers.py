@@ -1,7 +1,7 @@
 """Real model servers on loopback that serve a committed checkpoint: llama.cpp and ``transformers serve``.
 
 Both serve ``fixtures/checkpoints/text-late`` in float32, with a chat template that adds nothing to the prompt, so that
-their answers are those of the checkpoint in this process.  Each fixture skips where its package is not installed.
+their answers are those of the checkpoint in this process. Each fixture skips where its package is not installed.
 ``python tests/models/real_servers.py GGUF PORT REPEAT_PENALTY`` runs llama.cpp until its input ends.
 """
 
@@ -41,14 +41,10 @@ TRANSFORMERS_COMMAND = "from transformers.cli.transformers import app; app()"
 class RealServer:
     """A server in a process of its own, which can be killed and started again at the same port.
 
-    Parameters
-    ----------
-    command : sequence of str
-        With ``{port}`` in the place of the port.
-    model : str
-        Name to ask for.
-    log : Path
-        File for what it writes.
+    Args:
+        command: With ``{port}`` in the place of the port.
+        model: Name to ask for.
+        log: File for what it writes.
     """
 
     def __init__(self, command: Sequence[str], model: str, log: Path) -> None:

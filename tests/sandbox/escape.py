@@ -26,8 +26,6 @@ from pytest_adaptive_eval.extensions.sandbox import Failure, Run, Sandbox, runne
 from pytest_adaptive_eval.extensions.sandbox.machine import nobody
 from pytest_adaptive_eval.items.item import Status
 
-__all__ = ["World", "as_user", "escapes", "leftovers", "other_interpreter", "running", "starts", "suite", "suite_as"]
-
 #: Errors that tell of a fault in the program and not of a wall.
 _BROKEN = {"NameError", "AttributeError", "TypeError", "ImportError", "ModuleNotFoundError", "KeyError", "SyntaxError"}
 #: What stands in the command line of processes that should be gone.

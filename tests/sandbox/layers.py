@@ -15,8 +15,6 @@ from pytest_adaptive_eval.extensions.sandbox.runner import LAYERS, LOCKDOWN
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.process import Process
 
-__all__ = ["PROGRAMS_WITHOUT", "doubled", "without"]
-
 #: Programs that a tier no longer holds without a layer; harmless ones, since they do get through here.
 PROGRAMS_WITHOUT = {
     ("full", "bubblewrap"): ("size_of_the_secret_file",),

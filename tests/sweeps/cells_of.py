@@ -7,8 +7,6 @@ from pathlib import Path
 
 from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd, Checkpoint, EvaluationFile
 
-__all__ = ["EVALUATION", "SLOW", "SWEEP", "cell", "end_of", "write_answers"]
-
 EVALUATION = """
 [[eval]]
 bank = "toy.jsonl"

@@ -24,8 +24,6 @@ from pytest_adaptive_eval.tasks.words import WORDS
 from tests.tasks.picture_solvers import SOLVERS as PICTURE_SOLVERS
 from tests.tasks.picture_solvers import undistorted
 
-__all__ = ["SOLVERS", "InProcess", "cells", "matched", "mended", "ran", "solve", "without_form", "written"]
-
 
 def parts(pattern: str, prompt: str) -> tuple[str, ...]:
     """The groups of a pattern that is all of the prompt."""

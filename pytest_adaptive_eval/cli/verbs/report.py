@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm, Series
     from pytest_adaptive_eval.records.run_record import RunRecord
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

@@ -10,8 +10,6 @@ from pytest_adaptive_eval.cli.options import PASSED, check_writable
 from pytest_adaptive_eval.cli.screen import put, save
 from pytest_adaptive_eval.cli.verb import Verb
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the schema there (standard output)")

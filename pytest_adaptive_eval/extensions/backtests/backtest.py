@@ -40,8 +40,6 @@ from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["CONTENDERS", "Backtest", "Cell", "Split", "backtest", "conformal_possible", "splits"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -66,20 +64,12 @@ def splits(
 ) -> Iterator[Split]:
     """Yield random splits that keep families whole.
 
-    Parameters
-    ----------
-    responses : Responses
-    count : int
-    test : int
-        Largest number of subjects to interview; a family that does not fit in is left to calibrate.
-    seed : int
-    strata : sequence of float, length S, optional
-        Such as model sizes: every fifth of them gives its share of test subjects.  NaN is a stratum of its own.
+    Args:
+        test: Largest number of subjects to interview; a family that does not fit in is left to calibrate.
+        strata: Such as model sizes: every fifth of them gives its share of test subjects. NaN is a stratum of its own.
 
-    Raises
-    ------
-    ResponsesError
-        Fewer than two subjects would calibrate, or be interviewed.
+    Raises:
+        ResponsesError: Fewer than two subjects would calibrate, or be interviewed.
     """
     families, codes = np.unique(list(responses.families), return_inverse=True)
     if len(codes) < 4:
@@ -138,16 +128,12 @@ def _alternate(order: Ints, stratum: Ints, rng: np.random.Generator) -> Ints:
 class Cell:
     """Results of one contender at one budget, a value per split or per test subject.
 
-    Parameters
-    ----------
-    ranking, correlation, error : list of float
-        Ranking accuracy in percent, Spearman's rho, mean absolute error of the accuracy.
-    truth : list of float
-        Accuracy of every test subject of every split.
-    intervals : mapping of str to list of (low, high)
-        By method, in step with `truth`.
-    uniform : list of float
-        Half-width of the normal interval from as many uniform draws at the true accuracy, in step with `truth`.
+    Args:
+        ranking, correlation, error: Ranking accuracy in percent, Spearman's rho, mean absolute error of the accuracy.
+        truth: Accuracy of every test subject of every split.
+        intervals: By method, in step with `truth`.
+        uniform: Half-width of the normal interval from as many uniform draws at the true accuracy, in step with
+            `truth`.
     """
 
     ranking: list[float] = field(default_factory=list)
@@ -281,31 +267,16 @@ def backtest(
 ) -> Backtest:
     """Interview the test subjects of one split by every contender.
 
-    Parameters
-    ----------
-    responses : Responses
-    split : Split
-    contenders : sequence of Contender
-    budgets : sequence of str or int
-        Budgets as in settings.
-    recipe : Recipe
-        Recipe of the banks of contenders on ``bank``; the others use its engine.
-    seed : int
-    confidence : float
-        Confidence of each one-sided bound.
-    intervals : bool
-        Whether to make them, which replays the calibration subjects' interviews.
-        Conformal ones are left out where the calibration subjects are too few for `confidence`.
-    bank : ItemBank, optional
-        In place of calibrating on the train subjects, for all contenders, with
-        the conformal tables that it has.
-    categories : sequence of str, length n, optional
-    embeddings : array, shape (n, E), optional
-        For makers of policies; response patterns of the train subjects where there are none.
-    items : sequence of Item, length n, optional
-        Texts, for an interviewer that reads.
-    interviewer : callable, optional
-        Makes the interviewer of AutoJudger's contenders, one per policy; by code when omitted.
+    Args:
+        budgets: Budgets as in settings.
+        recipe: Recipe of the banks of contenders on ``bank``; the others use its engine.
+        confidence: Confidence of each one-sided bound.
+        intervals: Whether to make them, which replays the calibration subjects' interviews. Conformal ones are left out
+            where the calibration subjects are too few for `confidence`.
+        bank: In place of calibrating on the train subjects, for all contenders, with the conformal tables that it has.
+        embeddings: Shape (n, E). For makers of policies; response patterns of the train subjects where there are none.
+        items: Texts, for an interviewer that reads.
+        interviewer: Makes the interviewer of AutoJudger's contenders, one per policy; by code when omitted.
     """
     scores, train = responses.scores[split.test], responses.scores[split.train]
     calibrating = responses if bank is not None else _calibrating(responses, split)

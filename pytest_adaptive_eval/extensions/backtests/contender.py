@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["Contender", "PolicyMaker"]
-
 Array = NDArray[np.float64]
 
 #: Makes a policy from the scores (S, n) of the calibration subjects, embeddings (n, E) of the items or None, the budget
@@ -25,22 +23,14 @@ PolicyMaker = Callable[[Array, Array | None, int, int], Policy]
 class Contender:
     """A way to interview and to estimate.
 
-    Parameters
-    ----------
-    name : str
-        Value of ``--policy``.
-    model : str
-        Item response model of the bank, ``bank`` for that of ``--model``, or ``none``.
-    policy : Policy or PolicyMaker
-        A maker makes one for every split and budget.
-    estimate : {"projection", "mean", "ability"}
-        Estimate by which subjects are ranked.
-    summary : str
-        One line for tables and help.
-    needs : {"categories", "responses", "one dimension", "form"}, optional
-        Requirement besides the bank.
-    variant : bool
-        Whether it is another contender with one setting changed, or takes much longer; ``all`` leaves it out.
+    Args:
+        name: Value of ``--policy``.
+        model: Item response model of the bank, ``bank`` for that of ``--model``, or ``none``.
+        policy: A maker makes one for every split and budget.
+        estimate: Estimate by which subjects are ranked.
+        summary: One line for tables and help.
+        needs: Requirement besides the bank.
+        variant: Whether it is another contender with one setting changed, or takes much longer; ``all`` leaves it out.
     """
 
     name: str
@@ -54,12 +44,9 @@ class Contender:
     def missing_requirement(self, bank: ItemBank | None, categories: Sequence[str]) -> str:
         """Return the reason why the contender cannot take part, or an empty text.
 
-        Parameters
-        ----------
-        bank : ItemBank or None
-            Bank that is backtested in place of one calibrated on each split.
-        categories : sequence of str
-            Category of each item; empty where there are none.
+        Args:
+            bank: Bank that is backtested in place of one calibrated on each split.
+            categories: Category of each item; empty where there are none.
         """
         if self.needs == "categories" and not categories:
             return "the items have no categories; give --items with texts that have some"

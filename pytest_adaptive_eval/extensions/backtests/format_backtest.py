@@ -1,13 +1,11 @@
 """Backtests in formats: each subject is left out once, and every contender gives it as many pairs of item and format.
 
-Two protocols rank the subjects.  *Together*: raw means of all subjects on the pairs that
-the left-out one was given, one coefficient per left-out subject, as the code of the
-M3-IRT paper does.  The others' answers chose those pairs, so this flatters contenders
-that use them.  *Alone*: each subject is judged by its own interview, and there is one
-coefficient.  Two truths, both over the items that are not known to be of low quality:
-the mean over all formats, which is that paper's, and the mean in the fullest format.
-gamma is the share of calls spent on low-quality items; uniform draws spend their share
-of the bank.
+Two protocols rank the subjects. *Together*: raw means of all subjects on the pairs that the left-out one was given, one
+coefficient per left-out subject, as the code of the M3-IRT paper does. The others' answers chose those pairs, so this
+flatters contenders that use them. *Alone*: each subject is judged by its own interview, and there is one coefficient.
+Two truths, both over the items that are not known to be of low quality: the mean over all formats, which is that
+paper's, and the mean in the fullest format. gamma is the share of calls spent on low-quality items; uniform draws spend
+their share of the bank.
 """
 
 from __future__ import annotations
@@ -27,8 +25,6 @@ from pytest_adaptive_eval.extensions.backtests.format_contender import FitEnd, F
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.items.responses import FormatResponses
 from pytest_adaptive_eval.registry import registered
-
-__all__ = ["FORMAT_CONTENDERS", "FormatBacktest", "format_backtest", "signed_rank"]
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -61,14 +57,10 @@ class FormatBacktest:
     A row holds ``target``, ``repeat``, ``calls``, ``together_all``, ``together_fullest``, ``gamma`` (NaN where no item
     is known to be of low quality), and the subject's own estimates ``all`` and ``fullest``.
 
-    Parameters
-    ----------
-    truths : mapping of str to array, shape (S,)
-        ``all`` and ``fullest``.
-    pairs : int
-        Pairs in the whole bank.
-    low : float
-        Share of items known to be of low quality.
+    Args:
+        truths: Shape (S,). ``all`` and ``fullest``.
+        pairs: Pairs in the whole bank.
+        low: Share of items known to be of low quality.
     """
 
     truths: Mapping[str, Array]
@@ -172,26 +164,16 @@ def format_backtest(
 ) -> FormatBacktest:
     """Leave some subjects out, one at a time, and interview each by every contender.
 
-    Parameters
-    ----------
-    responses : FormatResponses
-    low : array of bool, shape (n,)
-        Whether each item is known to be of low quality; contenders do not see this.
-    contenders : sequence of str
-        Names in `FORMAT_CONTENDERS`.
-    budgets : sequence of str
-        Calls, or shares of all pairs of an item and a format.
-    targets : iterable of int
-    repeats : int
-        Repeats of contenders that draw.
-    seed : int
-        Seed of draws, fits, and the order of items: of two alike the first is administered, and the low-quality
-        ones of a file may stand together.
+    Args:
+        low: Shape (n,). Whether each item is known to be of low quality; contenders do not see this.
+        contenders: Names in `FORMAT_CONTENDERS`.
+        budgets: Calls, or shares of all pairs of an item and a format.
+        repeats: Repeats of contenders that draw.
+        seed: Seed of draws, fits, and the order of items: of two alike the first is administered, and the low-quality
+            ones of a file may stand together.
 
-    Raises
-    ------
-    ResponsesError
-        Fewer than four subjects, or nothing but low-quality items.
+    Raises:
+        ResponsesError: Fewer than four subjects, or nothing but low-quality items.
     """
     if len(responses.subjects) < FEWEST:
         raise ResponsesError(
@@ -221,16 +203,11 @@ def format_backtest(
 def _truths(responses: FormatResponses, clean: Array) -> dict[str, Array]:
     """Return each subject's mean score, over all formats and in the fullest one.
 
-    Parameters
-    ----------
-    responses : FormatResponses
-    clean : array, shape (S, m, F)
-        Scores of the items that are not of low quality, NaN where missing.
+    Args:
+        clean: Shape (S, m, F). Scores of the items that are not of low quality, NaN where missing.
 
-    Raises
-    ------
-    ResponsesError
-        There is no such item, or a subject has no answer in the fullest format.
+    Raises:
+        ResponsesError: There is no such item, or a subject has no answer in the fullest format.
     """
     if not clean.shape[1]:
         raise ResponsesError(

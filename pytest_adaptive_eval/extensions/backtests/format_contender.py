@@ -1,8 +1,7 @@
 """Declaration of a contender of backtests in formats, and the fold that it is given.
 
-A fold has one subject left out of the fits.  For each budget, a contender returns the
-pairs of item and format administered to that subject, one call each, and its estimates.
-The number of a pair is ``item * F + format``.
+A fold has one subject left out of the fits. For each budget, a contender returns the pairs of item and format
+administered to that subject, one call each, and its estimates. The number of a pair is ``item * F + format``.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, Training,
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.irt.multimodal import Form, Modalities
 
-__all__ = ["FitEnd", "Fold", "FormatContender", "FormatInterviewResult", "mean_score"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -33,11 +30,10 @@ PLAIN = Training(item_spread=10.0, ability_spread=10.0)
 class FormatInterviewResult:
     """An interview at one budget.
 
-    Parameters
-    ----------
-    pairs : array of int, shape (calls,)
-    every, fullest : float
-        Estimates of the mean over all formats, and in the fullest, from the subject's own answers; NaN for none.
+    Args:
+        pairs: Shape (calls,).
+        every, fullest: Estimates of the mean over all formats, and in the fullest, from the subject's own answers; NaN
+            for none.
     """
 
     pairs: Ints
@@ -49,14 +45,10 @@ class FormatInterviewResult:
 class FitEnd:
     """How a fit ended.
 
-    Parameters
-    ----------
-    settled : bool
-        Whether it converged.
-    bound : float, optional
-        Upper bound q of the parts.
-    at_edge : bool
-        Whether that is the smallest or the largest q that was tried.
+    Args:
+        settled: Whether it converged.
+        bound: Upper bound q of the parts.
+        at_edge: Whether that is the smallest or the largest q that was tried.
     """
 
     settled: bool
@@ -76,18 +68,11 @@ class FitEnd:
 class Fold:
     """One subject left out, and fits to the others, each made once.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n, F)
-        Scores of all subjects that are fitted or interviewed.
-    modalities : Modalities
-    target : int
-        Row of the subject left out.
-    budgets : mapping of str to int
-        Calls, by the text of the setting.
-    seed : int
-    kin : sequence of int
-        Rows of subjects of its family, which are left out of the fits too.
+    Args:
+        scores: Shape (S, n, F). Scores of all subjects that are fitted or interviewed.
+        target: Row of the subject left out.
+        budgets: Calls, by the text of the setting.
+        kin: Rows of subjects of its family, which are left out of the fits too.
     """
 
     scores: Array
@@ -170,20 +155,13 @@ def mean_score(scores: Array, weights: Array | None = None) -> float:
 class FormatContender:
     """A way to choose pairs.
 
-    Parameters
-    ----------
-    name : str
-        Value of ``--policy``.
-    summary : str
-        One line for tables and help.
-    interview : callable
-        Takes a fold and returns a result for each budget.
-    drawn : bool
-        Whether it draws at random, and is repeated.
-    uniform : bool
-        Whether it draws all pairs alike: the reference for calls spent on low-quality items.
-    tested : bool
-        Whether it is tested against each contender that is not, the comparators.
+    Args:
+        name: Value of ``--policy``.
+        summary: One line for tables and help.
+        interview: Takes a fold and returns a result for each budget.
+        drawn: Whether it draws at random, and is repeated.
+        uniform: Whether it draws all pairs alike: the reference for calls spent on low-quality items.
+        tested: Whether it is tested against each contender that is not, the comparators.
     """
 
     name: str

@@ -10,8 +10,6 @@ from pytest_adaptive_eval.reports.history import aligned
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 
-__all__ = ["format_backtest_lines", "refine_lines"]
-
 #: Heads of the columns of tests, by quantity.
 _TESTED = {"together_all": "rho, all", "together_fullest": "rho, full", "gamma": "gamma"}
 #: Columns of a backtest after its policy, budget and calls, with their heads.
@@ -29,12 +27,9 @@ _COLUMNS = {
 def format_backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
     """Return the tables of a backtest in formats.
 
-    Parameters
-    ----------
-    result : mapping
-        See `FormatBacktest.to_json`.
-    width : int
-        Columns of a sentence; the tables need 100.
+    Args:
+        result: See `FormatBacktest.to_json`.
+        width: Columns of a sentence; the tables need 100.
     """
     low = result["low_quality"]
     quality = f"{number(low)} of the items are known to be of low quality" if low else "no item is known to be bad"
@@ -96,14 +91,10 @@ def _tests(tests: Sequence[Mapping[str, Any]], width: int) -> list[str]:
 def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) -> list[str]:
     """Return kept and dropped items with their reasons, and the change of the ranking.
 
-    Parameters
-    ----------
-    result : mapping
-        See `Refinement.to_json`.
-    width : int
-        Columns of a sentence.
-    examples : int
-        Items shown of each reason.
+    Args:
+        result: See `Refinement.to_json`.
+        width: Columns of a sentence.
+        examples: Items shown of each reason.
     """
     items = result["items"]
     lines = wrap(

@@ -12,8 +12,6 @@ from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED
 from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["Mergeable", "Reportable", "merged_parts", "run_backtest"]
-
 
 class Mergeable(Protocol):
     """Result to which results of the same class can be added."""
@@ -47,16 +45,12 @@ def run_backtest(
 ) -> int:
     """Backtest every part, and keep, draw and print the merged result; returns the exit code.
 
-    Parameters
-    ----------
-    process_part, shared, work, part_name
-        See `merged_parts`.
-    options : Namespace
-        ``json`` gets the result so far after each part, ``plot`` the picture; ``jobs`` is the number of processes.
-    draw : callable
-        Returns the picture of a result as SVG.
-    lines : callable
-        Returns the tables of a result, given the columns of the screen.
+    Args:
+        process_part, shared, work, part_name: See `merged_parts`.
+        options: ``json`` gets the result so far after each part, ``plot`` the picture; ``jobs`` is the number of
+            processes.
+        draw: Returns the picture of a result as SVG.
+        lines: Returns the tables of a result, given the columns of the screen.
     """
 
     def keep(total: Reported, done: int) -> None:
@@ -83,24 +77,15 @@ def merged_parts(
 ) -> tuple[Result, int]:
     """Do every part of some work, in order, and merge the results; Ctrl-C ends it after the first part.
 
-    Parameters
-    ----------
-    process_part : callable
-        A function of a module, of what all parts share and of one part.
-    shared : object
-        Sent to each process once.
-    work : sequence
-        At least one part.
-    jobs : int
-        Processes; this one alone where 1 is enough.
-    part_name : str
-        A part is called, on the screen.
-    keep : callable
-        Called after each part with the result so far and the number of its parts.
+    Args:
+        process_part: A function of a module, of what all parts share and of one part.
+        shared: Sent to each process once.
+        work: At least one part.
+        jobs: Processes; this one alone where 1 is enough.
+        part_name: A part is called, on the screen.
+        keep: Called after each part with the result so far and the number of its parts.
 
-    Returns
-    -------
-    result, int
+    Returns:
         Merged results, and the number of parts done.
     """
     count = min(jobs, len(work))

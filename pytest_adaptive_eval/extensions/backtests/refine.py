@@ -1,12 +1,10 @@
 """Refine a bank: find the items that need all modalities, and choose a compact subset of them.
 
-Two criteria judge an item, by the responses of subjects in formats.  The first is
-whether the latent classes of the item (`multimodal_quality`) are genuine.  The second
-is its gain from all modalities over the best smaller format by the M2 or M3 fit, with
-a standard error.  The fit shrinks all items towards one mean, and thereby shortcuts
-towards genuine items, so the mean gain of the item's classes replaces the fit's mean
-gain of those classes.  An item *needs* all modalities if its classes are genuine and
-its gain is significant, is a *shortcut* if neither holds, and *unclear* otherwise.
+Two criteria judge an item, by the responses of subjects in formats. The first is whether the latent classes of the item
+(`multimodal_quality`) are genuine. The second is its gain from all modalities over the best smaller format by the M2 or
+M3 fit, with a standard error. The fit shrinks all items towards one mean, and thereby shortcuts towards genuine items,
+so the mean gain of the item's classes replaces the fit's mean gain of those classes. An item *needs* all modalities if
+its classes are genuine and its gain is significant, is a *shortcut* if neither holds, and *unclear* otherwise.
 """
 
 from __future__ import annotations
@@ -30,8 +28,6 @@ from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 from pytest_adaptive_eval.items.responses import FormatResponses
 from pytest_adaptive_eval.records.correlation import Correlation, correlate
 from pytest_adaptive_eval.text import counted
-
-__all__ = ["REASONS", "Finding", "Refinement", "refine"]
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -58,29 +54,17 @@ REASONS = {
 class Finding:
     """Judgment of one item.
 
-    Parameters
-    ----------
-    item : str
-    reason : str
-        Key of `REASONS`.
-    looks : {"genuine", "shortcut", "unclear"}
-        Judgment by the responses alone.
-    detail : str
-        A sentence with the figures.
-    gain, error : float
-        Gain from all modalities over the best smaller format, in probability, and its standard error.
-    like : float
-        Mean gain of the item's classes.
-    instead : str
-        The best smaller format.
-    right : mapping of str to float
-        Share of the subjects right, by format; None without responses.
-    cross : float
-        Difficulty of the part of all modalities.
-    information : float
-        Fisher information about a subject of mean ability, in all formats.
-    low_quality : bool
-        Whether the item is known to be of low quality.
+    Args:
+        reason: Key of `REASONS`.
+        looks: Judgment by the responses alone.
+        detail: A sentence with the figures.
+        gain, error: Gain from all modalities over the best smaller format, in probability, and its standard error.
+        like: Mean gain of the item's classes.
+        instead: The best smaller format.
+        right: Share of the subjects right, by format; None without responses.
+        cross: Difficulty of the part of all modalities.
+        information: Fisher information about a subject of mean ability, in all formats.
+        low_quality: Whether the item is known to be of low quality.
     """
 
     item: str
@@ -119,20 +103,14 @@ class Finding:
 class Refinement:
     """Judgments of all items, and the effect on the subjects' ranking.
 
-    Parameters
-    ----------
-    findings : tuple of Finding
-        Judgments in the order of the responses.
-    fit : MultimodalFit
-    ranking : Correlation
-        Correlation over subjects of the mean in the fullest format: kept items against all not known to be low-quality.
-    by_chance : float
-        The same coefficient for as many random originals, the mean over DRAWS draws: the effect of the size alone.
-    moved : tuple of (str, int, int)
-        Subjects with their ranks by all items and by the kept ones, the largest change first.
-    separations : mapping of str to Separation
-        Parameters and information, originals against low-quality items; empty if none is known.
-    warnings : tuple of str
+    Args:
+        findings: Judgments in the order of the responses.
+        ranking: Correlation over subjects of the mean in the fullest format: kept items against all not known to be
+            low-quality.
+        by_chance: The same coefficient for as many random originals, the mean over DRAWS draws: the effect of the size
+            alone.
+        moved: Subjects with their ranks by all items and by the kept ones, the largest change first.
+        separations: Parameters and information, originals against low-quality items; empty if none is known.
     """
 
     findings: tuple[Finding, ...]
@@ -188,24 +166,15 @@ def refine(
 ) -> Refinement:
     """Judge every item, and choose a compact subset of those that need all modalities.
 
-    Parameters
-    ----------
-    responses : FormatResponses
-    low : array of bool, shape (n,)
-        Items known to be of low quality.  The judgments do not use this, and such items are never kept.
-    form : {"m2", "m3"}
-    size : int, optional
-        Largest number of items to keep, the most informative ones; all that need all modalities when omitted.
-    seed : int
-    progress : callable, optional
-        Called with the work in progress.
+    Args:
+        low: Shape (n,). Items known to be of low quality. The judgments do not use this, and such items are never kept.
+        size: Largest number of items to keep, the most informative ones; all that need all modalities when omitted.
+        progress: Called with the work in progress.
 
-    Raises
-    ------
-    ResponsesError
-        No item has responses in the fullest format and in a smaller one, or all are known to be of low quality.
-    EstimationError
-        See `fit_multimodal`.
+    Raises:
+        ResponsesError: No item has responses in the fullest format and in a smaller one, or all are known to be of low
+            quality.
+        EstimationError: See `fit_multimodal`.
     """
     modalities = responses.modalities
     scores, full = responses.scores, modalities.fullest

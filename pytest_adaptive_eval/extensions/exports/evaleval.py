@@ -1,8 +1,7 @@
 """Interviews and studies in the format of Every Eval Ever, a collection of evaluations by many tools.
 
-Version 0.3: an aggregate of each interview's estimates, and its scored answers
-as samples; of a study an aggregate for each model that it measures.  They
-follow the published JSON schemas.
+Version 0.3: an aggregate of each interview's estimates, and its scored answers as samples; of a study an aggregate for
+each model that it measures. They follow the published JSON schemas.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from pytest_adaptive_eval.records.run_record import Administration, InterviewRec
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.study_rows import member, study_rows
 from pytest_adaptive_eval.reports.values import as_count, as_mapping, as_number, as_numbers, as_text, as_texts
-
-__all__ = ["aggregate", "location", "samples", "study_aggregates"]
 
 _VERSION = "0.3.0"
 _LIBRARY = "pytest-adaptive-eval"
@@ -97,14 +94,10 @@ def _aggregate(
 def location(collection: Any, whole: Mapping[str, Any], position: int) -> tuple[str, str]:
     """Return the folder of an aggregate and the stem of its files, the same for the same record.
 
-    Parameters
-    ----------
-    collection : str
-        Name of the bank or the study.
-    whole : mapping
-        See `aggregate`.
-    position : int
-        Index of the interview or study in its record, studies after interviews.
+    Args:
+        collection: Name of the bank or the study.
+        whole: See `aggregate`.
+        position: Index of the interview or study in its record, studies after interviews.
     """
     key = hashlib.sha256(f"{position} {whole['evaluation_id']}".encode()).digest()
     folder = f"data/{_component(as_text(collection))}/{whole['model_info']['id']}"

@@ -1,8 +1,7 @@
 """A record for other tools: answers and studies as JSON lines and CSV, Every Eval Ever.
 
-Every value has the type that its column or field promises, whatever the
-record holds: a value that is no finite number is null, and a text is valid
-Unicode.
+Every value has the type that its column or field promises, whatever the record holds: a value that is no finite number
+is null, and a text is valid Unicode.
 """
 
 from __future__ import annotations
@@ -24,16 +23,6 @@ from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, study_rows
 from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
 from pytest_adaptive_eval.text import clean_xml
-
-__all__ = [
-    "RESPONSES_VERSION",
-    "every_eval_ever",
-    "responses_csv",
-    "responses_jsonl",
-    "studies_csv",
-    "studies_jsonl",
-    "write_export",
-]
 
 #: Version of the columns of `responses_jsonl`; a changed or removed column raises it, a new one does not.
 RESPONSES_VERSION = 1
@@ -113,10 +102,9 @@ _CELL = 32_000
 def responses_csv(record: RunRecord) -> str:
     """Return every answer as a row of CSV, with a head.
 
-    The columns are those of `responses_jsonl`.  A list of one value becomes the
-    value, a longer one JSON.  A text that a spreadsheet could read as a
-    formula begins with an apostrophe, control characters are shown as
-    escapes, and a text of more than 32 000 characters is cut.
+    The columns are those of `responses_jsonl`. A list of one value becomes the value, a longer one JSON. A text that a
+    spreadsheet could read as a formula begins with an apostrophe, control characters are shown as escapes, and a text
+    of more than 32 000 characters is cut.
     """
     return _csv(_COLUMNS, _rows(record))
 
@@ -149,23 +137,14 @@ def _cell(value: Any) -> Any:
 def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = False) -> int:
     """Write the answers of a run, or the results of its studies, replacing an earlier file in one step.
 
-    Parameters
-    ----------
-    record : RunRecord
-    path : Path
-    kind : {"jsonl", "csv"}
-    studies : bool
-        Write studies in place of answers.
+    Args:
+        studies: Write studies in place of answers.
 
-    Returns
-    -------
-    int
+    Returns:
         Rows written.
 
-    Raises
-    ------
-    UsageError
-        There is no such kind, or the file cannot be written.
+    Raises:
+        UsageError: There is no such kind, or the file cannot be written.
     """
     rows = list(_study_rows(record) if studies else _rows(record))
     if kind == "jsonl":
@@ -181,28 +160,17 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
 def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, ItemBank] | None = None) -> list[Path]:
     """Write a run in the format of Every Eval Ever, version 0.3.
 
-    Each interview becomes ``data/<bank>/<developer>/<model>/<uuid>.json`` with
-    its estimates, and ``<uuid>_samples.jsonl`` with its scored answers.  A study
-    becomes ``data/<evaluation>/<developer>/<model>/<uuid>.json`` of each model
-    that it measures.  The same record gives the same files.  An interview that
-    estimates nothing is left out, and so are a void study, and answers without
-    a score, which the format cannot tell from wrong ones.
+    Each interview becomes ``data/<bank>/<developer>/<model>/<uuid>.json`` with its estimates, and
+    ``<uuid>_samples.jsonl`` with its scored answers. A study becomes
+    ``data/<evaluation>/<developer>/<model>/<uuid>.json`` of each model that it measures. The same record gives the same
+    files. An interview that estimates nothing is left out, and so are a void study, and answers without a score, which
+    the format cannot tell from wrong ones.
 
-    Parameters
-    ----------
-    record : RunRecord
-    folder : Path
-    banks : mapping of str to ItemBank, optional
-        Banks by evaluation, for the questions and the expected answers, which no record holds.
+    Args:
+        banks: Banks by evaluation, for the questions and the expected answers, which no record holds.
 
-    Returns
-    -------
-    list of Path
-
-    Raises
-    ------
-    UsageError
-        A file cannot be written.
+    Raises:
+        UsageError: A file cannot be written.
     """
     written = []
     for position, interview in enumerate(record.interviews):

@@ -11,8 +11,6 @@ from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.records.runs import read_run
 
-__all__ = ["FOLDER", "RECORD", "fetch_run", "without_password"]
-
 #: Folder of a run's artifacts, or name and type of an artifact, and the record's file in it.
 FOLDER, RECORD = "adaptive-eval", "record.json"
 
@@ -25,10 +23,8 @@ def without_password(error: Exception) -> str:
 def fetch_run(spec: str) -> RunRecord:
     """Return the record that a run of a tracker keeps.
 
-    Raises
-    ------
-    BaselineError
-        The tracker has no such run, the run no record, or the package of the tracker is not installed.
+    Raises:
+        BaselineError: The tracker has no such run, the run no record, or the package of the tracker is not installed.
     """
     name, _, run = spec.partition(":")
     with tempfile.TemporaryDirectory() as folder:

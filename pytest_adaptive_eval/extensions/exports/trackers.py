@@ -18,8 +18,6 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.study_rows import member, study_rows
 from pytest_adaptive_eval.reports.values import as_mapping, as_number, as_numbers, as_text
 
-__all__ = ["log_mlflow", "log_wandb", "mlflow_metrics"]
-
 #: Columns of `study_rows` and the suffixes of their metrics.
 _SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}
 
@@ -113,10 +111,8 @@ def _record_file(record: RunRecord) -> Iterator[Path]:
 def log_mlflow(record: RunRecord) -> None:
     """Log a run's numbers, names and record to MLflow, into its active run or a new one.
 
-    Raises
-    ------
-    UsageError
-        MLflow is not installed, or refused them.
+    Raises:
+        UsageError: MLflow is not installed, or refused them.
     """
     try:
         import mlflow
@@ -137,15 +133,11 @@ def log_mlflow(record: RunRecord) -> None:
 def log_wandb(record: RunRecord) -> str:
     """Log a run's numbers, names and record to Weights & Biases, into its active run or a new one.
 
-    Returns
-    -------
-    str
+    Returns:
         The run as a baseline: ``wandb:ENTITY/PROJECT/RUN``.
 
-    Raises
-    ------
-    UsageError
-        ``wandb`` is not installed, or refused them.
+    Raises:
+        UsageError: ``wandb`` is not installed, or refused them.
     """
     try:
         import wandb

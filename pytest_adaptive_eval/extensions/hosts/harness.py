@@ -1,7 +1,7 @@
 """Ask a model of lm-evaluation-harness, with any of its backends, by generation or by likelihood.
 
-A request has the form in which the harness's own tasks ask: ``generate_until`` with a prompt, ``loglikelihood`` with
-a prompt and a continuation, ``loglikelihood_rolling`` with a text.
+A request has the form in which the harness's own tasks ask: ``generate_until`` with a prompt, ``loglikelihood`` with a
+prompt and a continuation, ``loglikelihood_rolling`` with a text.
 """
 
 from __future__ import annotations
@@ -25,24 +25,16 @@ from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash
 from pytest_adaptive_eval.text import shown_command
 
-__all__ = ["HarnessSubject"]
-
 
 class HarnessSubject(Subject):
     """A model of lm-evaluation-harness.
 
     The harness returns texts alone, so an answer that was cut off at its cap cannot be told from a whole one.
 
-    Parameters
-    ----------
-    model : lm_eval.api.model.LM
-    identity : SubjectIdentity
-    cap : Cap
-        Cap on the tokens of an answer.
-    until : sequence of str
-        Texts that end an answer.
-    chat : bool
-        Whether prompts go through the model's chat template; messages always do.
+    Args:
+        cap: Cap on the tokens of an answer.
+        until: Texts that end an answer.
+        chat: Whether prompts go through the model's chat template; messages always do.
     """
 
     cap: Cap
@@ -74,21 +66,15 @@ class HarnessSubject(Subject):
     ) -> HarnessSubject:
         """Create the harness's model.
 
-        Parameters
-        ----------
-        backend : str
-            As of ``lm_eval --model``, such as ``hf`` or ``vllm``.
-        arguments : str
-            As of ``--model_args``, such as ``pretrained=FOLDER,dtype=float32``.
-        max_tokens : int, optional
-            Cap on the tokens of an answer, 1024 by default; without it an item's ``meta.max_tokens`` comes first.
-        until, chat
-            See the class.
+        Args:
+            backend: As of ``lm_eval --model``, such as ``hf`` or ``vllm``.
+            arguments: As of ``--model_args``, such as ``pretrained=FOLDER,dtype=float32``.
+            max_tokens: Cap on the tokens of an answer, 1024 by default; without it an item's ``meta.max_tokens`` comes
+                first.
+            until, chat: See the class.
 
-        Raises
-        ------
-        ConfigError
-            The harness has no such backend, it cannot be created, or an option is malformed.
+        Raises:
+            ConfigError: The harness has no such backend, it cannot be created, or an option is malformed.
         """
         cap = cap_of(max_tokens, reasons=False)
         if isinstance(until, str) or not all(isinstance(text, str) and text for text in until):

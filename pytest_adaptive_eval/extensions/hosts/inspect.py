@@ -20,35 +20,26 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.verdict import Verdict
 
-__all__ = ["GateStopping"]
-
 
 class GateStopping:
     """Early stopping of an Inspect task by the gates of an evaluation in TOML.
 
-    It implements ``inspect_ai.util.EarlyStopping``.  The task asks the samples that an interview under pytest draws,
-    with the same seed, and stops when the gates are decided.  Samples wait until they are drawn or the gates are
+    It implements ``inspect_ai.util.EarlyStopping``. The task asks the samples that an interview under pytest draws,
+    with the same seed, and stops when the gates are decided. Samples wait until they are drawn or the gates are
     decided, so the task needs ``max_samples`` of at least the number of its samples; ``max_connections`` limits how
     many requests are sent together.
 
-    Parameters
-    ----------
-    path : path
-        File with the evaluation, as pytest reads it.  The ids of the bank's items are those of the samples.
-    evaluation : str
-        Name of the evaluation; optional where the file has one.
-    scorer : str
-        Name of the scorer that counts; optional where the task has one.
+    Args:
+        path: File with the evaluation, as pytest reads it. The ids of the bank's items are those of the samples.
+        evaluation: Name of the evaluation; optional where the file has one.
+        scorer: Name of the scorer that counts; optional where the task has one.
 
-    Attributes
-    ----------
-    verdicts : list of Verdict
-        One for each gate, at the end of the task.
+    Attributes:
+        verdicts: One for each gate, at the end of the task.
 
-    Raises
-    ------
-    ConfigError
-        The file has no such evaluation, or a gate needs a baseline, a ladder or another part of a run under pytest.
+    Raises:
+        ConfigError: The file has no such evaluation, or a gate needs a baseline, a ladder or another part of a run
+            under pytest.
     """
 
     def __init__(self, path: str | Path, evaluation: str = "", scorer: str = "") -> None:
@@ -70,10 +61,9 @@ class GateStopping:
     async def start_task(self, task: Any, samples: Sequence[Any], epochs: int) -> str:
         """Check that the samples are the bank's items, and draw the first; see ``EarlyStopping``.
 
-        Raises
-        ------
-        ConfigError
-            The samples are others, or the task runs in a way in which samples could not wait for their turn.
+        Raises:
+            ConfigError: The samples are others, or the task runs in a way in which samples could not wait for their
+                turn.
         """
         import anyio
 

@@ -13,8 +13,6 @@ from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
-__all__ = ["InspectSubject"]
-
 #: Status of an answer by the reason for which Inspect says that it ended.
 _STOPS = {"max_tokens": Status.TRUNCATED, "model_length": Status.TRUNCATED, "content_filter": Status.REFUSED}
 #: Status of an answer by the limit of Inspect that ended its sample, which else cut it.
@@ -25,21 +23,14 @@ class InspectSubject(Subject):
     """A task of Inspect that answers items: its solver, with tools, agents and turns, asks the model.
 
     An item with the id of one of the task's samples is asked as that sample, with its files, sandbox and metadata;
-    other items by their prompt or messages.  The last answer is graded as the item says, or by the task's scorer.
+    other items by their prompt or messages. The last answer is graded as the item says, or by the task's scorer.
 
-    Parameters
-    ----------
-    task : inspect_ai.Task
-    model : str or inspect_ai.model.Model
-        As of ``inspect_ai.eval``.
-    name : str
-        Name of the subject in records and reports; the model's by default.
-    checkpoint : str
-        Hash of everything that determines the answers, without which no answer of an earlier run is reused.
-    scorer : str
-        Name of the task's scorer whose values count, in place of the items' graders.
-    **options
-        Further options of ``inspect_ai.eval``, such as ``max_connections`` or ``message_limit``.
+    Args:
+        model: As of ``inspect_ai.eval``.
+        name: Name of the subject in records and reports; the model's by default.
+        checkpoint: Hash of everything that determines the answers, without which no answer of an earlier run is reused.
+        scorer: Name of the task's scorer whose values count, in place of the items' graders.
+        **options: Further options of ``inspect_ai.eval``, such as ``max_connections`` or ``message_limit``.
     """
 
     def __init__(

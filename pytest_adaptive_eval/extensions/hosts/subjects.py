@@ -6,8 +6,6 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.kind import SubjectKind
 from pytest_adaptive_eval.text import shown_command
 
-__all__ = ["REGISTERED", "HarnessModel", "model_name"]
-
 
 class HarnessModel(SubjectKind):
     """A model of lm-evaluation-harness, with any of its backends."""

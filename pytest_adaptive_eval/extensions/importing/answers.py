@@ -9,8 +9,6 @@ from typing import Any
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.choices import Choices, as_list, as_text, is_missing, may_be_missing
 
-__all__ = ["READERS", "boxed", "find_convention", "is_hidden", "named", "tail", "yes_or_no"]
-
 _YES = {"yes", "true", "y", "t"}
 _NO = {"no", "false", "n", "f"}
 _LETTERS = re.compile(r"\W*([A-Za-z])\W*\Z|[(\[]?([A-Z])[)\].:]\s+(\S.*)", re.DOTALL)
@@ -98,13 +96,9 @@ READERS: Mapping[str, Callable[[Any, Choices], int | None]] = {
 def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     """Return the indexes of the choices that an answer names; empty if it names none.
 
-    Parameters
-    ----------
-    answer : object
-        One answer, a list of answers that are right together, or letters such as ``ABD``.
-    choices : Choices
-    convention : str
-        A name of `READERS`.
+    Args:
+        answer: One answer, a list of answers that are right together, or letters such as ``ABD``.
+        convention: A name of `READERS`.
     """
     read = READERS[convention]
     parts = as_list(answer)
@@ -127,17 +121,13 @@ def _split(text: str, convention: str) -> list[str]:
 def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     """Return how the answers of all rows name choices.
 
-    Parameters
-    ----------
-    rows : sequence of (answer, Choices)
-        Rows with alternatives and an answer.
-    name : str
-        Name of the answer's field, for messages.
+    Args:
+        rows: Rows with alternatives and an answer.
+        name: Name of the answer's field, for messages.
 
-    Raises
-    ------
-    DatasetError
-        No convention explains nine tenths of the rows, or several explain as many and name different choices.
+    Raises:
+        DatasetError: No convention explains nine tenths of the rows, or several explain as many and name different
+            choices.
     """
     readings = {reader: [named(answer, choices, reader) for answer, choices in rows] for reader in READERS}
     explained = {
@@ -175,10 +165,8 @@ def _unexplained(rows: Sequence[tuple[Any, Choices]], reading: Sequence[frozense
 def _check_numbers(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], name: str) -> None:
     """Refuse numbers of which some count from 0 and some from 1, unless these are very few.
 
-    Raises
-    ------
-    DatasetError
-        Asks where numbers begin.
+    Raises:
+        DatasetError: Asks where numbers begin.
     """
     zeros = sum(_number(answer) == 0 for answer, _ in rows)
     lasts = sum(_number(answer) == len(choices.texts) for answer, choices in rows)

@@ -10,27 +10,18 @@ from typing import Any
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.records import Record
 
-__all__ = ["Dataset", "ImportSettings", "Importer"]
-
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings:
     """Choices of the user.
 
-    Parameters
-    ----------
-    mapping : ItemMapping
-        Fields that the user named; the others are an importer's own, or guessed.
-    files : str
-        Glob of the files of a folder that count.
-    split : str
-        The split that counts, such as ``train``; the first of test, validation, dev and train when empty.
-    labels : Path, optional
-        Second file, with the answers.
-    image_root : Path, optional
-        Folder that image paths are relative to.
-    partial : bool
-        Whether a data set counts of which more than half the records are refused.
+    Args:
+        mapping: Fields that the user named; the others are an importer's own, or guessed.
+        files: Glob of the files of a folder that count.
+        split: The split that counts, such as ``train``; the first of test, validation, dev and train when empty.
+        labels: Second file, with the answers.
+        image_root: Folder that image paths are relative to.
+        partial: Whether a data set counts of which more than half the records are refused.
     """
 
     mapping: ItemMapping = field(default_factory=ItemMapping)
@@ -45,22 +36,13 @@ class ImportSettings:
 class Dataset:
     """Records of one form: a data set that has been opened, or those of its files that have the same fields.
 
-    Parameters
-    ----------
-    name : str
-        Begin of ids of records without one.
-    records : callable
-        Return a new iterator over the records, or over the first ones of each file.
-    mapping : ItemMapping
-        What is known of the fields; the rest is guessed.
-    bases : tuple of Path
-        Folders in which images are looked up, the nearest first; nothing outside the last is read.
-    labels : Path, optional
-    facts : mapping
-        Source, licence and hashes of the files, as JSON data.
-    notes : tuple of str
-    files : tuple of str
-        Names of the files, where a data set has several forms.
+    Args:
+        name: Begin of ids of records without one.
+        records: Return a new iterator over the records, or over the first ones of each file.
+        mapping: What is known of the fields; the rest is guessed.
+        bases: Folders in which images are looked up, the nearest first; nothing outside the last is read.
+        facts: Source, licence and hashes of the files, as JSON data.
+        files: Names of the files, where a data set has several forms.
     """
 
     name: str
@@ -77,20 +59,13 @@ class Dataset:
 class Importer:
     """One published benchmark, or one tool whose data sets are read.
 
-    Parameters
-    ----------
-    name : str
-        Value of ``--preset``; of a tool also the begin of a source, as in ``hf:OWNER/NAME``.
-    summary : str
-        What is read, for the list of ``--presets``.
-    open : callable
-        Open a source by the user's settings, as a data set for each form of its files.  Raises `DatasetError`.
-    ask : str
-        How the benchmark is usually asked: ``generation`` or ``likelihood``.
-    few_shot : str
-        Where its examples for the prompt are published, such as the split ``dev``; empty if it has none.
-    by_source : bool
-        Whether the source names a data set of a tool, instead of a file or folder.
+    Args:
+        name: Value of ``--preset``; of a tool also the begin of a source, as in ``hf:OWNER/NAME``.
+        summary: What is read, for the list of ``--presets``.
+        open: Open a source by the user's settings, as a data set for each form of its files. Raises `DatasetError`.
+        ask: How the benchmark is usually asked: ``generation`` or ``likelihood``.
+        few_shot: Where its examples for the prompt are published, such as the split ``dev``; empty if it has none.
+        by_source: Whether the source names a data set of a tool, instead of a file or folder.
     """
 
     name: str

@@ -30,8 +30,6 @@ from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 
-__all__ = ["Built", "build_items", "file_of"]
-
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #: Records from which a right choice at always the same place is a habit of the data set, or its answers are hidden.
 _ALWAYS_SAME = 10
@@ -58,12 +56,8 @@ _Answered = tuple[Draft, frozenset[int]]
 class Built:
     """Items of an import.
 
-    Parameters
-    ----------
-    items : list of Item
-    refused : list of (str, str)
-        Where each refused record stands, and why.
-    notes : list of str
+    Args:
+        refused: Where each refused record stands, and why.
     """
 
     items: list[Item] = field(default_factory=list)
@@ -75,12 +69,9 @@ class Built:
 class _Ids:
     """Ids that stay when records are added or reordered.
 
-    Parameters
-    ----------
-    prefix : str
-        Begin of ids of records without a name.
-    names : Counter
-        Names that the data set gives, and how often each.
+    Args:
+        prefix: Begin of ids of records without a name.
+        names: Names that the data set gives, and how often each.
     """
 
     prefix: str
@@ -111,18 +102,12 @@ class _Question:
 def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str, prefix: str) -> Built:
     """Return the items of drafts.
 
-    Parameters
-    ----------
-    forms : sequence of (sequence of Draft, ItemMapping)
-    root : str
-        Folder of the images.
-    prefix : str
-        Begin of ids where the data set gives none.
+    Args:
+        root: Folder of the images.
+        prefix: Begin of ids where the data set gives none.
 
-    Raises
-    ------
-    DatasetError
-        No convention fits the answers.
+    Raises:
+        DatasetError: No convention fits the answers.
     """
     built = Built()
     gold = GoldCheck()

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import Any, NamedTuple
 
-__all__ = ["Choices", "as_list", "as_text", "is_missing", "literal", "may_be_missing", "read_choices", "without_end"]
-
 #: Characters of a text that is read as a list.
 _LONGEST = 200_000
 _TEXT_KEYS = ("text", "content", "option", "choice", "value", "answer", "body", "sentence")
@@ -25,15 +23,10 @@ _LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
 class Choices(NamedTuple):
     """Alternatives.
 
-    Parameters
-    ----------
-    texts : tuple of str
-    labels : tuple of str
-        Names by which the data set calls them; empty if it gives none.
-    right : frozenset of int or None
-        Indexes of the right ones, where the alternatives themselves tell.
-    either : bool
-        Whether any one of several right ones is a right answer, instead of all together.
+    Args:
+        labels: Names by which the data set calls them; empty if it gives none.
+        right: Indexes of the right ones, where the alternatives themselves tell.
+        either: Whether any one of several right ones is a right answer, instead of all together.
     """
 
     texts: tuple[str, ...]

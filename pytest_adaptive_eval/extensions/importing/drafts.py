@@ -22,8 +22,6 @@ from pytest_adaptive_eval.extensions.importing.choices import (
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.records import Record
 
-__all__ = ["Draft", "Drafter", "choices_of"]
-
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
 _MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")
 _ROLES = {"human": "user", "gpt": "assistant", "user": "user", "assistant": "assistant", "system": "system"}
@@ -33,29 +31,16 @@ _ROLES = {"human": "user", "gpt": "assistant", "user": "user", "assistant": "ass
 class Draft:
     """One record, read by a mapping.
 
-    Parameters
-    ----------
-    where : str
-        File and line, for messages.
-    number : int
-        Position in the data set, from 0.
-    name : str
-        Id that the data set gives; empty if none.
-    question : str
-        Context and question.
-    messages : list
-        Chat of role and text, instead of a question.
-    choices : Choices
-    answer : object
-        As the data set writes it; None if it gives none.
-    accepted : list
-        Further answers, each of which is right.
-    images : list
-        Images as the data set writes them.
-    category : tuple of str
-    meta : dict
-    turns : list of str
-        Further prompts of the user, each asked after the answer to the one before.
+    Args:
+        where: File and line, for messages.
+        number: Position in the data set, from 0.
+        name: Id that the data set gives; empty if none.
+        question: Context and question.
+        messages: Chat of role and text, instead of a question.
+        answer: As the data set writes it; None if it gives none.
+        accepted: Further answers, each of which is right.
+        images: Images as the data set writes them.
+        turns: Further prompts of the user, each asked after the answer to the one before.
     """
 
     where: str
@@ -93,16 +78,11 @@ def _endings(columns: Sequence[str]) -> Sequence[str]:
 class Drafter:
     """Reader of records by a mapping.
 
-    Parameters
-    ----------
-    mapping : ItemMapping
-    labels : sequence or mapping
-        Answers of the second file, by position or id; empty if there is none.
+    Args:
+        labels: Answers of the second file, by position or id; empty if there is none.
 
-    Raises
-    ------
-    ConfigError
-        An expression is malformed.
+    Raises:
+        ConfigError: An expression is malformed.
     """
 
     def __init__(self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = ()) -> None:
@@ -125,10 +105,8 @@ class Drafter:
     def draft(self, record: Record, number: int) -> Draft | None:
         """Return the draft of a record; None where the mapping leaves it out.
 
-        Raises
-        ------
-        DatasetError
-            The record has no question, or alternatives that cannot be read.
+        Raises:
+            DatasetError: The record has no question, or alternatives that cannot be read.
         """
         data, names = record.data, record.names
         if "refused" in names:
@@ -202,10 +180,8 @@ class Drafter:
     def _whole(self, choices: Choices) -> Choices:
         """Return choices without those that are missing at the end; refuse others that are missing, and a single one.
 
-        Raises
-        ------
-        DatasetError
-            Names the choice.
+        Raises:
+            DatasetError: Names the choice.
         """
         texts = tuple("" if self._is_missing(text) else text for text in choices.texts)
         choices = without_end(choices._replace(texts=texts))

@@ -6,26 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = [
-    "ACCEPTED",
-    "ALIASES",
-    "ANSWERS",
-    "CATEGORIES",
-    "CHOICES",
-    "CONTEXTS",
-    "IDS",
-    "IMAGES",
-    "MESSAGES",
-    "QUESTIONS",
-    "REPLIES",
-    "SURE_CHOICES",
-    "keys_of",
-    "matching",
-    "may_be_needed",
-    "normal",
-    "series",
-]
-
 QUESTIONS = (
     "question",
     "questiontext",

@@ -14,8 +14,6 @@ from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missin
 from pytest_adaptive_eval.items.graders.kinds.words import normal_words
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
 
-__all__ = ["Free", "Row", "accepted_answers", "choose_grader", "how_to_tell", "is_list"]
-
 #: Share of the answers that are of one kind, above which the others are refused one by one.
 _KIND = 0.9
 #: Grader of answers that are lists or objects, of which every entry counts in its order.
@@ -76,12 +74,8 @@ _ALIAS_KEYS = ("aliases", "Aliases", "answer_aliases", "alternatives")
 class Free(NamedTuple):
     """Grading of one question without alternatives.
 
-    Parameters
-    ----------
-    grader : str
-    answers : tuple of str
-    classes : tuple of str
-        All answers of the data set, where they are few.
+    Args:
+        classes: All answers of the data set, where they are few.
     """
 
     grader: str
@@ -103,15 +97,13 @@ class Row(NamedTuple):
 def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -> list[list[str]]:
     r"""Return the accepted answers of all questions.
 
-    A list is one answer, except a list of objects, and lists that all have one text.  What stands after ``####`` or in
+    A list is one answer, except a list of objects, and lists that all have one text. What stands after ``####`` or in
     the last ``\boxed{}`` is the answer where most answers are such solutions.
 
-    Parameters
-    ----------
-    values : sequence of object
-        Answer of each question: a text, number or truth value, a list, or an object that holds it; None for none.
-    accepted : sequence of sequence of object
-        Further answers of each question, each of which is right.
+    Args:
+        values: Answer of each question: a text, number or truth value, a list, or an object that holds it; None for
+            none.
+        accepted: Further answers of each question, each of which is right.
     """
     lists = [value for value in values if isinstance(value, list) and value]
     unwrapped = all(len(value) == 1 and isinstance(value[0], str) for value in lists) and [] not in values
@@ -213,23 +205,15 @@ def choose_grader(
 ) -> list[Free | str]:
     """Return how each question is graded, or why it cannot be.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-    given : str
-        Grader that the user names; empty to choose.
-    name : str
-        Field of the answers.
-    told : bool
-        Whether the user says which texts stand for no value.
-    mixed : bool
-        Whether other questions of the data set have alternatives.
+    Args:
+        given: Grader that the user names; empty to choose.
+        name: Field of the answers.
+        told: Whether the user says which texts stand for no value.
+        mixed: Whether other questions of the data set have alternatives.
 
-    Raises
-    ------
-    DatasetError
-        The answers are long texts, which no grader compares; numbers that stand for classes without names; letters
-        without choices; or the same for all questions.
+    Raises:
+        DatasetError: The answers are long texts, which no grader compares; numbers that stand for classes without
+            names; letters without choices; or the same for all questions.
     """
     reasons = [""] * len(rows) if told else _hidden(rows)
     known = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
@@ -299,10 +283,8 @@ def _chosen(rows: Sequence[Row], name: str, *, mixed: bool) -> list[Free | str]:
 def _letters(rows: Sequence[Row], *, mixed: bool) -> list[Free | str]:
     """Return the letters of choices that the questions list; none where the answers are no letters.
 
-    Raises
-    ------
-    DatasetError
-        The answers are letters, and the questions list no choices.
+    Raises:
+        DatasetError: The answers are letters, and the questions list no choices.
     """
     letters = [_LETTER.fullmatch(row.answers[0]) for row in rows]
     shown = [bool(_SHOWN.search(row.question)) for row in rows]
@@ -384,10 +366,8 @@ def _is_mathematical(row: Row) -> bool:
 def _of_texts(rows: Sequence[Row]) -> list[Free]:
     """Return a grader for each answer that is a text.
 
-    Raises
-    ------
-    DatasetError
-        The answers are long.
+    Raises:
+        DatasetError: The answers are long.
     """
     words = [min(map(_words, row.answers)) for row in rows if not any(is_list(t) or _is_number(t) for t in row.answers)]
     if words and median(words) > _LONG_WORDS and not _from_question(rows):

@@ -17,8 +17,6 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.reading.choice import choice_of
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
 
-__all__ = ["GoldCheck"]
-
 #: Graders whose right answers follow from the item's answer.
 _KINDS = ("choice", "yesno", "numeric", "math", "exact", "exact_match", "contains", "f1", "literal", "json")
 #: Answer of no question.
@@ -34,10 +32,8 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class GoldCheck:
     """Grading of the items of one import with their own answers.
 
-    Parameters
-    ----------
-    graded : int
-        Items whose answers were graded, as they should be.
+    Args:
+        graded: Items whose answers were graded, as they should be.
     """
 
     graded: int = 0
@@ -47,10 +43,8 @@ class GoldCheck:
     def check(self, item: Item) -> None:
         """Grade "Answer: GOLD", the gold alone and wrong answers.
 
-        Raises
-        ------
-        DatasetError
-            They do not give 1, 1 and 0.
+        Raises:
+            DatasetError: They do not give 1, 1 and 0.
         """
         if item.grader not in _KINDS:
             self._unchecked[f"of the grader {item.grader}"] += 1

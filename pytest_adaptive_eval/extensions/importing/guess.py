@@ -29,8 +29,6 @@ from pytest_adaptive_eval.extensions.importing.records import Record
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.typed_tables import replaced
 
-__all__ = ["SAMPLE", "guess_mapping", "unused_fields"]
-
 #: Records from which a mapping is guessed.
 SAMPLE = 400
 #: Share of the questions that contain a field's text, from which they do not need the field.
@@ -64,18 +62,12 @@ class _Sample:
 def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool = False) -> ItemMapping:
     """Return a mapping with the fields that were not given guessed from names and values.
 
-    Parameters
-    ----------
-    records : sequence of Record
-        The first ones of a data set.
-    given : ItemMapping
-    labelled : bool
-        Whether the answers stand in a second file.
+    Args:
+        records: The first ones of a data set.
+        labelled: Whether the answers stand in a second file.
 
-    Raises
-    ------
-    DatasetError
-        No question or no answer is found; the message lists the fields and the option.
+    Raises:
+        DatasetError: No question or no answer is found; the message lists the fields and the option.
     """
     sample = _Sample(records, keys_of([record.data for record in records]), given.answer)
     mapping = _guessed(sample, given, labelled)
@@ -285,10 +277,8 @@ def _distractors(sample: _Sample, mapping: ItemMapping) -> dict[str, Any]:
 def _check_not_hidden(sample: _Sample, found: str) -> str:
     """Return the field of the answer.
 
-    Raises
-    ------
-    DatasetError
-        Another field names the answer better and is empty, as where answers are hidden.
+    Raises:
+        DatasetError: Another field names the answer better and is empty, as where answers are hidden.
     """
     better = next((key for key in sample.matching(fields.ANSWERS) if "." not in key or key == found), "")
     if better and better != found.partition(".")[0] and not sample.filled(better, 0.02):

@@ -26,8 +26,6 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.typed_tables import find_named, replaced
 
-__all__ = ["IMPORTERS", "Imported", "Part", "check_refused", "import_items"]
-
 #: Presets and loaders of tools by name.
 IMPORTERS: Mapping[str, Importer] = registered(None, "adaptive_eval.item_importers", Importer)
 
@@ -42,12 +40,9 @@ _SHOWN = 5
 class Part:
     """The records of one form, and how they were read.
 
-    Parameters
-    ----------
-    files : tuple of str
-        Names of the files; empty if all files have the same form.
-    given, mapping : ItemMapping
-        What the user and the importer named, and all of it with what was guessed.
+    Args:
+        files: Names of the files; empty if all files have the same form.
+        given, mapping: What the user and the importer named, and all of it with what was guessed.
     """
 
     files: tuple[str, ...]
@@ -59,19 +54,11 @@ class Part:
 class Imported:
     """Result of an import; use it as a context, which removes the copies of images at its end.
 
-    Parameters
-    ----------
-    items : list of Item
-    refused : list of (str, str)
-        Where each refused record stands, and why.
-    notes : list of str
-    parts : list of Part
-    facts : dict
-        Source, licence, hashes of the files and the mapping, for the bank's report.
-    unused : list of str
-        Fields that the questions may need, and that a guessed mapping does not use.
-    folder : Path
-        Temporary folder with the images.
+    Args:
+        refused: Where each refused record stands, and why.
+        facts: Source, licence, hashes of the files and the mapping, for the bank's report.
+        unused: Fields that the questions may need, and that a guessed mapping does not use.
+        folder: Temporary folder with the images.
     """
 
     items: list[Item]
@@ -109,20 +96,14 @@ class Imported:
 def import_items(source: str, settings: ImportSettings | None = None, importer: str = "") -> Imported:
     """Read a published data set.
 
-    Parameters
-    ----------
-    source : str
-        A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
-    settings : ImportSettings, optional
-    importer : str
-        Name of a preset; empty for the general mapping, or where the source names a tool.
+    Args:
+        source: A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
+        importer: Name of a preset; empty for the general mapping, or where the source names a tool.
 
-    Raises
-    ------
-    ConfigError
-        An unknown preset, or a malformed expression.
-    DatasetError
-        The data set cannot be read, or its fields are not understood; the message names the option that tells.
+    Raises:
+        ConfigError: An unknown preset, or a malformed expression.
+        DatasetError: The data set cannot be read, or its fields are not understood; the message names the option that
+            tells.
     """
     settings = settings or ImportSettings()
     datasets = _opened(source, settings, importer)
@@ -206,10 +187,8 @@ def _places(wheres: Sequence[str]) -> str:
 def check_refused(imported: Imported, source: str) -> None:
     """Refuse an import of which more than half the records are refused, as by a wrong mapping.
 
-    Raises
-    ------
-    DatasetError
-        Names the commonest reasons.
+    Raises:
+        DatasetError: Names the commonest reasons.
     """
     if len(imported.refused) * 2 <= imported.read:
         return

@@ -8,8 +8,6 @@ from typing import Annotated, Literal
 
 from pytest_adaptive_eval.typed_tables import Table, described
 
-__all__ = ["COUNTED", "ItemMapping", "split_list"]
-
 Counted = Literal["auto", "label", "letter", "text", "0", "1"]
 #: How an answer may name a choice.
 COUNTED: tuple[Counted, ...] = ("auto", "label", "letter", "text", "0", "1")

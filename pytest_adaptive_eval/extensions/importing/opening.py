@@ -18,8 +18,6 @@ from pytest_adaptive_eval.extensions.importing.records import Record, read_recor
 from pytest_adaptive_eval.extensions.importing.sources import chosen_files, file_hashes
 from pytest_adaptive_eval.typed_tables import replaced
 
-__all__ = ["merged", "open_files", "preset"]
-
 #: Levels above a file in which its images may lie.
 _ABOVE = 2
 
@@ -40,18 +38,12 @@ def preset(
 ) -> Importer:
     """Return the importer of a published benchmark.
 
-    Parameters
-    ----------
-    name, summary : str
-    *variants : ItemMapping
-        One for each form in which the benchmark is published; the first that fits the first records is used.  Fields
-        that it leaves out are guessed.
-    files : str
-        Glob of the files that count.
-    labels : callable, optional
-        Return the second file with the answers, given the source.
-    ask, few_shot : str
-        See `Importer`.
+    Args:
+        *variants: One for each form in which the benchmark is published; the first that fits the first records is used.
+            Fields that it leaves out are guessed.
+        files: Glob of the files that count.
+        labels: Return the second file with the answers, given the source.
+        ask, few_shot: See `Importer`.
     """
     about = {"ask": ask, "few_shot": few_shot}
 
@@ -97,21 +89,13 @@ def open_files(
 ) -> list[Dataset]:
     """Open a file, or the files of a folder that count: a data set for each form.
 
-    Parameters
-    ----------
-    source : str
-    settings : ImportSettings
-    files : str
-        Glob of an importer, where the user gives none.
-    mapping : ItemMapping, optional
-        What is known of the fields.
-    name : str
-        Begin of ids; the file's name when omitted.
+    Args:
+        files: Glob of an importer, where the user gives none.
+        mapping: What is known of the fields.
+        name: Begin of ids; the file's name when omitted.
 
-    Raises
-    ------
-    DatasetError
-        There is no file.
+    Raises:
+        DatasetError: There is no file.
     """
     path = Path(source)
     whole_split = "" if settings.split or not path.is_dir() else files

@@ -13,8 +13,6 @@ from typing import Any
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.inputs import read_regular
 
-__all__ = ["IMAGE_SUFFIXES", "ImageStore", "looks_like_image"]
-
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 _OTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".svg")
 #: Bytes of one image, and characters from which a text may be one in base64.
@@ -47,12 +45,10 @@ def _suffix(data: bytes) -> str:
 class ImageStore:
     """Images of one import, each once, in the folder ``images`` of a staging folder.
 
-    Parameters
-    ----------
-    target : Path
-        Staging folder.
-    bases : sequence of Path
-        Folders in which paths are looked up, the nearest first.  Nothing outside the last one, and no link, is read.
+    Args:
+        target: Staging folder.
+        bases: Folders in which paths are looked up, the nearest first. Nothing outside the last one, and no link, is
+            read.
     """
 
     def __init__(self, target: Path, bases: list[Path]) -> None:
@@ -63,10 +59,8 @@ class ImageStore:
     def add(self, value: Any) -> str:
         """Copy an image and return its name in the bank.
 
-        Raises
-        ------
-        DatasetError
-            It is missing, outside the data set, a link, an address, too large, or no PNG, JPEG or WEBP.
+        Raises:
+            DatasetError: It is missing, outside the data set, a link, an address, too large, or no PNG, JPEG or WEBP.
         """
         if isinstance(value, Mapping):
             value = value.get("bytes") or value.get("path") or value.get("url")

@@ -29,19 +29,6 @@ from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.tables import csv_rows, read_lines
 
-__all__ = [
-    "SUFFIXES",
-    "Record",
-    "class_name",
-    "data_files",
-    "read_bounded",
-    "read_records",
-    "set_of",
-    "size_of",
-    "suffix_of",
-    "without_nan",
-]
-
 #: Endings of data files; ``.gz`` may follow.
 SUFFIXES = (*ROW_SUFFIXES, ".arrow")
 #: Upper limits: bytes of a file that is read whole, unpacked; brackets, commas and colons in it, each an object in
@@ -58,15 +45,11 @@ _MARKS = re.compile(rb"[\[{,:]")
 class Record(NamedTuple):
     """One record of a data set.
 
-    Parameters
-    ----------
-    where : str
-        File and line, or file and place in it, for messages.
-    data : mapping
-        Fields; those of records around it are included where it has none of that name.
-    names : mapping
-        ``key``, ``file``, ``folder``, ``set`` and ``line``, for expressions; ``refused`` is the reason why an importer
-        cannot use the record.
+    Args:
+        where: File and line, or file and place in it, for messages.
+        data: Fields; those of records around it are included where it has none of that name.
+        names: ``key``, ``file``, ``folder``, ``set`` and ``line``, for expressions; ``refused`` is the reason why an
+            importer cannot use the record.
     """
 
     where: str
@@ -113,20 +96,14 @@ def data_files(folder: Path, depth: int = 4) -> list[Path]:
 def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iterator[Record]:
     """Yield the records of a file.
 
-    Parameters
-    ----------
-    path : Path
-        Its ending tells the form; ``.gz`` may follow.
-    rows : str
-        Place of the records in nested JSON, such as ``data[*].paragraphs[*].qas[*]`` or ``*.qa_pairs[*]``.  Empty: the
-        only list of objects, an object of objects by its keys, or what is nested in them.
-    header : sequence of str
-        Names of the columns of a table without a header.
+    Args:
+        path: Its ending tells the form; ``.gz`` may follow.
+        rows: Place of the records in nested JSON, such as ``data[*].paragraphs[*].qas[*]`` or ``*.qa_pairs[*]``. Empty:
+            the only list of objects, an object of objects by its keys, or what is nested in them.
+        header: Names of the columns of a table without a header.
 
-    Raises
-    ------
-    DatasetError
-        Unreadable, a pickle, or larger than the limits; the message names file and line.
+    Raises:
+        DatasetError: Unreadable, a pickle, or larger than the limits; the message names file and line.
     """
     about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
     try:
@@ -209,10 +186,8 @@ def _json_lines(path: Path) -> Iterator[Record]:
 def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
     """Return the bytes of a file, unpacked where its name ends with ``.gz``.
 
-    Raises
-    ------
-    DatasetError
-        More bytes than the limit, or a broken archive.
+    Raises:
+        DatasetError: More bytes than the limit, or a broken archive.
     """
     packed = path.name.lower().endswith(".gz")
     with open_regular(path) as raw, gzip.open(raw) if packed else contextlib.nullcontext(raw) as stream:
@@ -417,7 +392,7 @@ def _unnamed_columns(cells: Sequence[str]) -> list[str]:
     """Return the names of the columns of a table without a header, by its first row; none if that is a header.
 
     A row that ends with the letter of a choice is one of MMLU's, and a sentence with one more cell is a question with
-    its answer.  Numbers head no column.
+    its answer. Numbers head no column.
     """
     filled = [cell.strip() for cell in cells if cell.strip()]
     named = sum(map(_is_column_name, filled))

@@ -23,8 +23,6 @@ from pytest_adaptive_eval.extensions.importing.records import (
 )
 from pytest_adaptive_eval.inputs import open_regular
 
-__all__ = ["chosen_files", "file_hashes", "read_labels", "same_split", "split_of"]
-
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
 _SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
 
@@ -50,19 +48,13 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     Of each folder, the files without a split count, and those of the first split that it has, in the order test,
     validation, dev, train.
 
-    Parameters
-    ----------
-    source : Path
-        A file, or a folder.
-    pattern : str
-        Glob of the files that count, relative to the folder.
-    split : str
-        The split that counts, also of the folder of a file, instead of the first.
+    Args:
+        source: A file, or a folder.
+        pattern: Glob of the files that count, relative to the folder.
+        split: The split that counts, also of the folder of a file, instead of the first.
 
-    Raises
-    ------
-    DatasetError
-        There is no data file.
+    Raises:
+        DatasetError: There is no data file.
     """
     if not source.exists():
         raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
@@ -87,10 +79,8 @@ def _no_data_file(folder: Path, pattern: str) -> DatasetError:
 def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
     """Return the files of a split, of one data set where the source is a file.
 
-    Raises
-    ------
-    DatasetError
-        There are none.
+    Raises:
+        DatasetError: There are none.
     """
     splits = {path: split_of(path)[0] for path in files}
     chosen = [path for path, name in splits.items() if same_split(name, split)]
@@ -114,10 +104,8 @@ def _first_splits(files: Sequence[Path]) -> list[Path]:
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
     """Return the answers of a second file: a line each, or by id.
 
-    Raises
-    ------
-    DatasetError
-        The file is of another form.
+    Raises:
+        DatasetError: The file is of another form.
     """
     suffix = suffix_of(path)
     if suffix == ".json":

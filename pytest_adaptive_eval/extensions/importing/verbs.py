@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
     from pytest_adaptive_eval.items.item import Item
 
-__all__ = ["REGISTERED"]
-
 #: Options with one expression, with several, and of other kinds, which are fields of the mapping.
 _ONE = ("rows", "where", "id", "context", "question", "messages", "answer", "grader", "instruction")
 _SEVERAL = ("header", "choices", "distractors", "accepted", "missing", "images", "category", "meta")

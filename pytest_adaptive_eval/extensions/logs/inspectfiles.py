@@ -23,8 +23,6 @@ from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.responses import LoggedQuestion
 from pytest_adaptive_eval.tables import FILE_LIMIT
 
-__all__ = ["Log", "Sample", "UnusableLog", "is_log", "questions_of", "read_log"]
-
 _ZSTANDARD = 93  # the method's number in zip archives
 
 #: Bytes read at a time.  Decompression multiplies size by at most some thousands, so small pieces bound the memory.
@@ -45,16 +43,10 @@ class UnusableLog(ResponsesError):
 class Sample:
     """One sample of a log.
 
-    Parameters
-    ----------
-    where : str
-        File and sample, for messages.
-    item : str
-    epoch : str
-    values : mapping
-        Value by scorer; None where the sample has an error.
-    data : mapping
-        The sample as it stands in the log, or its summary.
+    Args:
+        where: File and sample, for messages.
+        values: Value by scorer; None where the sample has an error.
+        data: The sample as it stands in the log, or its summary.
     """
 
     where: str
@@ -85,12 +77,9 @@ def is_log(path: Path) -> bool:
 def read_log(path: Path) -> Log:
     """Read one log.
 
-    Raises
-    ------
-    UnusableLog
-        It has no samples, or none of them has a score; the message names the errors in it.
-    ResponsesError
-        It cannot be read.
+    Raises:
+        UnusableLog: It has no samples, or none of them has a score; the message names the errors in it.
+        ResponsesError: It cannot be read.
     """
     if path.suffix == ".json":
         header = load_file(path)

@@ -9,8 +9,6 @@ from typing import Any
 
 from pytest_adaptive_eval.items.responses import LoggedQuestion
 
-__all__ = ["logged_question"]
-
 #: Fields of a document that are ids.
 _ID = re.compile(r"(?:.*_)?(?:id|idx|key|index|uid|qid|pid|name|number)", re.IGNORECASE)
 #: Longest id.
@@ -20,7 +18,7 @@ _LONGEST = 120
 def logged_question(sample: Mapping[str, Any]) -> LoggedQuestion | None:
     """Return the question of a sample; None if its requests have different contexts, or none.
 
-    The prompt is the context with its examples.  Several continuations of one context are choices.
+    The prompt is the context with its examples. Several continuations of one context are choices.
     """
     requests = _requests(sample.get("arguments"))
     contexts = {context for context, _ in requests}

@@ -8,8 +8,6 @@ from typing import Any
 
 from pytest_adaptive_eval.extensions.sandbox.machine import ENVIRONMENT
 
-__all__ = ["SPACES", "faults"]
-
 #: Namespaces that bubblewrap makes anew.
 SPACES = ("ipc", "mnt", "net", "pid", "user", "uts")
 #: With which error each forbidden call must fail: Landlock says EACCES, the filter EPERM.
@@ -34,16 +32,11 @@ def faults(
 ) -> list[str]:
     """Return one sentence per missing protection; empty if foreign code may run in the process.
 
-    Parameters
-    ----------
-    report : object
-        As `pytest_adaptive_eval.extensions.sandbox.harness` writes it.
-    limits : mapping
-        Resource limits, by their names in `resource`.
-    user : (int, int) or None
-        The uid and gid that it must have; None for any but root.
-    spaces : mapping or None
-        This process's own namespaces, none of which it may share; None where it shares them.
+    Args:
+        report: As `pytest_adaptive_eval.extensions.sandbox.harness` writes it.
+        limits: Resource limits, by their names in `resource`.
+        user: The uid and gid that it must have; None for any but root.
+        spaces: This process's own namespaces, none of which it may share; None where it shares them.
     """
     try:
         status = dict(line.split(":", 1) for line in report["status"].splitlines() if ":" in line)

@@ -1,8 +1,7 @@
 """The allow-list of system calls in the sandbox, as a program for the kernel's seccomp filter.
 
-Everything that is not named here fails with EPERM: processes, sockets, signals,
-files to write, namespaces, keys, rings and whatever the kernel learns next.
-Files are opened for reading only, and ``clone`` makes threads only.
+Everything that is not named here fails with EPERM: processes, sockets, signals, files to write, namespaces, keys, rings
+and whatever the kernel learns next. Files are opened for reading only, and ``clone`` makes threads only.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import errno
 import functools
 import struct
 from types import MappingProxyType
-
-__all__ = ["MACHINES", "seccomp_program"]
 
 #: Name: numbers on x86_64 and aarch64, -1 where the machine has no such call.
 _CALLS = {
@@ -92,15 +89,11 @@ def _conditions(checks: tuple[_Check, ...]) -> list[bytes]:
 def seccomp_program(machine: str) -> bytes:
     """Return the filter for a machine, an array of ``struct sock_filter``.
 
-    Parameters
-    ----------
-    machine : str
-        One of `MACHINES`.
+    Args:
+        machine: One of `MACHINES`.
 
-    Raises
-    ------
-    KeyError
-        The system calls of that machine are unknown.
+    Raises:
+        KeyError: The system calls of that machine are unknown.
     """
     column, architecture = MACHINES[machine]
     out = [

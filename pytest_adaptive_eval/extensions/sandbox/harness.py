@@ -1,10 +1,9 @@
 """The program inside the sandbox: it locks itself down, reports its state, and then receives code to run.
 
-A fresh interpreter reads this module, compiled, from its standard input, without
-the package.  It imports little, because every start takes that time.  Once the
-foreign code has arrived, nothing that the process writes can be trusted: its
-answers are values, which the parent parses strictly and compares with expected
-values that the process does not know.
+A fresh interpreter reads this module, compiled, from its standard input, without the package. It imports little,
+because every start takes that time. Once the foreign code has arrived, nothing that the process writes can be trusted:
+its answers are values, which the parent parses strictly and compares with expected values that the process does not
+know.
 """
 
 from __future__ import annotations
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
         filter: bytes  # the seccomp program
 
 
-__all__ = ["BOOT", "DEPTH", "LIMIT", "NAME", "encode", "launch", "main"]
-
 #: Limits of the characters in one message of results, and of the depth of values.
 LIMIT = 4_000_000
 DEPTH = 100
@@ -65,15 +62,12 @@ exec(s[0],{{"__name__":"{NAME}","load":load,"setup":s[1]}})"""
 def encode(value: Any, limit: int = LIMIT) -> str:
     """Return a value as JSON text with its type, the same for equal values of one type.
 
-    Dictionaries and sets are sorted by the text of their members, negative zero
-    becomes zero, and a subclass of a builtin type becomes that type.
+    Dictionaries and sets are sorted by the text of their members, negative zero becomes zero, and a subclass of a
+    builtin type becomes that type.
 
-    Raises
-    ------
-    TypeError
-        The type has no such form.
-    ValueError
-        More than `limit` characters, or nested deeper than `DEPTH`.
+    Raises:
+        TypeError: The type has no such form.
+        ValueError: More than `limit` characters, or nested deeper than `DEPTH`.
     """
     remaining = limit
 
@@ -315,11 +309,9 @@ def _reveal(folder: str, barrier: str) -> None:
 def launch(start: Start) -> None:
     """Change to an ordinary user and become bubblewrap's command, which reads the rest of the input.
 
-    Parameters
-    ----------
-    start : Start
-        A dictionary.  An interpreter in a folder that only root may enter,
-        such as ``/root/.pyenv``, is made accessible first.
+    Args:
+        start: A dictionary. An interpreter in a folder that only root may enter, such as ``/root/.pyenv``, is made
+            accessible first.
     """
     if start["barrier"]:
         _reveal(start["folder"], start["barrier"])
@@ -368,12 +360,9 @@ def _outcome(code: str, function: str, arguments: list[bytes]) -> str:
 def main(setup: Setup, load: Callable[[], Any]) -> None:
     """Lock the process, report its state, read the code, run it, answer, and exit.
 
-    Parameters
-    ----------
-    setup : Setup
-        Protections to apply.
-    load : callable
-        Reads the next object from the parent.
+    Args:
+        setup: Protections to apply.
+        load: Reads the next object from the parent.
     """
     leave, write = os._exit, os.write
     result, report = _lock(setup)

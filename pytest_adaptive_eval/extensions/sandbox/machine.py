@@ -15,17 +15,6 @@ from pathlib import Path
 from pytest_adaptive_eval.errors import SandboxUnavailable
 from pytest_adaptive_eval.extensions.sandbox.filter import MACHINES
 
-__all__ = [
-    "ENVIRONMENT",
-    "Interpreter",
-    "bubblewrap",
-    "find_interpreter",
-    "nobody",
-    "require_kernel",
-    "require_linux",
-    "tasks_of",
-]
-
 #: All that a program in the sandbox finds in its environment at first; the order of sets of strings is fixed.
 ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
 #: No site packages, nothing from the working directory or the user, no compiled files written.
@@ -63,17 +52,11 @@ _LANDLOCK_CREATE, _LANDLOCK_VERSION = 444, 1
 class Interpreter:
     """The Python that runs foreign code: the one that runs this, without its packages.
 
-    Parameters
-    ----------
-    executable, prefix : str
-        The program, and the folder of its installation.
-    rules : tuple of (str, bool or None)
-        What it must be able to read: files (False), whole folders (True) and the
-        lists of folders (None).
-    barrier : str
-        The first folder above it that other users may not enter, or empty.
-    environment : tuple of (str, str)
-        With what it starts.
+    Args:
+        executable, prefix: The program, and the folder of its installation.
+        rules: What it must be able to read: files (False), whole folders (True) and the lists of folders (None).
+        barrier: The first folder above it that other users may not enter, or empty.
+        environment: With what it starts.
     """
 
     executable: str
@@ -95,10 +78,8 @@ def _barrier(path: Path) -> str:
 def find_interpreter() -> Interpreter:
     """Return the base interpreter, outside any virtual environment, and the files that it reads.
 
-    Raises
-    ------
-    SandboxUnavailable
-        It does not start without its environment, or the sandbox's user cannot reach its library.
+    Raises:
+        SandboxUnavailable: It does not start without its environment, or the sandbox's user cannot reach its library.
     """
     executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
     environment = {**ENVIRONMENT, **_library_path()}
@@ -164,10 +145,8 @@ def _reading_rules(module_path: list[str], files: list[str]) -> dict[str, bool |
 def require_linux() -> None:
     """Check that this is Linux.
 
-    Raises
-    ------
-    SandboxUnavailable
-        It is not.
+    Raises:
+        SandboxUnavailable: It is not.
     """
     if sys.platform != "linux":
         raise SandboxUnavailable(
@@ -178,10 +157,8 @@ def require_linux() -> None:
 def require_kernel() -> None:
     """Check that this system can lock a process up at all.
 
-    Raises
-    ------
-    SandboxUnavailable
-        Not a machine whose system calls are known, or no Landlock.
+    Raises:
+        SandboxUnavailable: Not a machine whose system calls are known, or no Landlock.
     """
     machine = os.uname().machine
     if machine not in MACHINES or sys.maxsize < 2**32 or sys.byteorder != "little":
@@ -226,13 +203,10 @@ def tasks_of(user: int) -> int:
 def bubblewrap(interpreter: Interpreter) -> tuple[str, ...]:
     """Return the bubblewrap command of the full tier; append the command to isolate.
 
-    The file system is read-only as a whole: ``/usr``, the interpreter, a fresh
-    ``/proc``, and nothing else.
+    The file system is read-only as a whole: ``/usr``, the interpreter, a fresh ``/proc``, and nothing else.
 
-    Raises
-    ------
-    SandboxUnavailable
-        It is not installed.
+    Raises:
+        SandboxUnavailable: It is not installed.
     """
     program = shutil.which("bwrap", path=f"{os.environ.get('PATH', '')}:/usr/bin:/usr/local/bin:/bin")
     if program is None:

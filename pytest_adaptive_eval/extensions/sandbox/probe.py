@@ -8,8 +8,6 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["attempts"]
-
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -40,10 +38,8 @@ def _open(path: str, flags: int = os.O_RDONLY) -> Callable[[], None]:
 def attempts(parent: int) -> list[str]:
     """Return the names of the forbidden operations that succeeded.
 
-    Parameters
-    ----------
-    parent : int
-        The process to try to reach.
+    Args:
+        parent: The process to try to reach.
     """
     tries: dict[str, Callable[[], Any]] = {
         "list the root folder": lambda: os.listdir("/"),

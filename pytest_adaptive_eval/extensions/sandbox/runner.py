@@ -23,8 +23,6 @@ from pytest_adaptive_eval.process import DeadlinePassed, Died, Flooded, Process
 if TYPE_CHECKING:
     from pytest_adaptive_eval.extensions.sandbox.harness import Setup, Start
 
-__all__ = ["LAYERS", "LIMITS", "LOCKDOWN", "UNSAFE", "Run", "Sandbox"]
-
 #: What the full tier consists of.  "user" matters to root only.
 LAYERS = frozenset(
     {"bubblewrap", "user", "rlimits", "landlock", "seccomp", "no_new_privs", "undumpable", "descriptors", "environment"}
@@ -55,18 +53,12 @@ _ACCEPT = "or accept the danger with --adaptive-eval-unsafe-code=I-accept"
 class Run:
     """Result of calling a function of foreign code.
 
-    Parameters
-    ----------
-    status : Status
-        ``ok``; ``timeout`` or ``error`` if the code took too long, did not load,
-        died or answered in no readable form; ``sandbox_error`` if it was not run
-        because the lockdown was not on.
-    outputs : tuple
-        One value a call, in order: None, bool, int, float, str, bytes, list,
-        tuple, dict, set or frozenset, or a `Failure`.  Compare by
-        `pytest_adaptive_eval.extensions.sandbox.same`.  Empty unless ``ok``.
-    detail : str
-        Why there are no outputs; may hold words of the foreign code.
+    Args:
+        status: ``ok``; ``timeout`` or ``error`` if the code took too long, did not load, died or answered in no
+            readable form; ``sandbox_error`` if it was not run because the lockdown was not on.
+        outputs: One value a call, in order: None, bool, int, float, str, bytes, list, tuple, dict, set or frozenset, or
+            a `Failure`. Compare by `pytest_adaptive_eval.extensions.sandbox.same`. Empty unless ``ok``.
+        detail: Why there are no outputs; may hold words of the foreign code.
     """
 
     status: Status
@@ -80,14 +72,10 @@ class Sandbox:
 
     The object holds nothing open and may be used by several threads at once.
 
-    Parameters
-    ----------
-    tier : str
-        ``full``, ``lockdown`` or ``unsafe``.
-    layers : frozenset of str
-        What is done, of `LAYERS`.
-    note : str
-        Why it is not the full tier.
+    Args:
+        tier: ``full``, ``lockdown`` or ``unsafe``.
+        layers: What is done, of `LAYERS`.
+        note: Why it is not the full tier.
     """
 
     tier: Literal["full", "lockdown", "unsafe"]
@@ -98,16 +86,12 @@ class Sandbox:
     def open(cls, *, tier: Literal["auto", "full", "lockdown"] = "auto") -> Self:
         """Return the strongest tier that passes the self-check on this machine.
 
-        Parameters
-        ----------
-        tier : str
-            ``full`` is lockdown behind bubblewrap; ``lockdown`` works without
-            namespaces, as in containers; ``auto`` takes the first that holds.
+        Args:
+            tier: ``full`` is lockdown behind bubblewrap; ``lockdown`` works without namespaces, as in containers;
+                ``auto`` takes the first that holds.
 
-        Raises
-        ------
-        SandboxUnavailable
-            None holds; the message says why and what to do.
+        Raises:
+            SandboxUnavailable: None holds; the message says why and what to do.
         """
         machine.require_linux()
         try:
@@ -130,10 +114,8 @@ class Sandbox:
     def unsafe(cls) -> Self:
         """No sandbox: a process with limits on time and memory that can do all that the user can.
 
-        Raises
-        ------
-        SandboxUnavailable
-            This is not Linux.
+        Raises:
+            SandboxUnavailable: This is not Linux.
         """
         machine.require_linux()
         return cls("unsafe", UNSAFE, "no sandbox, as the user accepts")
@@ -141,10 +123,8 @@ class Sandbox:
     def check(self) -> None:
         """Run code that tries the forbidden things, and see each refused.
 
-        Raises
-        ------
-        SandboxUnavailable
-            The process could not be locked up, or something was possible after all.
+        Raises:
+            SandboxUnavailable: The process could not be locked up, or something was possible after all.
         """
         run = self.call(Path(__file__).with_name("probe.py").read_text(), "attempts", [[os.getpid()]], deadline=_START)
         if run.status is not Status.OK:
@@ -155,21 +135,14 @@ class Sandbox:
     def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]], *, deadline: float = 10.0) -> Run:
         """Load foreign code in a fresh process and call one of its functions.
 
-        Parameters
-        ----------
-        code : str
-            A module in Python; what it prints goes nowhere.
-        function : str
-            A name that it defines.
-        arguments : sequence of sequences
-            Positional arguments of each call; of the types that `Run.outputs` has.
-        deadline : float
-            Seconds for loading and all calls together.
+        Args:
+            code: A module in Python; what it prints goes nowhere.
+            function: A name that it defines.
+            arguments: Positional arguments of each call; of the types that `Run.outputs` has.
+            deadline: Seconds for loading and all calls together.
 
-        Raises
-        ------
-        TypeError, ValueError
-            Arguments of another type, or too large.
+        Raises:
+            TypeError, ValueError: Arguments of another type, or too large.
         """
         for call_arguments in arguments:
             harness.encode(tuple(call_arguments))

@@ -9,8 +9,6 @@ from typing import Any
 
 from pytest_adaptive_eval.extensions.sandbox.harness import DEPTH, LIMIT, encode
 
-__all__ = ["Failure", "decode", "read_answers", "same"]
-
 #: Most members of one set or dictionary that may have the same hash: more of them are made to take long.
 _COLLISIONS = 32
 
@@ -19,12 +17,9 @@ _COLLISIONS = 32
 class Failure:
     """Output of a call that raised, or that returned a value of no comparable type.
 
-    Parameters
-    ----------
-    kind : str
-        Name of the exception's class, as the foreign code tells it.
-    message : str
-        Its message, likewise.
+    Args:
+        kind: Name of the exception's class, as the foreign code tells it.
+        message: Its message, likewise.
     """
 
     kind: str
@@ -34,9 +29,8 @@ class Failure:
 def same(left: Any, right: Any) -> bool:
     """Return whether two values are equal, with equal types at every depth.
 
-    ``1``, ``1.0`` and ``True`` differ, and so do ``[1]`` and ``(1,)``; NaN
-    equals NaN, and the order of dictionaries and sets does not matter.  A value
-    of a type that could not come out of the sandbox equals nothing.
+    ``1``, ``1.0`` and ``True`` differ, and so do ``[1]`` and ``(1,)``; NaN equals NaN, and the order of dictionaries
+    and sets does not matter. A value of a type that could not come out of the sandbox equals nothing.
     """
     try:
         return encode(left) == encode(right)
@@ -113,10 +107,8 @@ def _dictionary(pairs: list[Any], depth: int) -> Any:
 def decode(text: str, depth: int = DEPTH) -> Any:
     """Return the value that `encode` wrote, nested no deeper than `depth`.
 
-    Raises
-    ------
-    ValueError
-        Anything else, however it is made.
+    Raises:
+        ValueError: Anything else, however it is made.
     """
     if len(text) > LIMIT:
         raise ValueError(f"more than {LIMIT} characters")
@@ -129,24 +121,16 @@ def decode(text: str, depth: int = DEPTH) -> Any:
 def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failure:
     """Return the outputs in a line from the sandbox, or the failure of the whole code.
 
-    Parameters
-    ----------
-    line : bytes
-        Without its line feed; from foreign code.
-    nonce : str
-        What the line must begin with.
-    count : int
-        How many outputs there must be.
+    Args:
+        line: Without its line feed; from foreign code.
+        nonce: What the line must begin with.
+        count: How many outputs there must be.
 
-    Returns
-    -------
-    tuple or Failure
+    Returns:
         One output a call, a `Failure` for a call that failed.
 
-    Raises
-    ------
-    ValueError
-        The line is not of the form that the harness writes.
+    Raises:
+        ValueError: The line is not of the form that the harness writes.
     """
     try:
         text = line.decode("ascii")

@@ -11,23 +11,17 @@ from types import MappingProxyType
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.serving.server import HOST
 
-__all__ = ["PRESETS", "Preset"]
-
 
 @dataclass(frozen=True, slots=True)
 class Preset:
     """A known server.
 
-    Parameters
-    ----------
-    command : callable
-        Takes a checkpoint folder and its served name.  Returns program and arguments.
-    weights : callable
-        Takes a checkpoint folder.  Returns the single file that the server reads, or None if it reads the folder.
-    served_name : callable
-        Takes a checkpoint folder.  Returns the name that requests carry.
-    aliases : callable
-        Takes a checkpoint folder.  Returns names that replies may carry besides that.
+    Args:
+        command: Takes a checkpoint folder and its served name. Returns program and arguments.
+        weights: Takes a checkpoint folder. Returns the single file that the server reads, or None if it reads the
+            folder.
+        served_name: Takes a checkpoint folder. Returns the name that requests carry.
+        aliases: Takes a checkpoint folder. Returns names that replies may carry besides that.
     """
 
     command: Callable[[Path, str], list[str]]

@@ -29,8 +29,6 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["HOST", "START_TIMEOUT", "Server"]
-
 HOST = "127.0.0.1"
 #: Seconds for a server to load its model.
 START_TIMEOUT = 900.0
@@ -46,16 +44,12 @@ _LOGGER = logging.getLogger("pytest_adaptive_eval")
 class Server:
     """A running server that this process leases.
 
-    Processes with the same command and the same folder share one server.  It ends some seconds after the last of them
+    Processes with the same command and the same folder share one server. It ends some seconds after the last of them
     released it or was killed.
 
-    Parameters
-    ----------
-    folder : Path
-        State of the server, see `supervisor`.
-    port : int
-    lease : file
-        Open file with the shared lock.
+    Args:
+        folder: State of the server, see `supervisor`.
+        lease: Open file with the shared lock.
     """
 
     folder: Path
@@ -66,19 +60,13 @@ class Server:
     def start(cls, command: Sequence[str], folder: Path | None, start_timeout: float = START_TIMEOUT) -> Server:
         """Lease the server of a command, starting it if it does not run, and wait until it is healthy.
 
-        Parameters
-        ----------
-        command : sequence of str
-            Program and arguments; ``{port}`` in them is replaced by the port.
-        folder : Path or None
-            Folder for the state of servers; a new temporary one if omitted.
-        start_timeout : float
-            Seconds until the server must be healthy.
+        Args:
+            command: Program and arguments; ``{port}`` in them is replaced by the port.
+            folder: Folder for the state of servers; a new temporary one if omitted.
+            start_timeout: Seconds until the server must be healthy.
 
-        Raises
-        ------
-        ConfigError
-            The program is missing, ends, or is not healthy in time.
+        Raises:
+            ConfigError: The program is missing, ends, or is not healthy in time.
         """
         if fcntl is None:
             raise ConfigError(

@@ -21,7 +21,6 @@ from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash, file_
 from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent, EndpointSubject
 from pytest_adaptive_eval.text import shown_command
 
-__all__ = ["TIMEOUT", "ServedAgent", "ServedSubject"]
 #: Seconds for an answer: a server that ends is started again meanwhile, and loads its model.
 TIMEOUT = 600.0
 
@@ -30,19 +29,12 @@ TIMEOUT = 600.0
 class _Launch:
     """A server to start, and the model to ask it for.
 
-    Parameters
-    ----------
-    command : list of str
-    model : str
-        Name that requests carry; empty for the only model that the server lists.
-    options : mapping
-        Options of the endpoint.
-    name : str
-        Name for people; empty for that of the model.
-    stated : tuple of str
-        What determines the model, in place of an address.
-    weights : str
-        How well the weights are known, for the record.
+    Args:
+        model: Name that requests carry; empty for the only model that the server lists.
+        options: Options of the endpoint.
+        name: Name for people; empty for that of the model.
+        stated: What determines the model, in place of an address.
+        weights: How well the weights are known, for the record.
     """
 
     command: list[str]
@@ -146,26 +138,18 @@ class ServedSubject(EndpointSubject):
     ) -> ServedSubject:
         """Start a server, wait until it is healthy, and connect to its model.
 
-        Parameters
-        ----------
-        target : str
-            Command with ``{port}`` in the place of the port, and ``#MODEL`` at its end where the server lists several
-            models.  With `serve`, a checkpoint folder.
-        serve : str
-            A server of `pytest_adaptive_eval.extensions.serving.presets`.
-        serve_args : str
-            Further arguments of the server.
-        cache : Path, optional
-            Folder for hashes of files and the state of servers.
-        **options
-            Those of `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`; ``start_timeout`` is 900.
+        Args:
+            target: Command with ``{port}`` in the place of the port, and ``#MODEL`` at its end where the server lists
+                several models. With `serve`, a checkpoint folder.
+            serve: A server of `pytest_adaptive_eval.extensions.serving.presets`.
+            serve_args: Further arguments of the server.
+            cache: Folder for hashes of files and the state of servers.
+            **options: Those of `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`; ``start_timeout``
+                is 900.
 
-        Raises
-        ------
-        ConfigError
-            The server cannot be started, or as `EndpointSubject.load`.
-        CheckpointError
-            The folder is no checkpoint.
+        Raises:
+            ConfigError: The server cannot be started, or as `EndpointSubject.load`.
+            CheckpointError: The folder is no checkpoint.
         """
         launch = _launch(target, serve, serve_args, cache, options)
         with launch.open(cache) as (server, model):

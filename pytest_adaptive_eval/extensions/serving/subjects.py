@@ -6,8 +6,6 @@ from pytest_adaptive_eval.models.kind import SubjectKind
 from pytest_adaptive_eval.models.kinds.endpoint import REGISTERED as ENDPOINTS
 from pytest_adaptive_eval.text import shown_command
 
-__all__ = ["REGISTERED", "ManagedServer"]
-
 (_ENDPOINT,) = ENDPOINTS
 
 

@@ -1,6 +1,6 @@
 """Keep a model server running for as long as any process leases it.
 
-``python -I supervisor.py FOLDER`` is a process of its own, which outlives a killed run.  It uses the standard library
+``python -I supervisor.py FOLDER`` is a process of its own, which outlives a killed run. It uses the standard library
 alone, since it starts outside the run's environment of imports.
 
 The folder holds
@@ -13,8 +13,8 @@ The folder holds
 - ``healthy``: present once the server answered;
 - ``log.txt``: output of the server.
 
-The server is a process group.  It is ended when no process leases it for `LINGER` seconds.  A server that ends by
-itself after it was healthy is started again, at most `MOST_RESTARTS` times.
+The server is a process group. It is ended when no process leases it for `LINGER` seconds. A server that ends by itself
+after it was healthy is started again, at most `MOST_RESTARTS` times.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ import sys
 import time
 from pathlib import Path
 from typing import IO, Any
-
-__all__ = ["LINGER", "MOST_RESTARTS", "supervise"]
 
 #: Seconds that the server keeps running without a lease.
 LINGER = 3.0

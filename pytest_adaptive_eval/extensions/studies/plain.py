@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["fields_json", "plain"]
-
 
 def plain(value: Any) -> Any:
     """Return a value as JSON data: arrays and tuples as lists, dataclasses as mappings, NaN and infinity as None."""

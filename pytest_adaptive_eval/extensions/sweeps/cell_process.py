@@ -1,8 +1,8 @@
 """Run pytest for as long as whoever started it lives.
 
-``python -m pytest_adaptive_eval.extensions.sweeps.cell_process DESCRIPTOR ARGUMENT ...`` runs pytest with the arguments.  The
-descriptor is the read end of a pipe whose write end the starter holds: the system closes it when the starter is
-killed, and the process group of this process then ends.  The cell's journal holds all answers by then.
+``python -m pytest_adaptive_eval.extensions.sweeps.cell_process DESCRIPTOR ARGUMENT ...`` runs pytest with the
+arguments. The descriptor is the read end of a pipe whose write end the starter holds: the system closes it when the
+starter is killed, and the process group of this process then ends. The cell's journal holds all answers by then.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import os
 import signal
 import sys
 import threading
-
-__all__ = ["end_with_starter"]
 
 
 def end_with_starter(descriptor: int) -> None:

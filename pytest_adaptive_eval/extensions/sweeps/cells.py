@@ -13,8 +13,6 @@ from typing import Any
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.outputs import replacing
 
-__all__ = ["Cell", "CellEnd", "Checkpoint", "EvaluationFile", "Job", "read_end", "write_end"]
-
 #: File of a cell's folder that says how the cell ended.
 _END = "cell.json"
 _NUMBER = re.compile(r"\d+")
@@ -24,14 +22,10 @@ _NUMBER = re.compile(r"\d+")
 class Checkpoint:
     """A model of a sweep.
 
-    Parameters
-    ----------
-    name : str
-        Unique in the sweep.
-    model : str
-        Text for ``--adaptive-eval-model``.
-    path : Path or None
-        Its folder, or file of recorded answers; None for a model on a server.
+    Args:
+        name: Unique in the sweep.
+        model: Text for ``--adaptive-eval-model``.
+        path: Its folder, or file of recorded answers; None for a model on a server.
     """
 
     name: str
@@ -55,13 +49,9 @@ class Checkpoint:
 class EvaluationFile:
     """A file of evaluations, or some tests in it.
 
-    Parameters
-    ----------
-    name : str
-        Unique in the sweep.
-    argument : str
-        Argument of pytest.
-    path : Path
+    Args:
+        name: Unique in the sweep.
+        argument: Argument of pytest.
     """
 
     name: str
@@ -95,20 +85,13 @@ class Cell:
 class Job:
     """One cell as a process runs it.
 
-    Parameters
-    ----------
-    key : str
-        See `Cell.key`.
-    folder : Path
-        Folder of the cell.
-    base : Path
-        Working folder of the command.
-    arguments : tuple of str
-        Of pytest, without those that name the cell's folder.
-    fingerprint : str
-        Hash of all that the cell's result depends on, as far as it is known before.
-    environment : mapping of str to str
-        Variables that the process gets unless they are set.
+    Args:
+        key: See `Cell.key`.
+        folder: Folder of the cell.
+        base: Working folder of the command.
+        arguments: Of pytest, without those that name the cell's folder.
+        fingerprint: Hash of all that the cell's result depends on, as far as it is known before.
+        environment: Variables that the process gets unless they are set.
     """
 
     key: str
@@ -123,28 +106,17 @@ class Job:
 class CellEnd:
     """End of a cell.
 
-    Parameters
-    ----------
-    key, fingerprint : str
-        See `Job`.
-    exit_status : int or None
-        Of pytest; None where the process, its worker or its node died.
-    reason : str
-        Why there is no verdict; empty where there is one.
-    host : str
-        Where it ran.
-    started : str
-        ISO 8601, UTC.
-    seconds : float
-        Of the last process.
-    attempts : int
-        Processes that were started for it, by this sweep and earlier ones.
-    gates : list of dict
-        Name, evaluation, outcome and sentence of each gate.
-    interviews : list of dict
-        See `summary_of`.
-    version : str
-        Of this package.
+    Args:
+        key, fingerprint: See `Job`.
+        exit_status: Of pytest; None where the process, its worker or its node died.
+        reason: Why there is no verdict; empty where there is one.
+        host: Where it ran.
+        started: ISO 8601, UTC.
+        seconds: Of the last process.
+        attempts: Processes that were started for it, by this sweep and earlier ones.
+        gates: Name, evaluation, outcome and sentence of each gate.
+        interviews: See `summary_of`.
+        version: Of this package.
     """
 
     key: str

@@ -18,31 +18,15 @@ from pytest_adaptive_eval.extensions.sweeps.cells import Cell, Checkpoint, Evalu
 from pytest_adaptive_eval.extensions.sweeps.settings import ResourceTable, Sweep
 from pytest_adaptive_eval.inputs import find_input, read_regular
 
-__all__ = [
-    "Machine",
-    "Signatures",
-    "check_room",
-    "file_hashes",
-    "fingerprint",
-    "named_banks",
-    "node_complaints",
-    "startable",
-    "this_machine",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """Resources that a machine offers to cells.
 
-    Parameters
-    ----------
-    name : str
-        In messages.
-    cpus, memory : float
-        Cores, and GiB of main memory.
-    gpus : tuple of str
-        Values for ``CUDA_VISIBLE_DEVICES``.
+    Args:
+        name: In messages.
+        cpus, memory: Cores, and GiB of main memory.
+        gpus: Values for ``CUDA_VISIBLE_DEVICES``.
     """
 
     name: str
@@ -83,10 +67,8 @@ def _gpus() -> tuple[str, ...]:
 def check_room(needs: ResourceTable, machines: Sequence[Machine], where: str) -> None:
     """Refuse a sweep whose cells no machine can hold.
 
-    Raises
-    ------
-    ConfigError
-        Names what each machine lacks.
+    Raises:
+        ConfigError: Names what each machine lacks.
     """
     lacking = [f"{machine.name} has {lack}" for machine in machines if (lack := machine.lacks(needs))]
     if len(lacking) == len(machines):
@@ -96,10 +78,8 @@ def check_room(needs: ResourceTable, machines: Sequence[Machine], where: str) ->
 class Signatures:
     """Hashes of evaluation files and the banks that they name, and marks of checkpoints, each computed once.
 
-    Parameters
-    ----------
-    base : Path
-        Folder in which the commands run.
+    Args:
+        base: Folder in which the commands run.
     """
 
     def __init__(self, base: Path) -> None:
@@ -121,10 +101,8 @@ class Signatures:
     def evaluation(self, file: EvaluationFile) -> Mapping[str, str]:
         """Return the hash of each file that an evaluation reads, as far as the file names it.
 
-        Raises
-        ------
-        ConfigError, OSError
-            The file is no evaluation, or a bank is not there.
+        Raises:
+            ConfigError, OSError: The file is no evaluation, or a bank is not there.
         """
         if file.path not in self._banks:
             self._banks[file.path] = file_hashes([file.path, *named_banks(file.path, self._base)])
@@ -143,10 +121,8 @@ class Signatures:
 def named_banks(path: Path, base: Path) -> list[Path]:
     """Return the banks that a file of evaluations names; those of a Python file are not known before it runs.
 
-    Raises
-    ------
-    ConfigError
-        The file has a mistake, or a bank is not there.
+    Raises:
+        ConfigError: The file has a mistake, or a bank is not there.
     """
     if path.suffix != ".toml":
         return []
@@ -179,17 +155,11 @@ def file_hashes(paths: Iterable[Path]) -> dict[str, str]:
 def startable(sweep: Sweep, signatures: Signatures, *, keep_going: bool) -> tuple[list[Cell], list[str]]:
     """Return the cells that can start, and a sentence on each reason why others cannot.
 
-    Parameters
-    ----------
-    sweep : Sweep
-    signatures : Signatures
-    keep_going : bool
-        Leave out what cannot start instead of refusing the sweep.
+    Args:
+        keep_going: Leave out what cannot start instead of refusing the sweep.
 
-    Raises
-    ------
-    ConfigError
-        Something cannot start, or nothing can.
+    Raises:
+        ConfigError: Something cannot start, or nothing can.
     """
     complaints = list(sweep.missing)
     bad: set[EvaluationFile | Checkpoint] = set()
@@ -237,14 +207,10 @@ def fingerprint(cell: Cell, arguments: Sequence[str], signatures: Signatures) ->
 def node_complaints(name: str, version: str | None, found: Mapping[str, str], expected: Mapping[str, str]) -> list[str]:
     """Return why a node cannot run cells, as sentences with its name.
 
-    Parameters
-    ----------
-    name : str
-        The node's name.
-    version : str or None
-        Of this package on the node; None where it is not installed.
-    found, expected : mapping of str to str
-        Hash of each file there and here, empty where it is missing.
+    Args:
+        name: The node's name.
+        version: Of this package on the node; None where it is not installed.
+        found, expected: Hash of each file there and here, empty where it is missing.
     """
     if version is None:
         return [f"node {name}: pytest-adaptive-eval is not installed; install version {__version__} there"]

@@ -12,8 +12,6 @@ from pytest_adaptive_eval.extensions.sweeps.checks import Signatures, fingerprin
 from pytest_adaptive_eval.extensions.sweeps.executors import Executor
 from pytest_adaptive_eval.extensions.sweeps.settings import Sweep
 
-__all__ = ["CELLS", "SweepRun", "cell_folder", "job_of"]
-
 #: Folder of the cells' folders, in that of the sweep.
 CELLS = "cells"
 #: Longest time in seconds between two looks at the executor.
@@ -47,18 +45,12 @@ def job_of(sweep: Sweep, cell: Cell, signatures: Signatures) -> Job:
 class SweepRun:
     """Cells of one command.
 
-    Parameters
-    ----------
-    jobs : sequence of Job
-    retries : int
-        Times that a cell whose process died is run again.
+    Args:
+        retries: Times that a cell whose process died is run again.
 
-    Attributes
-    ----------
-    ends : dict of str to CellEnd
-        By key, of the cells that ended.
-    kept : int
-        Cells that had their verdicts before.
+    Attributes:
+        ends: By key, of the cells that ended.
+        kept: Cells that had their verdicts before.
     """
 
     def __init__(self, jobs: Sequence[Job], retries: int) -> None:
@@ -85,15 +77,10 @@ class SweepRun:
     ) -> None:
         """Run all cells that have not ended.
 
-        Parameters
-        ----------
-        executor : Executor
-        ended : callable
-            Takes each cell that ended for good.
-        again : callable
-            Takes a cell whose process died and which is run again, and the number of this retry.
-        tick : callable
-            Takes the keys of the running cells, several times a second.
+        Args:
+            ended: Takes each cell that ended for good.
+            again: Takes a cell whose process died and which is run again, and the number of this retry.
+            tick: Takes the keys of the running cells, several times a second.
         """
         for key in self.waiting:
             executor.submit(self.jobs[key])

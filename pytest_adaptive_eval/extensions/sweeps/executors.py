@@ -12,8 +12,6 @@ from pytest_adaptive_eval.extensions.sweeps.checks import Machine, check_room, t
 from pytest_adaptive_eval.extensions.sweeps.running import run_cell
 from pytest_adaptive_eval.extensions.sweeps.settings import ResourceTable
 
-__all__ = ["Executor", "LocalExecutor"]
-
 
 class Executor(Protocol):
     """Executor of a sweep's cells, as many at once as the machines hold."""
@@ -35,21 +33,14 @@ class Executor(Protocol):
 class LocalExecutor:
     """Processes of this machine.
 
-    Parameters
-    ----------
-    needs : ResourceTable
-        What each cell takes.
-    where : str
-        File of the sweep, for messages.
-    jobs : int, optional
-        Most cells at once.
-    machine : Machine, optional
-        This one by default.
+    Args:
+        needs: What each cell takes.
+        where: File of the sweep, for messages.
+        jobs: Most cells at once.
+        machine: This one by default.
 
-    Raises
-    ------
-    ConfigError
-        The machine cannot hold a single cell.
+    Raises:
+        ConfigError: The machine cannot hold a single cell.
     """
 
     def __init__(

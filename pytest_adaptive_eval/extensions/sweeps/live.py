@@ -12,8 +12,6 @@ from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd
 from pytest_adaptive_eval.extensions.sweeps.matrix import GLYPHS, Matrix, state_of
 from pytest_adaptive_eval.text import clean_terminal
 
-__all__ = ["LiveTable", "cell_line"]
-
 #: Seconds between two drawings, and most rows and columns of names.
 _EVERY, _ROWS, _NAME = 0.5, 24, 32
 
@@ -29,12 +27,9 @@ def cell_line(cell: Cell, end: CellEnd) -> str:
 class LiveTable:
     """The table of a sweep on a terminal, lines in a log.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        All cells of this command.
-    ends : mapping of str to CellEnd
-        Grows while the sweep runs.
+    Args:
+        cells: All cells of this command.
+        ends: Grows while the sweep runs.
     """
 
     def __init__(self, cells: Sequence[Cell], ends: Mapping[str, CellEnd]) -> None:

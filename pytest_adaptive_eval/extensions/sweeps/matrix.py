@@ -13,8 +13,6 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.text import number
 
-__all__ = ["GLYPHS", "Best", "Cost", "Curve", "Entry", "Matrix", "Point", "state_of"]
-
 #: Outcomes of a cell from the worst to the best.  A cell without a gate has none of them.
 _WORST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
 GLYPHS = {"PASS": "✓", "FAIL": "✕", "INCONCLUSIVE": "?", "ERROR": "!", "none": "–", "waiting": "·"}
@@ -36,12 +34,9 @@ def state_of(end: CellEnd | None) -> str:
 class Entry:
     """A place of the matrix: one checkpoint on one file of evaluations, with all seeds.
 
-    Parameters
-    ----------
-    cells : tuple
-        Cells with their ends, one a seed.
-    state : str
-        Worst state of the seeds.
+    Args:
+        cells: Cells with their ends, one a seed.
+        state: Worst state of the seeds.
     """
 
     cells: tuple[tuple[Cell, CellEnd | None], ...]
@@ -115,13 +110,9 @@ class Cost:
 class Matrix:
     """All cells of a sweep with their ends.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-    ends : mapping of str to CellEnd
-        By key, of the cells that ended.
-    gpus : int
-        GPUs of a cell.
+    Args:
+        ends: By key, of the cells that ended.
+        gpus: GPUs of a cell.
     """
 
     def __init__(self, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0) -> None:
@@ -173,7 +164,7 @@ class Matrix:
         """Return the best checkpoint of all evaluations together, then that of each.
 
         All together, it is the one with most passed gates, and among these the highest mean of the estimates, each
-        standardised over the checkpoints.  A checkpoint with an evaluation that has not ended is no candidate.
+        standardised over the checkpoints. A checkpoint with an evaluation that has not ended is no candidate.
         """
         estimates: dict[tuple[str, str], dict[str, float]] = {}
         for checkpoint in self.checkpoints:

@@ -15,8 +15,6 @@ from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.page import asset, content_policy
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["sweep_page", "write_sweep_page"]
-
 #: Most pictures of estimates along training steps, and most lines of one that have intervals.
 PANELS = 48
 _WITH_INTERVALS = 3
@@ -52,10 +50,8 @@ _STYLE = """
 def write_sweep_page(path: Path, title: str, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0) -> None:
     """Write the page, replacing an earlier one in one step; see `sweep_page`.
 
-    Raises
-    ------
-    UsageError
-        The file cannot be written.
+    Raises:
+        UsageError: The file cannot be written.
     """
     page = sweep_page(title, cells, ends, gpus, links=True)
     write_whole(path, [page.encode("utf-8")], "the page of the sweep")
@@ -66,16 +62,10 @@ def sweep_page(
 ) -> str:
     """Return the page of a sweep, which needs no network and no script.
 
-    Parameters
-    ----------
-    title : str
-    cells : sequence of Cell
-    ends : mapping of str to CellEnd
-        By key, of the cells that ended.
-    gpus : int
-        GPUs of a cell.
-    links : bool
-        Link each cell's output, by its path from the folder of the sweep.
+    Args:
+        ends: By key, of the cells that ended.
+        gpus: GPUs of a cell.
+        links: Link each cell's output, by its path from the folder of the sweep.
     """
     matrix = Matrix(cells, ends, gpus)
     style = asset("page.css") + _STYLE

@@ -15,8 +15,6 @@ from pytest_adaptive_eval.extensions.sweeps.checks import Machine, check_room, n
 from pytest_adaptive_eval.extensions.sweeps.running import OUTPUT, run_cell
 from pytest_adaptive_eval.extensions.sweeps.settings import ResourceTable
 
-__all__ = ["RayExecutor"]
-
 #: Seconds for a node to answer the check before the first cell.
 _PROBE = 120.0
 
@@ -24,24 +22,16 @@ _PROBE = 120.0
 class RayExecutor:
     """Tasks of a Ray cluster, whose nodes see the folder of the sweep.
 
-    Parameters
-    ----------
-    needs : ResourceTable
-        What each cell takes.
-    where : str
-        File of the sweep, for messages.
-    address : str
-        Of the cluster; empty to start one on this machine, which ends with this process.
-    folder : Path
-        Folder of the results, which exists.
-    files : mapping of str to str
-        Hash of each file that cells read, empty for one that has only to be there.
+    Args:
+        needs: What each cell takes.
+        where: File of the sweep, for messages.
+        address: Of the cluster; empty to start one on this machine, which ends with this process.
+        folder: Folder of the results, which exists.
+        files: Hash of each file that cells read, empty for one that has only to be there.
 
-    Raises
-    ------
-    ConfigError
-        Ray is not installed, the cluster cannot be reached, no node can hold a cell, or a node lacks the package, a
-        file or the folder, or has another version of them.
+    Raises:
+        ConfigError: Ray is not installed, the cluster cannot be reached, no node can hold a cell, or a node lacks the
+            package, a file or the folder, or has another version of them.
     """
 
     def __init__(self, needs: ResourceTable, where: str, address: str, folder: Path, files: Mapping[str, str]) -> None:

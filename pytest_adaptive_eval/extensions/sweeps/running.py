@@ -22,8 +22,6 @@ from pytest_adaptive_eval.extensions.sweeps.summaries import summary_of
 from pytest_adaptive_eval.records.files import lock
 from pytest_adaptive_eval.records.runs import read_run
 
-__all__ = ["LOCK_WAIT", "OUTPUT", "RECORD", "run_cell"]
-
 #: Record and output of a cell, in its folder.
 RECORD, OUTPUT = "record.json", "output.txt"
 #: Longest time in seconds for another process of the cell to end, such as one whose node was thought dead.
@@ -43,15 +41,11 @@ def run_cell(
     """Run a cell's process and keep how it ended.
 
     The cell's folder is locked while a process of it lives anywhere, so that two drivers, or a node that was thought
-    dead, never ask at once.  A cell that has its verdicts already is not run.
+    dead, never ask at once. A cell that has its verdicts already is not run.
 
-    Parameters
-    ----------
-    job : Job
-    stop : Event, optional
-        Ends the process when it is set.
-    environment : mapping of str to str
-        Variables that the process gets in any case, such as the GPUs of this cell.
+    Args:
+        stop: Ends the process when it is set.
+        environment: Variables that the process gets in any case, such as the GPUs of this cell.
     """
     started, begun = clock.now(), clock.elapsed()
     end = CellEnd(

@@ -17,8 +17,6 @@ from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import Count, Index, Size, Table, described, read_table
 
-__all__ = ["ResourceTable", "Sweep", "SweepTable", "natural", "read_sweep"]
-
 _GLOB = re.compile(r"[*?\[]")
 _REPLAY = "replay:"
 #: Ends of the names of files with evaluations, which a name in the matrix leaves out.
@@ -51,18 +49,11 @@ class SweepTable(Table, frozen=True, kw_only=True):
 class Sweep:
     """A sweep as its file says it.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    table : SweepTable
-    checkpoints : tuple of Checkpoint
-        In the order of their numbers.
-    evaluations : tuple of EvaluationFile
-    folder : Path
-        Folder of the results.
-    missing : tuple of str
-        Sentences on checkpoints and evaluations that are not there.
+    Args:
+        path: The file.
+        checkpoints: In the order of their numbers.
+        folder: Folder of the results.
+        missing: Sentences on checkpoints and evaluations that are not there.
     """
 
     path: Path
@@ -91,16 +82,11 @@ class Sweep:
 def read_sweep(path: Path, folder: Path | None = None) -> Sweep:
     """Read a sweep file.
 
-    Parameters
-    ----------
-    path : Path
-    folder : Path, optional
-        Folder of the results, in place of the file's.
+    Args:
+        folder: Folder of the results, in place of the file's.
 
-    Raises
-    ------
-    ConfigError
-        The file cannot be read, has unknown keys or values of a wrong type, or names no cell.
+    Raises:
+        ConfigError: The file cannot be read, has unknown keys or values of a wrong type, or names no cell.
     """
     try:
         data: dict[str, Any] = tomllib.loads(read_regular(path).decode("utf-8-sig"))

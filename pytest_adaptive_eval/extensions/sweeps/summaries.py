@@ -7,8 +7,6 @@ from typing import Any
 
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, plain
 
-__all__ = ["summary_of"]
-
 
 def summary_of(record: RunRecord) -> dict[str, Any]:
     """Return gates, interviews and the reason of void ones, as fields of a `CellEnd`.

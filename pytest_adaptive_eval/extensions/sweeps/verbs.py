@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.extensions.sweeps.executors import Executor
     from pytest_adaptive_eval.extensions.sweeps.settings import Sweep
 
-__all__ = ["REGISTERED"]
-
 _SHARD = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
 

@@ -35,8 +35,6 @@ from pytest_adaptive_eval.models.checkpoint.rating import (
     with_tokens,
 )
 
-__all__ = ["TransformersAgent"]
-
 #: For error messages.
 NAME = "a request to the agent"
 
@@ -44,9 +42,8 @@ NAME = "a request to the agent"
 class TransformersAgent:
     """A chat model that runs in this process.
 
-    Created by `load`.  Replies are greedy at temperature 0.  Ratings read each candidate with its
-    own copy of the cache of the shared prefix, so that candidates do not affect
-    each other.  A prefix that two calls share is read once.
+    Created by `load`. Replies are greedy at temperature 0. Ratings read each candidate with its own copy of the cache
+    of the shared prefix, so that candidates do not affect each other. A prefix that two calls share is read once.
     """
 
     def __init__(self, generator: Generator, identity: SubjectIdentity, cap: Cap) -> None:
@@ -74,19 +71,14 @@ class TransformersAgent:
     ) -> TransformersAgent:
         """Examine and load a checkpoint.
 
-        Parameters
-        ----------
-        folder, device, dtype, device_map, attention, compile, max_tokens, reasoning, temperature, seed, cache
-            As for `pytest_adaptive_eval.models.checkpoint.subject.TransformersSubject.load`.
-        top_p : float
-            Share of the probability that sampling is limited to; without effect at temperature 0.
+        Args:
+            folder, device, dtype, device_map, attention, compile, max_tokens, reasoning, temperature, seed, cache: As
+                for `pytest_adaptive_eval.models.checkpoint.subject.TransformersSubject.load`.
+            top_p: Share of the probability that sampling is limited to; without effect at temperature 0.
 
-        Raises
-        ------
-        CheckpointError
-            The folder is missing, unsafe, incomplete, does not load in full, or has no chat template.
-        ConfigError
-            The device or the type is not known here, or a setting is out of its range.
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete, does not load in full, or has no chat template.
+            ConfigError: The device or the type is not known here, or a setting is out of its range.
         """
         check_decoding(temperature, seed, top_p)
         cap_of(max_tokens, reasons=False)
@@ -127,15 +119,10 @@ class TransformersAgent:
     ) -> Reply:
         """Return the reply to a chat.
 
-        Parameters
-        ----------
-        messages : sequence of Message
-        max_tokens : int, optional
-            Cap on the reply, reasoning included; the model's by default.
-        schema : mapping, optional
-            Ignored: nothing constrains the tokens.
-        draw : int
-            Number of the draw, for a seed of its own; without effect at temperature 0.
+        Args:
+            max_tokens: Cap on the reply, reasoning included; the model's by default.
+            schema: Ignored: nothing constrains the tokens.
+            draw: Number of the draw, for a seed of its own; without effect at temperature 0.
         """
         generator, begun = self._open(), clock.elapsed()
         try:
@@ -158,8 +145,7 @@ class TransformersAgent:
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own.
 
-        A candidate is added to the last message if that is the user's, and
-        otherwise is a message of its own.
+        A candidate is added to the last message if that is the user's, and otherwise is a message of its own.
         """
         generator, begun = self._open(), clock.elapsed()
         unknown = (float("nan"),) * len(candidates)

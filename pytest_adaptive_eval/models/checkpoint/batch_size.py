@@ -7,8 +7,6 @@ from typing import Any
 
 from pytest_adaptive_eval.models.checkpoint.placement import free_bytes
 
-__all__ = ["ON_PROCESSOR", "find_batch_size"]
-
 #: Questions of a batch on a processor, which larger batches keep no busier.
 ON_PROCESSOR = 16
 #: Most questions of a batch that is found.
@@ -24,13 +22,9 @@ def find_batch_size(model: Any, devices: Sequence[str], answer_tokens: int) -> i
 
     Where it holds fewer, since prompts are longer or pictures large, the batch is halved when the memory is spent.
 
-    Parameters
-    ----------
-    model : PreTrainedModel
-    devices : sequence of str
-        Devices that hold the model's layers, about as many each.
-    answer_tokens : int
-        Cap on the tokens of an answer.
+    Args:
+        devices: Devices that hold the model's layers, about as many each.
+        answer_tokens: Cap on the tokens of an answer.
     """
     free = [free_bytes(device) if device.startswith("cuda") else None for device in devices]
     known = [count for count in free if count is not None]

@@ -9,9 +9,6 @@ from typing import Any
 import torch
 import transformers
 
-__all__ = ["Chooser", "end_tokens", "own_generation_config"]
-
-
 #: The library's own type hints are partial.
 hf: Any = transformers
 
@@ -41,21 +38,14 @@ def own_generation_config(ends: Sequence[int], pad: int, max_new_tokens: int) ->
 class Chooser:
     """A logits processor that detects non-finite logits, and samples.
 
-    Sampling adds Gumbel noise to ``logits / temperature``, whose maximum is
-    then a draw from the softmax (Gumbel 1954).  Each row has a generator seeded by its
-    prompt, so that an answer does not depend on the rest of its batch.
+    Sampling adds Gumbel noise to ``logits / temperature``, whose maximum is then a draw from the softmax (Gumbel 1954).
+    Each row has a generator seeded by its prompt, so that an answer does not depend on the rest of its batch.
 
-    Parameters
-    ----------
-    prompts : sequence of str
-        Prompt of each row.
-    temperature : float
-        0 is greedy.
-    seed : int
-    samples : sequence of int
-        Index of the draw of each row, for repeated administrations.
-    top_p : float
-        Share of the probability that sampling is limited to: the likeliest tokens that together have it.
+    Args:
+        prompts: Prompt of each row.
+        temperature: 0 is greedy.
+        samples: Index of the draw of each row, for repeated administrations.
+        top_p: Share of the probability that sampling is limited to: the likeliest tokens that together have it.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """Examine checkpoint folders before they are loaded, and hash them.
 
-Everything in a checkpoint is untrusted.  `preflight` reads names, JSON files and
-the headers of safetensors files.  Nothing is unpickled or downloaded, and
-neither torch nor transformers is imported.
+Everything in a checkpoint is untrusted. `preflight` reads names, JSON files and the headers of safetensors files.
+Nothing is unpickled or downloaded, and neither torch nor transformers is imported.
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ from pytest_adaptive_eval.models.checkpoint.weights import (
     weight_files,
 )
 from pytest_adaptive_eval.outputs import replacing
-
-__all__ = ["CheckpointInfo", "checkpoint_hash", "file_hash", "preflight", "preflight_open_clip", "reads_images"]
 
 #: Files besides the weights that determine the model, tokenizer, template or processor.
 _PARTS = re.compile(
@@ -72,24 +69,15 @@ _REFUSED_FILES = {
 class CheckpointInfo:
     """Result of examining a checkpoint.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder with the files, symbolic links resolved.
-    name : str
-        Name of the folder; ``organisation/name`` for a folder of the hub cache.
-    architecture : str
-        First entry of ``architectures`` in config.json, or empty.
-    model_type : str
-        ``model_type`` in config.json.
-    kind : str
-        ``text`` or ``image-text``.
-    files : tuple of str
-        Files that determine the model, sorted, relative to `folder`.
-    hash : str
-        SHA-256 over these files' names and contents.
-    quantised : str
-        Method of quantisation, one of `QUANTISATION`; empty for plain weights.
+    Args:
+        folder: Folder with the files, symbolic links resolved.
+        name: Name of the folder; ``organisation/name`` for a folder of the hub cache.
+        architecture: First entry of ``architectures`` in config.json, or empty.
+        model_type: ``model_type`` in config.json.
+        kind: ``text`` or ``image-text``.
+        files: Files that determine the model, sorted, relative to `folder`.
+        hash: SHA-256 over these files' names and contents.
+        quantised: Method of quantisation, one of `QUANTISATION`; empty for plain weights.
     """
 
     folder: Path
@@ -105,18 +93,13 @@ class CheckpointInfo:
 def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
     """Examine a checkpoint without loading it.
 
-    Parameters
-    ----------
-    folder : path
-        A local folder in Hugging Face format, a snapshot of the hub cache, or
-        the ``models--organisation--name`` folder of the hub cache.
-    cache : Path, optional
-        Folder for file hashes, shared by runs.
+    Args:
+        folder: A local folder in Hugging Face format, a snapshot of the hub cache, or the
+            ``models--organisation--name`` folder of the hub cache.
+        cache: Folder for file hashes, shared by runs.
 
-    Raises
-    ------
-    CheckpointError
-        There is no such folder, or it is unsafe or incomplete.
+    Raises:
+        CheckpointError: There is no such folder, or it is unsafe or incomplete.
     """
     with _reporting_unreadable(folder):
         root, name = _resolve(folder)
@@ -145,10 +128,8 @@ def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> C
 def _quantisation(path: Path, config: dict[str, Any]) -> str:
     """Return the method of quantisation of a ``config.json``, empty for none.
 
-    Raises
-    ------
-    CheckpointError
-        The method is not among `QUANTISATION`, or a package for it is not installed.
+    Raises:
+        CheckpointError: The method is not among `QUANTISATION`, or a package for it is not installed.
     """
     settings = config.get("quantization_config")
     if not settings:
@@ -182,18 +163,13 @@ def reads_images(config: Mapping[str, Any]) -> bool:
 def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
     """Examine an open_clip model without loading it, by the same rules.
 
-    Parameters
-    ----------
-    folder : path
-        A local folder in the layout of open_clip's ``local-dir:``, or a ``models--organisation--name`` folder of the
-        hub cache, where ``open_clip_config.json`` may be missing.
-    cache : Path, optional
-        Folder for file hashes, shared by runs.
+    Args:
+        folder: A local folder in the layout of open_clip's ``local-dir:``, or a ``models--organisation--name`` folder
+            of the hub cache, where ``open_clip_config.json`` may be missing.
+        cache: Folder for file hashes, shared by runs.
 
-    Raises
-    ------
-    CheckpointError
-        There is no such folder, or it is unsafe or incomplete.
+    Raises:
+        CheckpointError: There is no such folder, or it is unsafe or incomplete.
     """
     with _reporting_unreadable(folder):
         root, name = _resolve(folder, config=False)
@@ -229,15 +205,11 @@ def _read_safely(
 def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None) -> str:
     """Return the SHA-256 over weights, configuration, tokenizer, templates and processor files.
 
-    Optimiser state, training arguments, logs and read-me files do not count.
-    With `cache`, a file is read again only if its path, size, times or inode
-    changed.
+    Optimiser state, training arguments, logs and read-me files do not count. With `cache`, a file is read again only if
+    its path, size, times or inode changed.
 
-    Raises
-    ------
-    CheckpointError
-        There is no such folder, or one of its files is missing or is a link to
-        another folder.
+    Raises:
+        CheckpointError: There is no such folder, or one of its files is missing or is a link to another folder.
     """
     with _reporting_unreadable(folder):
         root, _ = _resolve(folder)
@@ -381,7 +353,7 @@ def _digest(root: Path, files: tuple[str, ...], cache: Path | None) -> str:
 class _Digests:
     """Hashes of files, stored in ``checkpoint-hashes.json`` of a folder.
 
-    The file only saves time.  A damaged or unwritable one is ignored.
+    The file only saves time. A damaged or unwritable one is ignored.
     """
 
     def __init__(self, folder: Path | None) -> None:

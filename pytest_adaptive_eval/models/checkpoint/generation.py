@@ -1,7 +1,6 @@
 """Generate completions of prompts with a loaded checkpoint.
 
-Subjects and agents in this process share this code: batches, decoding, and the
-status of an end, a cut or a fault.
+Subjects and agents in this process share this code: batches, decoding, and the status of an end, a cut or a fault.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from pytest_adaptive_eval.models.checkpoint.prompting import TEMPLATE_DATE, Prom
 from pytest_adaptive_eval.models.images import open_image
 from pytest_adaptive_eval.models.reasoning import split_reasoning
 
-__all__ = ["NON_FINITE", "THINKING", "Generated", "Generator", "Prompt", "answered", "fault"]
-
 #: End of some chat templates, which opens a reasoning span.
 THINKING = "<think>"
 #: End of a reasoning span, which templates take out of earlier answers.
@@ -41,20 +38,13 @@ NON_FINITE = "non-finite logits"
 class Prompt:
     """Input of a model for one answer.
 
-    Parameters
-    ----------
-    name : str
-        Name for error messages, such as ``item 'a'``.
-    text : str
-        Prompt with the chat template and placeholders of images.
-    special : bool
-        Whether the tokenizer adds its special tokens.
-    cap : int
-        Limit of the tokens of the answer.
-    images : tuple of (str, str)
-        Image files, each with the folder that must contain it.
-    sample : int
-        Index of the draw, at a temperature above 0.
+    Args:
+        name: Name for error messages, such as ``item 'a'``.
+        text: Prompt with the chat template and placeholders of images.
+        special: Whether the tokenizer adds its special tokens.
+        cap: Limit of the tokens of the answer.
+        images: Image files, each with the folder that must contain it.
+        sample: Index of the draw, at a temperature above 0.
     """
 
     name: str
@@ -95,15 +85,9 @@ def answered(prompt: Prompt, generated: Generated) -> tuple[Completion, str]:
 class Generator:
     """A model in this process that generates greedily or by seeded sampling.
 
-    Parameters
-    ----------
-    info : CheckpointInfo
-    loaded : Loaded
-    temperature : float
-        0 is greedy.
-    seed : int
-    top_p : float
-        See `Chooser`.
+    Args:
+        temperature: 0 is greedy.
+        top_p: See `Chooser`.
     """
 
     def __init__(
@@ -169,12 +153,9 @@ class Generator:
     ) -> Generator:
         """Examine and load a checkpoint.
 
-        Raises
-        ------
-        CheckpointError
-            The folder is missing, unsafe, incomplete or does not load in full.
-        ConfigError
-            The device or the type is not known here.
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
+            ConfigError: The device or the type is not known here.
         """
         info = preflight(folder, cache=cache)
         loaded = load_checkpoint(info, placement)
@@ -204,10 +185,8 @@ class Generator:
     def generate(self, batch: Sequence[Prompt]) -> list[Generated]:
         """Return completions of prompts of one group, generated in one call.
 
-        Raises
-        ------
-        BankError
-            A prompt leaves no tokens for an answer, or an image cannot be opened.
+        Raises:
+            BankError: A prompt leaves no tokens for an answer, or an image cannot be opened.
         """
         inputs = self.encode(batch)
         width = int(inputs["input_ids"].shape[1])
@@ -261,10 +240,8 @@ class Generator:
     def remaining_tokens(self, name: str, length: int) -> int:
         """Return the number of tokens that fit into the model's window after `length` tokens.
 
-        Raises
-        ------
-        BankError
-            No token fits.
+        Raises:
+            BankError: No token fits.
         """
         if self._window is not None and length >= self._window:
             raise BankError(
@@ -317,9 +294,8 @@ def _window(model: Any) -> int | None:
 def fault(error: BaseException) -> Completion:
     """Return the completion for an exception.
 
-    A panic in a native library is not an `Exception`.  An interrupt, and an
-    outcome of pytest, which a time limit raises, are no fault of the item and
-    are raised again.
+    A panic in a native library is not an `Exception`. An interrupt, and an outcome of pytest, which a time limit
+    raises, are no fault of the item and are raised again.
     """
     origins = {base.__module__ for base in type(error).__mro__}
     if isinstance(error, (KeyboardInterrupt, SystemExit)) or "_pytest.outcomes" in origins:

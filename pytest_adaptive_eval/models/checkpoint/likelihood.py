@@ -14,8 +14,6 @@ from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.checkpoint.generation import NON_FINITE, Generator, Prompt, fault
 from pytest_adaptive_eval.models.checkpoint.rating import Rater, TokenGroup, log_likelihood, with_tokens
 
-__all__ = ["LikelihoodScorer"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Question:
@@ -32,14 +30,11 @@ class LikelihoodScorer:
     """Completions of items from the log-likelihoods of their choices or of their text.
 
     The text of prompt and choice is turned into tokens as a whole, and the choice has the tokens after those of the
-    prompt.  White space at the end of a prompt belongs to the choice.  A text without a prompt follows the token that
-    begins a document.  This is how lm-evaluation-harness 0.4.13 does it.
+    prompt. White space at the end of a prompt belongs to the choice. A text without a prompt follows the token that
+    begins a document. This is how lm-evaluation-harness 0.4.13 does it.
 
-    Parameters
-    ----------
-    generator : Generator
-    batch_size : int
-        Rows of one call of the model.
+    Args:
+        batch_size: Rows of one call of the model.
     """
 
     def __init__(self, generator: Generator, batch_size: int) -> None:
@@ -54,10 +49,8 @@ class LikelihoodScorer:
     def answer(self, questions: Sequence[tuple[int, Item, Prompt]]) -> Iterator[tuple[int, Completion, Usage]]:
         """Yield index, completion and cost of each item.
 
-        Parameters
-        ----------
-        questions : sequence of (int, Item, Prompt)
-            Index of each item, the item, and its rendered prompt.
+        Args:
+            questions: Index of each item, the item, and its rendered prompt.
         """
         prepared: list[_Question] = []
         for index, item, prompt in questions:
@@ -90,10 +83,8 @@ class LikelihoodScorer:
     def _prepare(self, index: int, item: Item, prompt: Prompt) -> _Question:
         """Return the tokens of an item's texts.
 
-        Raises
-        ------
-        BankError
-            The item cannot be scored by likelihood, or is longer than the model reads.
+        Raises:
+            BankError: The item cannot be scored by likelihood, or is longer than the model reads.
         """
         continuations = item.continuations
         after = [self._text(continuation) for continuation in continuations if continuation.after_prompt]
@@ -166,10 +157,8 @@ class LikelihoodScorer:
     def _windows(self, tokens: Sequence[int]) -> Iterator[TokenGroup]:
         """Yield windows of a text: each token is predicted once, the last ones with as many before them as fit.
 
-        Raises
-        ------
-        BankError
-            The text has no token.
+        Raises:
+            BankError: The text has no token.
         """
         if not tokens:
             raise BankError("a text without tokens has no likelihood; write one")

@@ -1,8 +1,7 @@
 """Load the model, tokenizer and processor of an examined checkpoint.
 
-Only classes of transformers are used, on local safetensors files.  A missing
-tensor, which transformers would initialise at random with a log message, is an
-error.  Images need transformers 5.5 or later, whose image processors need only
+Only classes of transformers are used, on local safetensors files. A missing tensor, which transformers would initialise
+at random with a log message, is an error. Images need transformers 5.5 or later, whose image processors need only
 Pillow.
 """
 
@@ -36,8 +35,6 @@ from pytest_adaptive_eval.models.checkpoint.placement import (
 from pytest_adaptive_eval.models.checkpoint.tokenizers import LOCAL, hf, load_tokenizer
 from pytest_adaptive_eval.models.checkpoint.weights import read_object
 
-__all__ = ["LOAD_SECONDS", "Loaded", "check_tokenizer", "check_torchvision", "load_checkpoint", "pick_device"]
-
 T = TypeVar("T")
 
 #: Time limit for a configuration or tokenizer, in seconds of processor time.  250 000 words load in about 3 s.
@@ -53,19 +50,12 @@ _UNUSED_PARTS = frozenset({"video_processor", "feature_extractor"})
 class Loaded:
     """A loaded model.
 
-    Parameters
-    ----------
-    model : PreTrainedModel
-        In evaluation mode, on its device.
-    tokenizer : PreTrainedTokenizerBase
-        Pads on the left and has a padding token.
-    processor : ProcessorMixin or None
-        Only for image-and-text models.
-    template : str or None
-        The chat template, if the checkpoint has one.
-    device : str
-    dtype : str
-        Type of the weights as loaded, such as ``float32``.
+    Args:
+        model: In evaluation mode, on its device.
+        tokenizer: Pads on the left and has a padding token.
+        processor: Only for image-and-text models.
+        template: The chat template, if the checkpoint has one.
+        dtype: Type of the weights as loaded, such as ``float32``.
     """
 
     model: Any
@@ -90,13 +80,11 @@ def pick_device(device: str) -> torch.device:
 def check_torchvision() -> None:
     """Check that torchvision, if it is installed, can be imported.
 
-    transformers and open_clip import torchvision if it is installed, and
-    report its failure as a missing class of their own.
+    transformers and open_clip import torchvision if it is installed, and report its failure as a missing class of their
+    own.
 
-    Raises
-    ------
-    ConfigError
-        torchvision is installed and its import fails, mostly because torch is of another release or build.
+    Raises:
+        ConfigError: torchvision is installed and its import fails, mostly because torch is of another release or build.
     """
     if importlib.util.find_spec("torchvision") is None:
         return
@@ -121,23 +109,16 @@ def check_torchvision() -> None:
 def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *, writes: bool = True) -> Loaded:
     """Load an examined checkpoint.
 
-    Parameters
-    ----------
-    info : CheckpointInfo
-        From `pytest_adaptive_eval.models.checkpoint.folder.preflight`.
-    placement : Placement, optional
-        The type ``auto`` keeps the checkpoint's own on a GPU, and is float32 on a CPU,
-        where half precision is several times slower.
-    writes : bool
-        False loads a text encoder, which has no head to generate with.
+    Args:
+        info: From `pytest_adaptive_eval.models.checkpoint.folder.preflight`.
+        placement: The type ``auto`` keeps the checkpoint's own on a GPU, and is float32 on a CPU, where half precision
+            is several times slower.
+        writes: False loads a text encoder, which has no head to generate with.
 
-    Raises
-    ------
-    CheckpointError
-        The tokenizer, processor or weights do not load in full.
-    ConfigError
-        The device or the type is not known here, the weights do not fit into the memory,
-        or torchvision does not fit torch.
+    Raises:
+        CheckpointError: The tokenizer, processor or weights do not load in full.
+        ConfigError: The device or the type is not known here, the weights do not fit into the memory, or torchvision
+            does not fit torch.
     """
     placement = placement or Placement()
     placement.check()
@@ -196,10 +177,8 @@ def _arguments(info: CheckpointInfo, placement: Placement, target: torch.device,
 def check_tokenizer(info: CheckpointInfo) -> None:
     """Load the configuration and the tokenizer in the worker first.
 
-    Raises
-    ------
-    CheckpointError
-        One of them does not load within the limits.
+    Raises:
+        CheckpointError: One of them does not load within the limits.
     """
     for name in ("config", "tokenizer"):
         check = f"{load_tokenizer.__module__}:check_{name}"
@@ -290,9 +269,8 @@ def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
 def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
     """Return the processor of an image-and-text model, built without torchvision.
 
-    Images are always processed by Pillow, so that an answer does not depend on
-    whether torchvision is installed.  Parts for videos and sounds, which need
-    it, are left out.
+    Images are always processed by Pillow, so that an answer does not depend on whether torchvision is installed. Parts
+    for videos and sounds, which need it, are left out.
     """
     # several releases hide this class at the top level without torchvision, which this class does not need
     auto: Any = importlib.import_module("transformers.models.auto.image_processing_auto")

@@ -15,8 +15,6 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["ATTENTION", "DTYPES", "Placement", "check_memory", "free_bytes", "out_of_memory", "weight_bytes"]
-
 #: Implementations of attention, with the package that each needs; others are fetched from elsewhere.
 ATTENTION = {
     "eager": "",
@@ -36,18 +34,12 @@ GIB = 2.0**30
 class Placement:
     """Where and how a checkpoint is computed.
 
-    Parameters
-    ----------
-    device : str
-        ``auto`` is CUDA if available, otherwise the CPU.
-    dtype : str
-        ``auto``, ``float32``, ``float16`` or ``bfloat16``.
-    device_map : "auto" or mapping of str to str or int, optional
-        Devices of the model's modules, by name; ``auto`` fills all devices.
-    attention : str, optional
-        One of `ATTENTION`; the model's default when omitted.
-    compile : bool
-        Whether torch compiles the model.
+    Args:
+        device: ``auto`` is CUDA if available, otherwise the CPU.
+        dtype: ``auto``, ``float32``, ``float16`` or ``bfloat16``.
+        device_map: Devices of the model's modules, by name; ``auto`` fills all devices.
+        attention: One of `ATTENTION`; the model's default when omitted.
+        compile: Whether torch compiles the model.
     """
 
     device: str = "auto"
@@ -94,13 +86,9 @@ class Placement:
 def weight_bytes(folder: Path, files: tuple[str, ...], dtype: str) -> int:
     """Return the bytes of a checkpoint's weights in memory, by the headers of its safetensors files.
 
-    Parameters
-    ----------
-    folder : Path
-    files : tuple of str
-        Files of the checkpoint.
-    dtype : str
-        Type that floating-point weights are loaded as; ``auto`` keeps that of the files.
+    Args:
+        files: Files of the checkpoint.
+        dtype: Type that floating-point weights are loaded as; ``auto`` keeps that of the files.
     """
     from safetensors import safe_open
 
@@ -134,10 +122,8 @@ def free_bytes(device: str) -> int | None:
 def _available_pages() -> int:
     """Return the pages that a process could get, those of the file cache included.
 
-    Raises
-    ------
-    ValueError
-        The system does not tell.
+    Raises:
+        ValueError: The system does not tell.
     """
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
@@ -148,18 +134,12 @@ def _available_pages() -> int:
 def check_memory(folder: Path, needed: int, devices: Mapping[str, int | None]) -> None:
     """Refuse weights that do not fit.
 
-    Parameters
-    ----------
-    folder : Path
-    needed : int
-        Bytes of the weights.
-    devices : mapping of str to int
-        Free bytes of the devices that share them, None where unknown.
+    Args:
+        needed: Bytes of the weights.
+        devices: Free bytes of the devices that share them, None where unknown.
 
-    Raises
-    ------
-    ConfigError
-        The devices together have less.
+    Raises:
+        ConfigError: The devices together have less.
     """
     measured = [free for free in devices.values() if free is not None]
     if len(measured) < len(devices) or needed <= sum(measured):

@@ -11,8 +11,6 @@ from pytest_adaptive_eval import worker
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item
 
-__all__ = ["TEMPLATE_DATE", "Prompter"]
-
 #: Date for templates that print one, so that a prompt does not depend on the day of the run.
 TEMPLATE_DATE = datetime.date(2025, 1, 1)
 
@@ -34,17 +32,12 @@ _RENDER = "pytest_adaptive_eval.models.checkpoint.tokenizers:render"
 class Prompter:
     """A writer of prompts for a tokenizer or processor.
 
-    With a chat template an item is a conversation: its messages, or one user
-    message.  Without one its prompt is used unchanged, and images without a
-    placeholder in the prompt come first.
+    With a chat template an item is a conversation: its messages, or one user message. Without one its prompt is used
+    unchanged, and images without a placeholder in the prompt come first.
 
-    Parameters
-    ----------
-    tokenizer : PreTrainedTokenizerBase
-    template : str or None
-        The chat template.
-    image_token : str or None
-        Placeholder of one image; None for a text model.
+    Args:
+        template: The chat template.
+        image_token: Placeholder of one image; None for a text model.
     """
 
     tokenizer: Any
@@ -59,13 +52,10 @@ class Prompter:
     def text(self, item: Item) -> str:
         """Return the prompt of an item.
 
-        Raises
-        ------
-        BankError
-            The item has images for a text model, messages for a model without
-            a chat template, or other placeholders than images.
-        TimeoutError
-            The chat template did not end.
+        Raises:
+            BankError: The item has images for a text model, messages for a model without a chat template, or other
+                placeholders than images.
+            TimeoutError: The chat template did not end.
         """
         if item.images and self.image_token is None:
             raise BankError(f"item {item.id!r} has images, and this checkpoint reads text only; ask it as text")

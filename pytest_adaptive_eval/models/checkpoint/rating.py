@@ -11,17 +11,6 @@ import torch
 
 from pytest_adaptive_eval.models.checkpoint.generation import Generator
 
-__all__ = [
-    "TEXT_ROWS",
-    "PrefixCache",
-    "Rater",
-    "TokenGroup",
-    "common_prefix",
-    "last_logits",
-    "log_likelihood",
-    "with_tokens",
-]
-
 #: Fewest tokens that all prompts of a call share for them to be read apart.
 SHARED_TOKENS = 16
 #: Texts that are read together for each row of a batch: only their own logits are kept, which take the most memory.
@@ -32,12 +21,9 @@ TEXT_ROWS = 4
 class TokenGroup:
     """Texts that may follow the same tokens.
 
-    Parameters
-    ----------
-    head : tuple of int
-        Tokens before each text; at least one.
-    texts : tuple of tuple of int
-        Tokens of each text; at least one.
+    Args:
+        head: Tokens before each text; at least one.
+        texts: Tokens of each text; at least one.
     """
 
     head: tuple[int, ...]
@@ -86,15 +72,12 @@ class PrefixCache:
 class Rater:
     """Log-likelihoods of texts by a loaded text model.
 
-    The tokens that all heads of a call share are read once, and so is the rest of each head.  Texts are read after a
-    copy of the cache.  Where the model's cache cannot be copied row by row, as of windows and recurrent states, each
+    The tokens that all heads of a call share are read once, and so is the rest of each head. Texts are read after a
+    copy of the cache. Where the model's cache cannot be copied row by row, as of windows and recurrent states, each
     text is read with its whole head.
 
-    Parameters
-    ----------
-    generator : Generator
-    batch_size : int
-        Rows of one call of the model.
+    Args:
+        batch_size: Rows of one call of the model.
     """
 
     def __init__(self, generator: Generator, batch_size: int) -> None:
@@ -171,16 +154,11 @@ class Rater:
     ) -> list[list[float]]:
         """Return the log-likelihood of each text of each head.
 
-        Parameters
-        ----------
-        batch : sequence of TokenGroup
-            Heads, each with its texts.
-        firsts : tensor, shape (heads, vocabulary)
-            Log-probabilities of the first token after each head.
-        heads : tensor, shape (heads, tokens)
-            Mask of the heads' tokens in `cache`.
-        cache : Cache
-            Cache of the model after the heads.
+        Args:
+            batch: Heads, each with its texts.
+            firsts: Shape (heads, vocabulary). Log-probabilities of the first token after each head.
+            heads: Shape (heads, tokens). Mask of the heads' tokens in `cache`.
+            cache: Cache of the model after the heads.
         """
         rated = [[float(firsts[n, text[0]]) for text in group.texts] for n, group in enumerate(batch)]
         rows = [(n, k) for n, group in enumerate(batch) for k, text in enumerate(group.texts) if len(text) > 1]
@@ -251,11 +229,8 @@ def _forward(generator: Generator, inputs: Mapping[str, Any], cache: Any, count:
 def log_likelihood(logits: torch.Tensor, tokens: Sequence[int]) -> float:
     """Return the summed log-probability of tokens, in nats.
 
-    Parameters
-    ----------
-    logits : tensor, shape (T, V)
-        Before each token.
-    tokens : sequence of int, length T
+    Args:
+        logits: Shape (T, V). Before each token.
     """
     words = torch.log_softmax(logits.float(), dim=-1)
     chosen = words.gather(1, torch.tensor(list(tokens), device=words.device)[:, None])

@@ -25,20 +25,17 @@ from pytest_adaptive_eval.models.checkpoint.likelihood import LikelihoodScorer
 from pytest_adaptive_eval.models.checkpoint.placement import Placement, out_of_memory
 from pytest_adaptive_eval.models.checkpoint.rating import TEXT_ROWS
 
-__all__ = ["TransformersSubject"]
-
 _log = logging.getLogger(__name__)
 
 
 class TransformersSubject(Subject):
     """A text, or image-and-text, model that runs in this process.
 
-    Created by `load`.  Answers are greedy at temperature 0, in batches padded on
-    the left.  An answer does not depend on the rest of its batch, except for
-    floating-point rounding.
+    Created by `load`. Answers are greedy at temperature 0, in batches padded on the left. An answer does not depend on
+    the rest of its batch, except for floating-point rounding.
 
-    `cap` says how long an answer may be, and an item's ``meta["sample"]`` is
-    the index of a repeated draw at a temperature above 0.
+    `cap` says how long an answer may be, and an item's ``meta["sample"]`` is the index of a repeated draw at a
+    temperature above 0.
     """
 
     rates_texts = True
@@ -76,36 +73,24 @@ class TransformersSubject(Subject):
     ) -> TransformersSubject:
         """Examine and load a checkpoint.
 
-        Parameters
-        ----------
-        folder : path
-            A local folder in Hugging Face format, or one of the hub cache.
-        device : str
-            ``auto`` is CUDA if available, otherwise the CPU.
-        dtype : str
-            ``auto``, ``float32``, ``float16`` or ``bfloat16``; ``auto`` is
-            float32 on a CPU and the checkpoint's own type elsewhere.
-        device_map, attention, compile
-            See `Placement`.
-        max_tokens : int, optional
-            Cap on the tokens of an answer, reasoning included.  1024 by default, and 16384 for a model that reasons.
-        reasoning : bool, optional
-            Whether the model reasons before it answers; by default whether its chat template has think tags.
-        batch_size : int, optional
-            Number of items in a batch.  By default 16 on a CPU, and on GPUs as many as their memory holds, up to 256.
-        temperature : float
-            0 is greedy.
-        seed : int
-            Seed of the sampling; without effect at temperature 0.
-        cache : Path, optional
-            Folder for file hashes, shared by runs.
+        Args:
+            folder: A local folder in Hugging Face format, or one of the hub cache.
+            device: ``auto`` is CUDA if available, otherwise the CPU.
+            dtype: ``auto``, ``float32``, ``float16`` or ``bfloat16``; ``auto`` is float32 on a CPU and the checkpoint's
+                own type elsewhere.
+            device_map, attention, compile: See `Placement`.
+            max_tokens: Cap on the tokens of an answer, reasoning included. 1024 by default, and 16384 for a model that
+                reasons.
+            reasoning: Whether the model reasons before it answers; by default whether its chat template has think tags.
+            batch_size: Number of items in a batch. By default 16 on a CPU, and on GPUs as many as their memory holds,
+                up to 256.
+            temperature: 0 is greedy.
+            seed: Seed of the sampling; without effect at temperature 0.
+            cache: Folder for file hashes, shared by runs.
 
-        Raises
-        ------
-        CheckpointError
-            The folder is missing, unsafe, incomplete or does not load in full.
-        ConfigError
-            A setting is out of its range.
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
+            ConfigError: A setting is out of its range.
         """
         cap_of(max_tokens, reasons=False)
         if batch_size is not None:
@@ -136,10 +121,8 @@ class TransformersSubject(Subject):
     def prepare(self, items: Sequence[Item]) -> None:
         """Refuse items of several turns for a checkpoint without a chat template, which marks who says what.
 
-        Raises
-        ------
-        ConfigError
-            There is such an item.
+        Raises:
+            ConfigError: There is such an item.
         """
         talks = (item for item in items_naming(items, "turns") if item.turns)
         if self._prompter.template is None and (talk := next(talks, None)):

@@ -13,8 +13,6 @@ from typing import Any
 import transformers
 from transformers import AutoConfig, AutoTokenizer
 
-__all__ = ["LOCAL", "check_config", "check_tokenizer", "load_tokenizer", "render"]
-
 #: The library's own type hints are partial.
 hf: Any = transformers
 

@@ -12,8 +12,6 @@ from typing import Any
 from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 
-__all__ = ["check_header", "check_sizes", "open_clip_weights", "read_object", "weight_files"]
-
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
@@ -49,10 +47,8 @@ _CONVERT = (
 def read_object(path: Path) -> dict[str, Any]:
     """Read the JSON object in a file of a checkpoint.
 
-    Raises
-    ------
-    CheckpointError
-        The file is too large, is not JSON, or holds no object.
+    Raises:
+        CheckpointError: The file is too large, is not JSON, or holds no object.
     """
     size = path.stat().st_size
     if size > JSON_BYTES:
@@ -71,10 +67,8 @@ def read_object(path: Path) -> dict[str, Any]:
 def weight_files(folder: Path) -> tuple[Path, ...]:
     """Return the files with the weights: ``model.safetensors``, or the files in its index.
 
-    Raises
-    ------
-    CheckpointError
-        There are none, the index names a path, or a shard is missing.
+    Raises:
+        CheckpointError: There are none, the index names a path, or a shard is missing.
     """
     if strays := sorted(p.name for p in folder.iterdir() if _DISTRIBUTED.fullmatch(p.name)):
         raise CheckpointError(
@@ -104,10 +98,8 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
 def open_clip_weights(folder: Path) -> tuple[Path, ...]:
     """Return the one file with the weights of an open_clip model.
 
-    Raises
-    ------
-    CheckpointError
-        There is no such file.
+    Raises:
+        CheckpointError: There is no such file.
     """
     for name in OPEN_CLIP:
         if (folder / name).exists():
@@ -140,15 +132,11 @@ def _shards(folder: Path) -> tuple[Path, ...]:
 def check_header(path: Path) -> tuple[int, int]:
     """Check that a safetensors file agrees with its header and holds a tensor.
 
-    Returns
-    -------
-    tuple of int
+    Returns:
         Number of its tensors, and their largest dimension.
 
-    Raises
-    ------
-    CheckpointError
-        The file is truncated, its header is malformed, or it holds no tensor.
+    Raises:
+        CheckpointError: The file is truncated, its header is malformed, or it holds no tensor.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -169,18 +157,12 @@ def check_header(path: Path) -> tuple[int, int]:
 def check_sizes(path: Path, entries: Iterable[tuple[str, object]], tensors: int, largest: int) -> None:
     """Refuse a configuration whose model is far larger than the weights: building it could take for ever.
 
-    Parameters
-    ----------
-    path : Path
-    entries : iterable of (str, object)
-        Keys of the configuration with their values, at any depth.
-    tensors, largest : int
-        Number of tensors in the files, and their largest dimension.
+    Args:
+        entries: Keys of the configuration with their values, at any depth.
+        tensors, largest: Number of tensors in the files, and their largest dimension.
 
-    Raises
-    ------
-    CheckpointError
-        Names the key.
+    Raises:
+        CheckpointError: Names the key.
     """
     for key, value in entries:
         numbers = value if isinstance(value, list) else [value]

@@ -10,8 +10,6 @@ from urllib.parse import urlencode
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["Additions", "read_additions"]
-
 #: Headers that the form of the request determines.
 _RESERVED = frozenset(
     {"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "accept-encoding"}
@@ -23,18 +21,12 @@ _RESERVED = frozenset(
 class Additions:
     """Headers and query fields that are added to each request.
 
-    Parameters
-    ----------
-    headers : mapping
-        Header values by name.
-    query : str
-        Query, percent-encoded, without the question mark.
-    secrets : tuple of str
-        Values that came from the environment.
-    written : mapping
-        Values that did not, by option and name.
-    names : mapping
-        Names of headers and query fields by option, for the record.
+    Args:
+        headers: Header values by name.
+        query: Query, percent-encoded, without the question mark.
+        secrets: Values that came from the environment.
+        written: Values that did not, by option and name.
+        names: Names of headers and query fields by option, for the record.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -47,10 +39,8 @@ class Additions:
 def read_additions(headers: object, query: object) -> Additions:
     """Return the options ``headers`` and ``query``; a value ``"$NAME"`` names the environment variable NAME.
 
-    Raises
-    ------
-    ConfigError
-        One of them is no mapping of texts, sets a reserved header, or names a variable that is not set.
+    Raises:
+        ConfigError: One of them is no mapping of texts, sets a reserved header, or names a variable that is not set.
     """
     secrets: list[str] = []
     values: dict[str, dict[str, str]] = {}

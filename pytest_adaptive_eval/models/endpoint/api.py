@@ -13,8 +13,6 @@ from pytest_adaptive_eval.models.endpoint.chat import chat_of_item, read_reply
 from pytest_adaptive_eval.models.endpoint.completions import read_completion, text_of_item
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
-__all__ = ["APIS", "CHAT", "Api", "Question"]
-
 #: What a model is asked: the messages of a chat, or a text.
 Question = Sequence[Mapping[str, Any]] | str
 
@@ -23,20 +21,13 @@ Question = Sequence[Mapping[str, Any]] | str
 class Api:
     """One path of a server.
 
-    Parameters
-    ----------
-    path : str
-        Added to the server's address.
-    field : str
-        Field of a request that holds the question.
-    template : str
-        Style of prompts, for the identity: ``chat`` or ``raw``.
-    greeting : sequence of mapping, or str
-        A question for trying out the server.
-    question : callable
-        Returns the question of an item.  It raises BankError if this path cannot hold the item.
-    read : callable
-        Returns the reply in a delivery.
+    Args:
+        path: Added to the server's address.
+        field: Field of a request that holds the question.
+        template: Style of prompts, for the identity: ``chat`` or ``raw``.
+        greeting: A question for trying out the server.
+        question: Returns the question of an item. It raises BankError if this path cannot hold the item.
+        read: Returns the reply in a delivery.
     """
 
     path: str

@@ -14,8 +14,6 @@ import httpcore2
 from pytest_adaptive_eval.models.endpoint.connections import Line
 from pytest_adaptive_eval.models.endpoint.secrets import Redactor
 
-__all__ = ["RefusedReply", "excerpt", "header", "read_bytes", "read_object"]
-
 #: Limits of the texts in a reply, and of its bytes outside texts.  A million small values take much time and memory.
 TEXTS, FORM_BYTES = 40_000, 256 << 10
 #: A string in JSON, even an unterminated one, so that the pattern matches in linear time.
@@ -33,10 +31,8 @@ class RefusedReply(Exception):
 async def read_object(response: httpcore2.Response, most: int, redactor: Redactor) -> Mapping[str, Any]:
     """Return the JSON object that a reply holds.
 
-    Raises
-    ------
-    RefusedReply
-        It holds none, or one that is refused.
+    Raises:
+        RefusedReply: It holds none, or one that is refused.
     """
     kind = header(response, "content-type").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):

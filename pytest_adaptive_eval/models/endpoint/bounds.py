@@ -11,8 +11,6 @@ from pytest_adaptive_eval.errors import AdaptiveEvalWarning
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.agent import Reply
 
-__all__ = ["Bounds", "context_length"]
-
 #: Fields of a model's entry with the context length: vLLM and SGLang, OpenRouter, LM Studio.
 _LENGTHS = ("max_model_len", "context_length", "loaded_context_length")
 #: Fields of llama.cpp with the context length: as it runs, else as the model was trained.
@@ -20,12 +18,7 @@ _LLAMA_LENGTHS = ("n_ctx", "n_ctx_train")
 
 
 def context_length(entry: Mapping[str, Any] | None) -> int:
-    """Return the limit of prompt and answer tokens together, from a server's entry for a model; 0 if unknown.
-
-    Parameters
-    ----------
-    entry : mapping or None
-    """
+    """Return the limit of prompt and answer tokens together, from a server's entry for a model; 0 if unknown."""
     fields = entry or {}
     meta = fields.get("meta")
     candidates = [fields.get(name) for name in _LENGTHS]
@@ -37,12 +30,9 @@ def context_length(entry: Mapping[str, Any] | None) -> int:
 class Bounds:
     """Observed behaviour of a server at the end of its context and of an answer.
 
-    Parameters
-    ----------
-    context : int
-        Limit of prompt and answer tokens together; 0 if unknown.
-    reports_caps : bool
-        Whether a reply that reached its cap had the finish reason ``length``.
+    Args:
+        context: Limit of prompt and answer tokens together; 0 if unknown.
+        reports_caps: Whether a reply that reached its cap had the finish reason ``length``.
     """
 
     context: int

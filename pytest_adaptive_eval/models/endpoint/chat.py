@@ -29,8 +29,6 @@ from pytest_adaptive_eval.models.endpoint.reply import (
 from pytest_adaptive_eval.models.images import open_image
 from pytest_adaptive_eval.models.reasoning import split_reasoning
 
-__all__ = ["chat_of_item", "chat_of_messages", "first_token", "picture_part", "read_reply"]
-
 #: Tolerance for a probability above 1, and between two figures for the same probability.
 TOLERANCE = 1e-3
 
@@ -100,10 +98,8 @@ class _ChatCompletion(msgspec.Struct):
 def chat_of_item(item: Item) -> list[dict[str, Any]]:
     """Return the messages of an item, with its images as PNG.
 
-    Raises
-    ------
-    BankError
-        An image is missing or refused, or the messages place other images than the item has.
+    Raises:
+        BankError: An image is missing or refused, or the messages place other images than the item has.
     """
     pictures = iter([_picture(name, item.root) for name in item.images])
     # images are placed as for a local model with a chat template
@@ -117,10 +113,8 @@ def chat_of_item(item: Item) -> list[dict[str, Any]]:
 def chat_of_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return the messages of a chat, with images before the text.
 
-    Raises
-    ------
-    BankError
-        An image is missing or refused.
+    Raises:
+        BankError: An image is missing or refused.
     """
     return [
         {
@@ -141,7 +135,7 @@ def read_reply(delivery: Delivery) -> Reply:
 def first_token(delivery: Delivery) -> Mapping[str, float] | None:
     """Return log-probabilities of the likeliest first tokens of a reply, in nats, or None if there are none to trust.
 
-    Tokens are identified by their text without surrounding white space.  A list is trusted if its figures are
+    Tokens are identified by their text without surrounding white space. A list is trusted if its figures are
     probabilities, and if the generated token is in the reply and has the same figure in the list.
     """
     if delivery.status is not Status.OK:

@@ -26,8 +26,6 @@ from pytest_adaptive_eval.models.endpoint.reply import (
 )
 from pytest_adaptive_eval.models.reasoning import split_reasoning
 
-__all__ = ["read_completion", "text_of_item"]
-
 
 class _Choice(msgspec.Struct):
     """One of the completions in a reply."""
@@ -47,10 +45,8 @@ class _Completion(msgspec.Struct):
 def text_of_item(item: Item) -> str:
     """Return the prompt of an item as it is.
 
-    Raises
-    ------
-    BankError
-        The item has messages or images, which only a chat can hold.
+    Raises:
+        BankError: The item has messages or images, which only a chat can hold.
     """
     if item.messages or item.images:
         content = "messages" if item.messages else "images"

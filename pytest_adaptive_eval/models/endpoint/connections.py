@@ -1,6 +1,6 @@
 """Connections over asyncio that are reused only if no byte of an earlier reply can remain on them.
 
-httpcore2 hands its own connections to the next request with whatever an earlier reply left on them.  Turning off
+httpcore2 hands its own connections to the next request with whatever an earlier reply left on them. Turning off
 keep-alive would also help, but takes two to three times as much processor time per request, most over TLS.
 ``benchmarks/endpoint_throughput.py`` measures both, and docs/endpoints.md has the figures.
 """
@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import httpcore2
-
-__all__ = ["Backend", "Line", "Stale"]
 
 #: Number of unread bytes above which the server has to wait.
 UNREAD_BYTES = 128 << 10
@@ -96,12 +94,7 @@ class Stale(httpcore2.ReadError):
 
 
 class Line(httpcore2.AsyncNetworkStream):
-    """One connection, which counts the bytes that it hands on.
-
-    Parameters
-    ----------
-    ends : _Ends
-    """
+    """One connection, which counts the bytes that it hands on."""
 
     def __init__(self, ends: _Ends) -> None:
         self._ends = ends
@@ -116,10 +109,9 @@ class Line(httpcore2.AsyncNetworkStream):
     def settle(self, body: int) -> None:
         """Note the end of a reply whose body had `body` bytes as sent.
 
-        The connection is reused only if a head and that body are all that
-        arrived: further bytes would be read as the answer to the next request.
-        Bytes that arrive while the connection is idle are detected before it is
-        reused; later ones are not.
+        The connection is reused only if a head and that body are all that arrived: further bytes would be read as the
+        answer to the next request. Bytes that arrive while the connection is idle are detected before it is reused;
+        later ones are not.
         """
         self._reusable = bool(self._length) and self._received == self._length + body
 

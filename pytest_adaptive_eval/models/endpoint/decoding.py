@@ -9,8 +9,6 @@ from typing import Any
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
-__all__ = ["NEUTRAL", "find_accepted_fields"]
-
 #: Values without effect.  Without them servers use their own, often those of a checkpoint's generation_config.  vLLM
 #: and llama.cpp take all of them from the request; `transformers serve` sets its repetition penalty to 1 + the
 #: frequency penalty; `repeat_penalty` is llama.cpp's name for `repetition_penalty`.
@@ -32,19 +30,13 @@ def find_accepted_fields(
 ) -> tuple[Mapping[str, Any], Delivery]:
     """Send a request with all fields, and again without those that the server refuses.
 
-    Parameters
-    ----------
-    probe : callable
-        Sends one short request with the given fields.
-    fields : mapping
-        Fields that may be left out.
+    Args:
+        probe: Sends one short request with the given fields.
+        fields: Fields that may be left out.
 
-    Returns
-    -------
-    accepted : mapping
-        The fields that the server did not refuse.
-    delivery : Delivery
-        The last reply with all of them; a failure if the request fails without any of them, too.
+    Returns:
+        accepted: The fields that the server did not refuse.
+        delivery: The last reply with all of them; a failure if the request fails without any of them, too.
     """
     remaining = dict(fields)
     delivery = probe(remaining)

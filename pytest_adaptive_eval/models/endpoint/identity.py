@@ -14,8 +14,6 @@ from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
-__all__ = ["Answerer", "check_accept_models"]
-
 #: Response headers in which gateways name the deployment that answered, in lower case.
 DEPLOYMENT_HEADERS = frozenset(
     {
@@ -41,10 +39,8 @@ MOST_VALUES = 16
 def check_accept_models(names: object) -> frozenset[str]:
     """Return the names that a reply may carry besides the one asked for.
 
-    Raises
-    ------
-    ConfigError
-        `names` is not a list of names.
+    Raises:
+        ConfigError: `names` is not a list of names.
     """
     if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(x, str) and x for x in names):
         raise ConfigError(
@@ -57,14 +53,10 @@ def check_accept_models(names: object) -> frozenset[str]:
 class Answerer:
     """A check that each reply names the requested model.  Several threads may use it.
 
-    Parameters
-    ----------
-    model : str
-        Requested name.
-    accepted : collection of str
-        Other names that replies may carry.
-    environment : mutable mapping
-        Filled with facts about the model from replies: a text if all agree, else a list of texts.
+    Args:
+        model: Requested name.
+        accepted: Other names that replies may carry.
+        environment: Filled with facts about the model from replies: a text if all agree, else a list of texts.
     """
 
     def __init__(self, model: str, accepted: Collection[str], environment: MutableMapping[str, Any]) -> None:

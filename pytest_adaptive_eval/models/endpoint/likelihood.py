@@ -22,8 +22,6 @@ from pytest_adaptive_eval.models.endpoint.opening import Endpoint
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.reply import Malformed
 
-__all__ = ["METHODS", "PROBES", "LikelihoodReader", "TokenLogs", "read_tokens"]
-
 #: Texts with a common beginning and different ends, for a look at what a server returns.
 PROBES = ("2 + 2 = 4", "2 + 2 = x")
 #: Largest difference, in nats, of one figure in two replies.
@@ -37,12 +35,9 @@ _Log = Annotated[float, Meta(ge=-1e300, le=1e-3)]
 class TokenLogs(NamedTuple):
     """Tokens of a text, and their log-probabilities in nats.
 
-    Parameters
-    ----------
-    logs : list of float or None
-        One a token; None for the first, which nothing precedes.
-    begun : bool
-        Whether the server put a token of its own before the text.
+    Args:
+        logs: One a token; None for the first, which nothing precedes.
+        begun: Whether the server put a token of its own before the text.
     """
 
     logs: list[float | None]
@@ -104,16 +99,11 @@ def _of_echo(choice: Any) -> tuple[list[float | None], list[str] | None]:
 class _Method:
     """A way to ask for the log-probabilities of a prompt's tokens.
 
-    Parameters
-    ----------
-    fields : mapping
-        Fields of the request.
-    read : callable
-        Returns log-probabilities and texts of tokens from the choice of a reply.
-    generated : int
-        Tokens that the model writes, at the end.
-    names_first : bool
-        Whether the first token has a text.
+    Args:
+        fields: Fields of the request.
+        read: Returns log-probabilities and texts of tokens from the choice of a reply.
+        generated: Tokens that the model writes, at the end.
+        names_first: Whether the first token has a text.
     """
 
     fields: Mapping[str, Any]
@@ -134,18 +124,12 @@ METHODS: Mapping[str, _Method] = MappingProxyType(
 def read_tokens(method: str, delivery: Delivery, text: str) -> TokenLogs:
     """Return the log-probabilities of a text's tokens, after checks that they are those of this text.
 
-    Parameters
-    ----------
-    method : str
-        A key of `METHODS`.
-    delivery : Delivery
-        With status ok.
-    text : str
+    Args:
+        method: A key of `METHODS`.
+        delivery: With status ok.
 
-    Raises
-    ------
-    Malformed
-        The figures are missing, of another number of tokens, or of another text.
+    Raises:
+        Malformed: The figures are missing, of another number of tokens, or of another text.
     """
     api = METHODS[method]
     choices = delivery.data.get("choices")
@@ -191,17 +175,13 @@ class _Needed:
 class LikelihoodReader:
     """Completions of items from the log-likelihoods that a server gives to texts.
 
-    Prompt and choice are sent as one text, and the choice has the tokens after those of the prompt alone.  White
-    space at the end of a prompt belongs to the choice.
+    Prompt and choice are sent as one text, and the choice has the tokens after those of the prompt alone. White space
+    at the end of a prompt belongs to the choice.
 
-    Parameters
-    ----------
-    endpoint : Endpoint
-        Asked by the path for bare prompts.
-    method : str
-        A key of `METHODS`.
-    begin_text : str
-        Text of the token that begins a document, for servers that put none before a prompt.
+    Args:
+        endpoint: Asked by the path for bare prompts.
+        method: A key of `METHODS`.
+        begin_text: Text of the token that begins a document, for servers that put none before a prompt.
     """
 
     def __init__(self, endpoint: Endpoint, method: str, begin_text: str) -> None:
@@ -217,10 +197,8 @@ class LikelihoodReader:
 
         Two texts with the same beginning are sent: the figures of the beginning must agree, and the last ones differ.
 
-        Raises
-        ------
-        ConfigError
-            It gives none that can be trusted, or none of a text's first token, which an item needs.
+        Raises:
+            ConfigError: It gives none that can be trusted, or none of a text's first token, which an item needs.
         """
         if self._checked:
             return

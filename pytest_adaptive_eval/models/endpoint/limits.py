@@ -6,8 +6,6 @@ import math
 import random
 from collections import deque
 
-__all__ = ["Backoff", "Circuit", "Pace"]
-
 #: Upper limit of the seconds before the first retry of a request, doubled for each further one up to `LONGEST`.
 FIRST, LONGEST = 0.5, 8.0
 #: Upper limit for a request that came too soon, which the shared pace delays as well, in seconds.
@@ -17,12 +15,9 @@ LONGEST_PACED = 1.0
 class Backoff:
     """Jittered exponential waits between the tries of a request.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the jitter.
-    first : float
-        Upper limit of the seconds before the first retry.
+    Args:
+        seed: Seed of the jitter.
+        first: Upper limit of the seconds before the first retry.
     """
 
     def __init__(self, seed: int, first: float = FIRST) -> None:
@@ -32,8 +27,8 @@ class Backoff:
     def seconds(self, done: int, longest: float = LONGEST) -> float:
         """Return the wait after `done` failed tries, at most `longest`, in seconds.
 
-        It is between half and all of an exponentially growing limit, so that
-        requests that failed together are not sent again together.
+        It is between half and all of an exponentially growing limit, so that requests that failed together are not sent
+        again together.
         """
         return float(min(longest, self._first * 2.0 ** min(done - 1, 16)) * self._random.uniform(0.5, 1.0))
 
@@ -43,10 +38,8 @@ class Pace:
 
     The user's limit is the only one until the server refuses a request that came too soon.
 
-    Parameters
-    ----------
-    rate : float or None
-        Upper limit of requests per second; None for no limit.
+    Args:
+        rate: Upper limit of requests per second; None for no limit.
     """
 
     #: Factor of a decrease, and of the one for the third refusal in a row.
@@ -95,15 +88,11 @@ class Pace:
     def refuse(self, begun: float, now: float) -> bool:
         """Note a request that came too soon.
 
-        Parameters
-        ----------
-        begun : float
-            Time at which the request began.  Requests from before the last decrease do not decrease the rate again.
-        now : float
+        Args:
+            begun: Time at which the request began. Requests from before the last decrease do not decrease the rate
+                again.
 
-        Returns
-        -------
-        bool
+        Returns:
             Whether the server refused several in a row, so that it may accept none for now.
         """
         if begun <= self._decreased:
@@ -128,14 +117,10 @@ class Pace:
 class Circuit:
     """A circuit breaker: while a server answers no request, one at a time is sent, and the others wait.
 
-    Parameters
-    ----------
-    after : int
-        Number of failures in a row that open it.
-    seed : int
-        Seed of the jitter.
-    first, longest : float
-        Upper limit of the seconds until the first trial, doubled for each further one up to `longest`.
+    Args:
+        after: Number of failures in a row that open it.
+        seed: Seed of the jitter.
+        first, longest: Upper limit of the seconds until the first trial, doubled for each further one up to `longest`.
     """
 
     def __init__(self, after: int, seed: int, first: float = FIRST, longest: float = 2.0) -> None:
@@ -166,14 +151,9 @@ class Circuit:
     def fail(self, now: float, reason: str, *, at_once: bool = False, wait: float = 0.0) -> None:
         """Note a failure that the server may have caused.
 
-        Parameters
-        ----------
-        now : float
-        reason : str
-        at_once : bool
-            Whether this failure alone shows that the server accepts no request.
-        wait : float
-            Seconds that the server asked to wait.
+        Args:
+            at_once: Whether this failure alone shows that the server accepts no request.
+            wait: Seconds that the server asked to wait.
         """
         self._row += 1
         self.reason = reason

@@ -30,8 +30,6 @@ from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.models.endpoint.wire import Wire
 from pytest_adaptive_eval.text import shown_address
 
-__all__ = ["Endpoint", "connect"]
-
 #: Logger whose warnings the terminal shows at once.
 _LOGGER = logging.getLogger("pytest_adaptive_eval")
 #: Fields of a server's entry for a model that change while the model stays the same.
@@ -46,28 +44,15 @@ _CAP_FIELDS = ("max_tokens", "max_completion_tokens")
 class Endpoint:
     """A model on a server that has answered once.
 
-    Parameters
-    ----------
-    wire : Wire
-    identity : SubjectIdentity
-    model : str
-        Name of the model on the server.
-    api : Api
-        The path by which it is asked.
-    answerer : Answerer
-        Checks which model each reply comes from.
-    bounds : Bounds
-        Checks whether a prompt or an answer was cut.
-    fields : mapping
-        Further fields of each request.
-    temperature : float
-    seed : int
-    usage : Usage
-        Cost of connecting.
-    cap : Cap
-        Cap on answers.
-    cap_field : str
-        Field of a request that caps its answer.
+    Args:
+        model: Name of the model on the server.
+        api: The path by which it is asked.
+        answerer: Checks which model each reply comes from.
+        bounds: Checks whether a prompt or an answer was cut.
+        fields: Further fields of each request.
+        usage: Cost of connecting.
+        cap: Cap on answers.
+        cap_field: Field of a request that caps its answer.
     """
 
     wire: Wire
@@ -125,17 +110,12 @@ class Endpoint:
 def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     """Connect to the server, and get one token from the model.
 
-    Parameters
-    ----------
-    url, model
-        See `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`.
-    settings : EndpointSettings
+    Args:
+        url, model: See `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`.
 
-    Raises
-    ------
-    ConfigError
-        A setting is out of its range, or the server cannot be reached, requires
-        another key, or does not follow the protocol.
+    Raises:
+        ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does not
+            follow the protocol.
     """
     base = _base(url, model)
     additions = read_additions(settings.headers, settings.query)
@@ -256,10 +236,9 @@ def _environment(
 def _base(url: str, model: str) -> str:
     """Return the address that paths are added to.
 
-    Raises
-    ------
-    ConfigError
-        The address has a user, a query or a path below the base, or it is no URL, or the model's name is missing.
+    Raises:
+        ConfigError: The address has a user, a query or a path below the base, or it is no URL, or the model's name is
+            missing.
     """
     if "@" in url:
         raise ConfigError(  # the address is not shown: it holds a secret

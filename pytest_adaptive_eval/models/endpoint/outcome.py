@@ -10,8 +10,6 @@ from typing import Any
 
 from pytest_adaptive_eval.items.item import Status
 
-__all__ = ["Delivery", "Fault", "Request", "Try"]
-
 MEANINGS: Mapping[int, str] = {
     400: "the request is malformed, or sets what this server does not know",
     401: "the key is missing or wrong",
@@ -48,21 +46,14 @@ FILTERED = frozenset({"content_filter", "content_policy_violation"})
 class Delivery:
     """Result of one request.
 
-    Parameters
-    ----------
-    status : Status
-        ``ok`` if the server replied with a JSON object.
-    data : mapping
-        The object; empty if the status is not ok.
-    detail : str
-        Sentence about the fault; holds foreign text, but no secret.
-    code : int
-        HTTP status code; 0 if there was no reply.
-    seconds : float
-        Time from the first try to the end, with the waits between tries.
-    headers : mapping
-        The reply's headers that no standard defines (``x-...``, ``cf-...``), names in lower case, without secrets;
-        empty if the status is not ok.
+    Args:
+        status: ``ok`` if the server replied with a JSON object.
+        data: The object; empty if the status is not ok.
+        detail: Sentence about the fault; holds foreign text, but no secret.
+        code: HTTP status code; 0 if there was no reply.
+        seconds: Time from the first try to the end, with the waits between tries.
+        headers: The reply's headers that no standard defines (``x-...``, ``cf-...``), names in lower case, without
+            secrets; empty if the status is not ok.
     """
 
     status: Status

@@ -15,8 +15,6 @@ from pytest_adaptive_eval.models.endpoint.api import CHAT
 from pytest_adaptive_eval.models.endpoint.chat import chat_of_item, picture_part, read_reply
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint
 
-__all__ = ["check_pictures"]
-
 #: A picture adds at least as many tokens to its prompt if the model reads it; a placeholder adds fewer.
 PICTURE_TOKENS = 16
 #: Number of items that are also sent with another item's pictures.
@@ -30,19 +28,14 @@ _Chat = list[dict[str, Any]]
 def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
     """Check that pictures change the prompt's length or the answers, and return the cost of the check.
 
-    One item is sent with and without its pictures, to compare the tokens of the prompts if the server counts them.
-    If they do not differ enough, `SWAPPED` items are sent with their own and with each other's pictures.
+    One item is sent with and without its pictures, to compare the tokens of the prompts if the server counts them. If
+    they do not differ enough, `SWAPPED` items are sent with their own and with each other's pictures.
 
-    Parameters
-    ----------
-    endpoint : Endpoint
-    items : sequence of Item
-        Items of a bank; those without pictures are skipped.
+    Args:
+        items: Items of a bank; those without pictures are skipped.
 
-    Raises
-    ------
-    ConfigError
-        The path takes texts alone, the server refuses pictures, or nothing shows that the model sees them.
+    Raises:
+        ConfigError: The path takes texts alone, the server refuses pictures, or nothing shows that the model sees them.
     """
     if endpoint.api is not CHAT:
         raise ConfigError(f'the bank has pictures, and {endpoint.api.path} takes one text: use api = "chat"')

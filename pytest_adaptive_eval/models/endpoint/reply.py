@@ -15,17 +15,6 @@ from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
-__all__ = [
-    "Malformed",
-    "TokenUsage",
-    "check_error",
-    "checked_text",
-    "finish_of",
-    "read_with",
-    "status_of",
-    "usage_of",
-]
-
 #: Upper limit of the tokens that one reply may report.
 TOKEN_LIMIT = 1 << 31
 
@@ -59,12 +48,9 @@ class TokenUsage(msgspec.Struct):
 def read_with(read: Callable[[Delivery], Reply], delivery: Delivery) -> Reply:
     """Return the answer in a delivery, or the reason why there is none.
 
-    Parameters
-    ----------
-    read : callable
-        Reads a reply that is a JSON object.  It raises `Malformed` or `msgspec.ValidationError` for one that does not
-        follow the protocol.
-    delivery : Delivery
+    Args:
+        read: Reads a reply that is a JSON object. It raises `Malformed` or `msgspec.ValidationError` for one that does
+            not follow the protocol.
     """
     usage = Usage(calls=1, seconds=delivery.seconds)
     if delivery.status is not Status.OK:

@@ -15,8 +15,6 @@ from urllib.parse import unquote, urlsplit
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["Redactor", "Secret", "from_environment"]
-
 #: Shorter values are placeholders, or words of ordinary answers.
 SHORTEST = 8
 #: Replacement for a secret.
@@ -49,12 +47,7 @@ _ENCODED = re.compile(
 
 
 class Secret:
-    """A text that does not appear in its representation.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """A text that does not appear in its representation."""
 
     __slots__ = ("_text",)
 
@@ -72,10 +65,8 @@ class Secret:
 def from_environment(variable: str) -> Secret | None:
     """Return the key in an environment variable, None without a name.
 
-    Raises
-    ------
-    ConfigError
-        The variable is unset, or its value cannot be a key.
+    Raises:
+        ConfigError: The variable is unset, or its value cannot be a key.
     """
     if not variable:
         return None
@@ -103,21 +94,17 @@ def from_environment(variable: str) -> Secret | None:
 class Redactor(logging.Filter):
     """A filter that removes secrets from texts and log records, however they are encoded.
 
-    Case is ignored.  Percent-, JSON- and HTML-encoded characters count as decoded, also if encoded repeatedly.  White
-    space, zero-width characters, control characters and backslashes between characters are ignored.  The first `PREFIX`
-    characters of a secret count as all of it, and so does base64 of any text that contains them.  Shorter parts are
+    Case is ignored. Percent-, JSON- and HTML-encoded characters count as decoded, also if encoded repeatedly. White
+    space, zero-width characters, control characters and backslashes between characters are ignored. The first `PREFIX`
+    characters of a secret count as all of it, and so does base64 of any text that contains them. Shorter parts are
     hidden too, forwards and backwards, in base64, in hexadecimal, and with commas or the like between characters; see
     `_Parts`.
 
-    Parameters
-    ----------
-    key : Secret or None
-    proxy : str or None
-        URL of a proxy, whose password is also a secret.
-    others : sequence of str
-        Further secrets; those shorter than `SHORTEST` stay in the text.
-    public : sequence of str
-        Texts that are no secret, such as the model's name; a part of a secret that is also a part of them is shown.
+    Args:
+        proxy: URL of a proxy, whose password is also a secret.
+        others: Further secrets; those shorter than `SHORTEST` stay in the text.
+        public: Texts that are no secret, such as the model's name; a part of a secret that is also a part of them is
+            shown.
     """
 
     #: Loggers that write what a server sends if all messages are logged.
@@ -224,14 +211,12 @@ class Redactor(logging.Filter):
 class _Parts:
     """Parts of secrets, of letters and digits alone.
 
-    A part as it is written has `WRITTEN` characters, or `SPACED` if it may be a word or a number.  A part with other
-    characters between has `SPACED`, which either are no word and number or all stand apart.  So words and numbers of
+    A part as it is written has `WRITTEN` characters, or `SPACED` if it may be a word or a number. A part with other
+    characters between has `SPACED`, which either are no word and number or all stand apart. So words and numbers of
     ordinary texts are left, even if a secret consists of words.
 
-    Parameters
-    ----------
-    secrets, public : sequence of str
-        See `Redactor`.
+    Args:
+        secrets, public: See `Redactor`.
     """
 
     def __init__(self, secrets: Sequence[str], public: Sequence[str]) -> None:

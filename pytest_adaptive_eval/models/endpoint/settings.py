@@ -11,8 +11,6 @@ from urllib.parse import urlsplit
 from pytest_adaptive_eval.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["EndpointSettings"]
-
 #: Fields of a request that `EndpointSettings.extra` may not set.
 _RESERVED_FIELDS = frozenset(
     {"model", "messages", "prompt", "stream", "n", "best_of", "tools", "tool_choice", "functions", "suffix"}
@@ -28,59 +26,33 @@ _LIKELIHOODS = ("prompt_logprobs", "echo")
 class EndpointSettings:
     """Options of a model on a server.
 
-    Parameters
-    ----------
-    key_env : str
-        Environment variable that holds the API key.  No key is sent if empty.
-    max_tokens : int, optional
-        Cap on the tokens of an answer, reasoning included.  1024 by default, 16384 for a model that reasons, and at
-        most half of the server's context.
-    reasoning : bool, optional
-        Whether the model reasons before it answers; by default what the server says.
-    revision : str
-        Your own name for the weights behind the model's name, which a server
-        does not state.  Change it when the weights change, so that no earlier
-        answer is reused.
-    temperature : float
-        0 is greedy.
-    top_p : float, optional
-        Share of the probability that sampling is limited to.
-    seed : int
-        Seed of the sampling, if the server uses it, and of the waits between
-        retries.
-    timeout : float
-        Seconds for an answer, with all tries and the time for which the request
-        is held back.
-    concurrency : int
-        Requests at the same time.
-    rate : float, optional
-        Requests begun per second.
-    retries : int
-        Retries of one request after HTTP 500 or a broken connection, while the
-        server answers others.  Requests wait within `timeout` for a server that
-        answers none, or that requests come too fast for.
-    start_timeout : float
-        Seconds to wait at first for a server that refuses connections or is starting.
-    proxy : str, optional
-        URL of a proxy.  Those of the environment are not used.
-    extra : mapping, optional
-        Further fields of each request, recorded with the answers.  None removes
-        a field that is otherwise sent.
-    headers, query : mapping, optional
-        Headers and query fields of each request.  ``"$NAME"`` is the value of an environment variable.
-    accept_models : sequence of str
-        Names that replies may carry besides the model's.  A reply of any other model is an error.
-    api : {"chat", "completions"}
-        ``completions`` sends the bare prompt, as a model without a chat template needs it.
-    likelihoods : {"prompt_logprobs", "echo"}
-        How log-likelihoods of given texts are asked for.  Some servers die of an echo.
-    begin_text : str
-        Text of the token that begins a document, for texts without a prompt on servers that put none before them.
+    Args:
+        key_env: Environment variable that holds the API key. No key is sent if empty.
+        max_tokens: Cap on the tokens of an answer, reasoning included. 1024 by default, 16384 for a model that reasons,
+            and at most half of the server's context.
+        reasoning: Whether the model reasons before it answers; by default what the server says.
+        revision: Your own name for the weights behind the model's name, which a server does not state. Change it when
+            the weights change, so that no earlier answer is reused.
+        temperature: 0 is greedy.
+        top_p: Share of the probability that sampling is limited to.
+        seed: Seed of the sampling, if the server uses it, and of the waits between retries.
+        timeout: Seconds for an answer, with all tries and the time for which the request is held back.
+        concurrency: Requests at the same time.
+        rate: Requests begun per second.
+        retries: Retries of one request after HTTP 500 or a broken connection, while the server answers others. Requests
+            wait within `timeout` for a server that answers none, or that requests come too fast for.
+        start_timeout: Seconds to wait at first for a server that refuses connections or is starting.
+        proxy: URL of a proxy. Those of the environment are not used.
+        extra: Further fields of each request, recorded with the answers. None removes a field that is otherwise sent.
+        headers, query: Headers and query fields of each request. ``"$NAME"`` is the value of an environment variable.
+        accept_models: Names that replies may carry besides the model's. A reply of any other model is an error.
+        api: ``completions`` sends the bare prompt, as a model without a chat template needs it.
+        likelihoods: How log-likelihoods of given texts are asked for. Some servers die of an echo.
+        begin_text: Text of the token that begins a document, for texts without a prompt on servers that put none before
+            them.
 
-    Raises
-    ------
-    ConfigError
-        An option is out of its range.
+    Raises:
+        ConfigError: An option is out of its range.
     """
 
     key_env: str = ""

@@ -26,8 +26,6 @@ from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.pictures import check_pictures
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
 
-__all__ = ["EndpointAgent", "EndpointSubject"]
-
 #: Completion of an item until its answer arrives.
 _PENDING = Completion("", Status.NOT_RUN)
 #: Numbers of likely first tokens to request: the limits of the protocol, and of strict servers.
@@ -58,12 +56,11 @@ class _StoredLikelihoods(msgspec.Struct):
 class EndpointSubject(Subject):
     """A model on an OpenAI-compatible server, under evaluation.
 
-    Created by `load`.  The items of a batch are sent at the same time, as far
-    as `concurrency` and `rate` allow.  A fault of the server or of the
-    connection is the item's status.
+    Created by `load`. The items of a batch are sent at the same time, as far as `concurrency` and `rate` allow. A fault
+    of the server or of the connection is the item's status.
 
-    `cap` says how long an answer may be, and an item's ``meta["sample"]`` is
-    the index of a repeated draw at a temperature above 0.
+    `cap` says how long an answer may be, and an item's ``meta["sample"]`` is the index of a repeated draw at a
+    temperature above 0.
     """
 
     rates_texts = True
@@ -90,23 +87,18 @@ class EndpointSubject(Subject):
     ) -> Self:
         """Connect to a server and check that its model answers.
 
-        One token is requested, so that a wrong address, key or model is an
-        error here and not a row of items without answers.
+        One token is requested, so that a wrong address, key or model is an error here and not a row of items without
+        answers.
 
-        Parameters
-        ----------
-        url : str
-            Address that ``/chat/completions`` or ``/completions`` is added to, such as ``http://localhost:8000/v1``.
-        model : str
-            Name of the model on the server.
-        **options
-            Those of `pytest_adaptive_eval.models.endpoint.settings.EndpointSettings`.
+        Args:
+            url: Address that ``/chat/completions`` or ``/completions`` is added to, such as
+                ``http://localhost:8000/v1``.
+            model: Name of the model on the server.
+            **options: Those of `pytest_adaptive_eval.models.endpoint.settings.EndpointSettings`.
 
-        Raises
-        ------
-        ConfigError
-            A setting is out of its range, or the server cannot be reached,
-            requires another key, or does not follow the protocol.
+        Raises:
+            ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does
+                not follow the protocol.
         """
         settings = EndpointSettings(**options)
         endpoint = connect(url, model, settings)
@@ -138,10 +130,8 @@ class EndpointSubject(Subject):
     def prepare(self, items: Sequence[Item]) -> None:
         """Check that the server can do what the items need: show pictures to its model, or rate texts.
 
-        Raises
-        ------
-        ConfigError
-            It refuses pictures, or nothing shows that the model sees them, or it gives no log-likelihoods.
+        Raises:
+            ConfigError: It refuses pictures, or nothing shows that the model sees them, or it gives no log-likelihoods.
         """
         if rated := items_by_likelihood(items):
             self._reader.prepare(rated)
@@ -221,13 +211,9 @@ class EndpointAgent:
 
     Created by `load`.
 
-    Parameters
-    ----------
-    endpoint : Endpoint
-    answers : mutable mapping
-        Replies by a hash of the model, the prompt and the decoding; JSON values.
-    top : int
-        Number of likely first tokens that the server returns; 0 if it returns none.
+    Args:
+        answers: Replies by a hash of the model, the prompt and the decoding; JSON values.
+        top: Number of likely first tokens that the server returns; 0 if it returns none.
     """
 
     def __init__(self, endpoint: Endpoint, answers: MutableMapping[str, Any], top: int) -> None:
@@ -249,17 +235,12 @@ class EndpointAgent:
     ) -> Self:
         """Connect to a server, check that its model answers, and find out whether it returns likelihoods.
 
-        Parameters
-        ----------
-        url, model, **options
-            As `EndpointSubject.load`.
-        answers : mutable mapping, optional
-            Store of replies, looked up before the server is asked.
+        Args:
+            url, model, **options: As `EndpointSubject.load`.
+            answers: Store of replies, looked up before the server is asked.
 
-        Raises
-        ------
-        ConfigError
-            As `EndpointSubject.load`, or the option ``api`` is another than ``chat``.
+        Raises:
+            ConfigError: As `EndpointSubject.load`, or the option ``api`` is another than ``chat``.
         """
         settings = EndpointSettings(**options)
         if APIS[settings.api] is not CHAT:
@@ -288,8 +269,8 @@ class EndpointAgent:
     ) -> Reply:
         """Return the reply to a chat; a stored reply to the same draw costs nothing.  A fault is a status.
 
-        Many servers ignore a schema, and some refuse it.  After a refusal this
-        request and all later ones are sent without a schema.
+        Many servers ignore a schema, and some refuse it. After a refusal this request and all later ones are sent
+        without a schema.
         """
         cap = self._endpoint.cap.tokens if max_tokens is None else max_tokens
         try:
@@ -311,9 +292,8 @@ class EndpointAgent:
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         """Return the log-likelihood of `label` as the first token of the reply to the chat, with each candidate added.
 
-        Each candidate is sent in a request of its own, all at the same time.  The
-        status is an error if the label is not among the likeliest first tokens
-        after every candidate, since its likelihood is then unknown.
+        Each candidate is sent in a request of its own, all at the same time. The status is an error if the label is not
+        among the likeliest first tokens after every candidate, since its likelihood is then unknown.
         """
         unknown = (math.nan,) * len(candidates)
         if not self._top:
@@ -391,8 +371,7 @@ def _likelihood_fields(top: int) -> dict[str, Any]:
 def _likelihoods(endpoint: Endpoint) -> tuple[int, Usage]:
     """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost.
 
-    Most servers without likelihoods ignore the fields, and a stand-in may
-    return the same for every prompt.
+    Most servers without likelihoods ignore the fields, and a stand-in may return the same for every prompt.
     """
     usage = Usage()
     for top in _TOP:

@@ -40,8 +40,6 @@ from pytest_adaptive_eval.models.endpoint.outcome import (
 from pytest_adaptive_eval.models.endpoint.secrets import Redactor, Secret
 from pytest_adaptive_eval.retry_after import retry_after
 
-__all__ = ["Wire"]
-
 T = TypeVar("T")
 
 #: Limit of a reply after decompression, in bytes: half a million tokens; 16 at the same time stay within 100 MB.
@@ -69,37 +67,23 @@ class _Loop(asyncio.SelectorEventLoop):
 class Wire:
     """A client of one server with a synchronous interface.
 
-    Requests run in an event loop and thread of their own, independent of the
-    caller's loop.  Redirects are not followed, cookies are not stored, and
-    nothing is read from the environment.
+    Requests run in an event loop and thread of their own, independent of the caller's loop. Redirects are not followed,
+    cookies are not stored, and nothing is read from the environment.
 
-    Parameters
-    ----------
-    url : str
-        Address that paths are added to.
-    key : Secret, optional
-        Sent as a bearer token.
-    timeout : float
-        Seconds from the first byte sent to the last one received, with all
-        tries and the time for which the request is held back.
-    concurrency : int
-        Requests at the same time.
-    rate : float, optional
-        Limit of requests begun per second.
-    retries : int
-        Retries of a request that fails while the server answers others.
-    proxy : str, optional
-        URL of a proxy; those of the environment are not used.
-    additions : Additions
-        Headers and query of each request.
-    public : sequence of str
-        Texts besides the address that are no secret.
-    seed : int
-        Seed of the jitter of waits.
-    max_bytes : int
-        Limit of a reply after decompression.
-    backoff : float
-        Upper limit of the seconds before the first retry.
+    Args:
+        url: Address that paths are added to.
+        key: Sent as a bearer token.
+        timeout: Seconds from the first byte sent to the last one received, with all tries and the time for which the
+            request is held back.
+        concurrency: Requests at the same time.
+        rate: Limit of requests begun per second.
+        retries: Retries of a request that fails while the server answers others.
+        proxy: URL of a proxy; those of the environment are not used.
+        additions: Headers and query of each request.
+        public: Texts besides the address that are no secret.
+        seed: Seed of the jitter of waits.
+        max_bytes: Limit of a reply after decompression.
+        backoff: Upper limit of the seconds before the first retry.
     """
 
     def __init__(
@@ -146,13 +130,9 @@ class Wire:
     def get(self, path: str, *, start_timeout: float = 0.0, tell: Callable[[str], object] | None = None) -> Delivery:
         """Fetch a JSON object.
 
-        Parameters
-        ----------
-        path : str
-        start_timeout : float
-            Seconds to wait for a server that refuses connections or says that it is starting.
-        tell : callable, optional
-            Called once with the reason for waiting.
+        Args:
+            start_timeout: Seconds to wait for a server that refuses connections or says that it is starting.
+            tell: Called once with the reason for waiting.
         """
         if start_timeout and (delivery := self._run(self._await_start(path, start_timeout, tell))) is not None:
             return delivery
@@ -166,10 +146,9 @@ class Wire:
     ) -> list[Delivery]:
         """Send JSON, at the same time as far as the limits allow, and return the deliveries in order.
 
-        A body that is a function is created at its turn, to save memory; its
-        exception is the delivery's error.  `arrived` is called with the index
-        and the delivery of each request as soon as it is there, in the thread
-        of the connections.
+        A body that is a function is created at its turn, to save memory; its exception is the delivery's error.
+        `arrived` is called with the index and the delivery of each request as soon as it is there, in the thread of the
+        connections.
         """
         return self._run(self._deliver_all(path, bodies, arrived))
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.models.agent import Agent
     from pytest_adaptive_eval.models.base import Subject
 
-__all__ = ["REGISTERED", "Checkpoint"]
-
 
 class Checkpoint(SubjectKind):
     """A local folder in Hugging Face format."""
@@ -62,7 +60,7 @@ class Checkpoint(SubjectKind):
     ) -> Subject | Agent | None:
         """Check the options and the folder's files without loading the weights; see `SubjectKind`.
 
-        The device is not checked: loading the weights in every process that collects would fill a GPU.  With the option
+        The device is not checked: loading the weights in every process that collects would fill a GPU. With the option
         ``serve`` the server is started, which all processes share.
         """
         if "serve" in options:

@@ -9,8 +9,6 @@ from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.models.kind import SubjectKind
 from pytest_adaptive_eval.text import shown_address
 
-__all__ = ["REGISTERED", "EndpointModel"]
-
 _SETTINGS = tuple(option.name for option in fields(EndpointSettings))
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.models.kind import SubjectKind
 
-__all__ = ["REGISTERED", "Replay"]
-
 
 class Replay(SubjectKind):
     """Recorded answers, read from a file."""

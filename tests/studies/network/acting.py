@@ -11,8 +11,6 @@ from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.pool import AgentPool
 
-__all__ = ["COST", "CodedAgent", "Skilled", "pool_of", "writer"]
-
 
 class Skilled(Subject):
     """Has a question of a level right with a given chance; a second answer follows what it hears if it `trusts`."""

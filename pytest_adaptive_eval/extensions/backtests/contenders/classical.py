@@ -24,8 +24,6 @@ from pytest_adaptive_eval.extensions.backtests.contender import Contender
 from pytest_adaptive_eval.inference.clusters import clusters, response_factors
 from pytest_adaptive_eval.irt.estimation import PseudoItems
 
-__all__ = ["REGISTERED"]
-
 Array = NDArray[np.float64]
 
 

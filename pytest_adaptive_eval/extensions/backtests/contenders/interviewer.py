@@ -15,8 +15,6 @@ from pytest_adaptive_eval.inference.clusters import residual_factors
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.embeddings import FactorsEmbedder
 
-__all__ = ["REGISTERED", "AutoJudgerMaker"]
-
 Array = NDArray[np.float64]
 
 
@@ -24,10 +22,8 @@ Array = NDArray[np.float64]
 class AutoJudgerMaker:
     """Maker of AutoJudger policies from calibration subjects.
 
-    Parameters
-    ----------
-    settings : mapping
-        Settings of `AutoJudger`, besides embeddings, responses and seed.
+    Args:
+        settings: Settings of `AutoJudger`, besides embeddings, responses and seed.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)

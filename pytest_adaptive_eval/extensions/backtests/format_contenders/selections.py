@@ -19,8 +19,6 @@ from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.irt.multimodal import Form, Information
 from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 
-__all__ = ["REGISTERED"]
-
 Array = NDArray[np.float64]
 Results = dict[str, FormatInterviewResult]
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.responses import Responses
     from pytest_adaptive_eval.models.agent import Agent
 
-__all__ = ["REGISTERED"]
-
 #: Defaults for a matrix of responses.
 POLICIES = "estimate,random,maximum-information"
 BUDGETS = "1%,2%,5%"

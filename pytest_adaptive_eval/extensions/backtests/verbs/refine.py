@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from pytest_adaptive_eval.items.item import Item
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "responses in formats: a CSV with subject, item, format, score; a matrix; runs. With --twin, a bank"

@@ -14,8 +14,6 @@ from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import open_files
 from pytest_adaptive_eval.extensions.importing.records import Record
 
-__all__ = ["REGISTERED"]
-
 _FIELDS = ("function", "calls", "start")
 #: Fields of the task, which stands in the question.
 _TASKS = ("text", "prompt")

@@ -10,8 +10,6 @@ from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.records import Record, class_name, without_nan
 
-__all__ = ["REGISTERED", "open_hub"]
-
 
 def _loaded(name: str, configuration: str, split: str) -> Any:
     """Return a data set of the hub with its images as bytes."""
@@ -40,10 +38,8 @@ def _loaded(name: str, configuration: str, split: str) -> Any:
 def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
     """Open ``OWNER/NAME``, ``OWNER/NAME:CONFIGURATION`` or ``OWNER/NAME:CONFIGURATION:SPLIT`` (split ``test``).
 
-    Raises
-    ------
-    DatasetError
-        ``datasets`` is not installed, or the data set cannot be loaded.
+    Raises:
+        DatasetError: ``datasets`` is not installed, or the data set cannot be loaded.
     """
     name, configuration, split, *_ = [*source.split(":"), "", ""]
     loaded = _loaded(name, configuration, settings.split or split)

@@ -14,8 +14,6 @@ from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import merged
 from pytest_adaptive_eval.extensions.importing.records import Record
 
-__all__ = ["REGISTERED", "open_task"]
-
 #: Grader for each scorer of Inspect.
 _GRADERS = {
     "choice": "choice",
@@ -77,10 +75,8 @@ def _scorer(task: Any) -> str:
 def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
     """Open ``FILE.py`` or ``FILE.py@TASK``.
 
-    Raises
-    ------
-    DatasetError
-        ``inspect-ai`` is not installed, the file makes no task, or no grader stands for its scorer.
+    Raises:
+        DatasetError: ``inspect-ai`` is not installed, the file makes no task, or no grader stands for its scorer.
     """
     file, _, name = source.partition("@")
     path = Path(file)

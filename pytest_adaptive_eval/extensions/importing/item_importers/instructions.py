@@ -12,8 +12,6 @@ from pytest_adaptive_eval.extensions.importing.opening import open_files
 from pytest_adaptive_eval.extensions.importing.records import Record
 from pytest_adaptive_eval.items.reading.instructions import fault
 
-__all__ = ["REGISTERED"]
-
 _MAPPING = ItemMapping(
     id="key", question="prompt", answer="named", grader="instructions", instruction="", meta=("instructions",)
 )

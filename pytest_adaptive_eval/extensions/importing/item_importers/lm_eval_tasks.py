@@ -14,8 +14,6 @@ from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import merged
 from pytest_adaptive_eval.extensions.importing.records import Record
 
-__all__ = ["REGISTERED", "open_task"]
-
 #: Metrics of generated texts for which a grader stands.
 _METRICS = {"exact_match": "", "acc": "", "em": "exact_match", "f1": "f1", "contains": "contains"}
 #: Filters that read a number, a letter in brackets, or change case and white space; graders read answers themselves.
@@ -79,10 +77,8 @@ def _grader(task: Any, source: str) -> str:
 def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
     """Open ``NAME``, or ``NAME@FOLDER`` for a task that a yaml in the folder defines.
 
-    Raises
-    ------
-    DatasetError
-        ``lm-eval`` is not installed, cannot load the task, or no grader stands for its metric or filters.
+    Raises:
+        DatasetError: ``lm-eval`` is not installed, cannot load the task, or no grader stands for its metric or filters.
     """
     name, _, folder = source.partition("@")
     task = _loaded(name, folder)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import preset
 
-__all__ = ["REGISTERED"]
-
 _NUMBER = "Think step by step. End with a line `Answer: <number>`."
 
 REGISTERED = (

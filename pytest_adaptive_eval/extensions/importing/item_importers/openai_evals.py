@@ -13,8 +13,6 @@ from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import merged, open_files
 from pytest_adaptive_eval.inputs import read_regular
 
-__all__ = ["REGISTERED", "open_evals"]
-
 #: Grader of each class of evaluation; the text after the colon of the class.  ``Match`` compares beginnings, which a
 #: grader that reads the stated answer stands for.
 _GRADERS = {"Match": "exact", "Includes": "contains", "FuzzyMatch": "f1", "JsonMatch": "json"}
@@ -39,10 +37,8 @@ def _evaluations(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
     """Open a folder of samples and yaml, with a data set for each evaluation whose samples are there.
 
-    Raises
-    ------
-    DatasetError
-        No yaml names a file of samples in the folder.
+    Raises:
+        DatasetError: No yaml names a file of samples in the folder.
     """
     folder = Path(source)
     if not folder.is_dir():

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import preset
 
-__all__ = ["REGISTERED"]
-
 _SHORT = "Answer with a few words."
 
 REGISTERED = (

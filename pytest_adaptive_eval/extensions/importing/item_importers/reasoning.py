@@ -7,8 +7,6 @@ from pathlib import Path
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import preset
 
-__all__ = ["REGISTERED"]
-
 
 def _labels_beside(source: Path) -> Path | None:
     """Return the file ``SPLIT-labels.lst`` beside ``SPLIT.jsonl``."""

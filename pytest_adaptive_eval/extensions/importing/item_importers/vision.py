@@ -7,8 +7,6 @@ from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import preset
 from pytest_adaptive_eval.typed_tables import replaced
 
-__all__ = ["REGISTERED"]
-
 _SEVEN = tuple(f"image_{number}" for number in range(1, 8))
 #: A row of VLMEvalKit's TSV: options in columns, an image in base64 or by its path.
 _TOOLKIT = ItemMapping(

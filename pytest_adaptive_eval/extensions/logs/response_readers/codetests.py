@@ -13,8 +13,6 @@ from pytest_adaptive_eval.banks.rows import first_keys, head, json_lines, load_f
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["REGISTERED", "read_evalplus", "read_humaneval"]
-
 #: What the tools add to the name of the file of samples.
 _ADDED = re.compile(r"(?:\.jsonl)?_results|[._-]?eval[_-]results|[._-]samples|[._-]sanitized(?:-calibrated)?")
 #: Tests of EvalPlus by metric, and the verdict that passes.

@@ -13,8 +13,6 @@ from pytest_adaptive_eval.banks.rows import first_keys, json_lines
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["REGISTERED", "read_every_eval_ever"]
-
 
 def _is_samples(path: Path) -> bool:
     return {"evaluation_id", "model_id"} <= first_keys(path)
@@ -23,7 +21,7 @@ def _is_samples(path: Path) -> bool:
 def read_every_eval_ever(path: Path, settings: ReadSettings) -> Responses:
     """Read a file of samples, or a folder of them.
 
-    The subject is ``model_id``.  An item's id is ``sample_id``, with the evaluation's name before it where the samples
+    The subject is ``model_id``. An item's id is ``sample_id``, with the evaluation's name before it where the samples
     are of several evaluations.
     """
     files = [file for file in files_of(path) if _is_samples(file)] if path.is_dir() else [path]

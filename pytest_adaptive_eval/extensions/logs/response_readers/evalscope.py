@@ -13,8 +13,6 @@ from pytest_adaptive_eval.banks.rows import first_keys, json_lines
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["REGISTERED", "read_evalscope"]
-
 
 def _is_reviews(path: Path) -> bool:
     return {"index", "sample_score"} <= first_keys(path)
@@ -23,9 +21,8 @@ def _is_reviews(path: Path) -> bool:
 def read_evalscope(path: Path, settings: ReadSettings) -> Responses:
     """Read a file of reviews, a run's folder, or a folder of runs.
 
-    The subject is the folder of the file, which has the model's name.  An item's id is ``DATASET_SUBSET:INDEX``.
-    Samples of one group are repetitions, which count as their mean.  The metric is the tool's main one, where it names
-    one.
+    The subject is the folder of the file, which has the model's name. An item's id is ``DATASET_SUBSET:INDEX``. Samples
+    of one group are repetitions, which count as their mean. The metric is the tool's main one, where it names one.
     """
     files = [file for file in files_of(path) if _is_reviews(file)] if path.is_dir() else [path]
     if not files:

@@ -15,8 +15,6 @@ from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
 
-__all__ = ["REGISTERED", "read_helm"]
-
 _STATS = "per_instance_stats.json"
 #: Statistics that are no scores.
 _OTHER = re.compile(r"num_|training_|inference_|finish_reason|prompt_truncated|batch_size|logprob|max_prob|predicted_")
@@ -31,8 +29,8 @@ def _is_stats(path: Path) -> bool:
 def read_helm(path: Path, settings: ReadSettings) -> Responses:
     """Read a run's folder, its ``per_instance_stats.json``, or a folder of runs.
 
-    An item's id is ``SCENARIO:ID``, the name of the run without its model and the instance's id.  Instances that HELM
-    perturbed are left out.  Trials with other examples in the prompt count as their mean.
+    An item's id is ``SCENARIO:ID``, the name of the run without its model and the instance's id. Instances that HELM
+    perturbed are left out. Trials with other examples in the prompt count as their mean.
     """
     files = [file for file in files_of(path) if file.name == _STATS] if path.is_dir() else [path]
     if not files:

@@ -14,8 +14,6 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.extensions.logs.inspectfiles import Log, UnusableLog, is_log, questions_of, read_log
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["REGISTERED", "read_inspect"]
-
 #: Scores of the letter grades of Inspect's own metrics.
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 #: Characters of a question that are compared between logs; summaries may hold no more.
@@ -47,11 +45,10 @@ def _plain(value: Any) -> str:
 def read_inspect(path: Path, settings: ReadSettings) -> Responses:
     """Read a folder of logs, or one log.
 
-    An item's id is ``TASK:ID``.  Its score is the mean over the epochs with a score.
-    With several logs of one subject and task, each item's score is from the newest log
-    that has one.  A sample with an error is missing.  A sample stopped by a limit keeps
-    its score.  The metric is the scorer, ``SCORER/PART`` for one with several values.
-    A log without scores is left out of a folder that has others.
+    An item's id is ``TASK:ID``. Its score is the mean over the epochs with a score. With several logs of one subject
+    and task, each item's score is from the newest log that has one. A sample with an error is missing. A sample stopped
+    by a limit keeps its score. The metric is the scorer, ``SCORER/PART`` for one with several values. A log without
+    scores is left out of a folder that has others.
     """
     logs = _read_logs(path, settings)
     by_task: dict[str, dict[str, list[Log]]] = {}

@@ -14,8 +14,6 @@ from pytest_adaptive_eval.banks.rows import Row, read_records
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["REGISTERED", "read_leaderboard"]
-
 _TIME = r"\d{4}-\d\d-\d\dT[\d.:_-]+"
 _DETAILS = re.compile(rf"details_(?P<task>.+?)(?:_(?P<time>{_TIME}))?\.parquet")
 #: Columns that are numbers and no metrics.
@@ -29,8 +27,8 @@ def _is_details(path: Path) -> bool:
 def read_leaderboard(path: Path, settings: ReadSettings) -> Responses:
     """Read a file of details, a model's folder, or a folder of models.
 
-    The subject is the folder above the time.  An item's id is ``TASK:HASH`` of its example.  Of a task that was run
-    twice the newest counts.
+    The subject is the folder above the time. An item's id is ``TASK:HASH`` of its example. Of a task that was run twice
+    the newest counts.
     """
     files = [file for file in files_of(path) if _is_details(file)] if path.is_dir() else [path]
     newest: dict[tuple[str, str], Path] = {}

@@ -18,8 +18,6 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.extensions.logs.lmevalsamples import logged_question
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
 
-__all__ = ["REGISTERED", "read_lmeval"]
-
 # the Open LLM Leaderboard writes the same lines to .json
 _SAMPLES = re.compile(r"samples_(?P<task>.+?)(?:_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl?(?:\.gz)?")
 
@@ -122,10 +120,9 @@ def _model_names(folders: Set[Path]) -> dict[Path, str]:
 def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
     """Read a folder with a folder for each model, one model's folder, or one file.
 
-    The subject is the model that ``results_*.json`` names, else the folder.
-    An item's id is ``TASK:doc_hash``.  It is ``TASK:doc_id`` when any line of the task
-    has no hash, since ids of the two kinds would not match.  Equal documents are one
-    item, with the mean of their scores.
+    The subject is the model that ``results_*.json`` names, else the folder. An item's id is ``TASK:doc_hash``. It is
+    ``TASK:doc_id`` when any line of the task has no hash, since ids of the two kinds would not match. Equal documents
+    are one item, with the mean of their scores.
     """
     collected = Collected(str(path))
     for task, files in _newest_files(path, settings).items():

@@ -15,8 +15,6 @@ from pytest_adaptive_eval.banks.rows import first_keys, json_lines
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["REGISTERED", "read_openai_evals"]
-
 _EVENT = frozenset({"run_id", "event_id", "type"})
 
 
@@ -38,7 +36,7 @@ class _Sample:
 def read_openai_evals(path: Path, settings: ReadSettings) -> Responses:
     """Read a record log, or a folder of them.
 
-    The subject is the completion function.  An item's id is the sample's.  A sample with an ``error`` event is missing.
+    The subject is the completion function. An item's id is the sample's. A sample with an ``error`` event is missing.
     Several logs of a subject on one eval count as their mean.
     """
     files = [file for file in files_of(path) if _is_log(file)] if path.is_dir() else [path]

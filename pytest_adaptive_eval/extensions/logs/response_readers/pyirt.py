@@ -10,8 +10,6 @@ from pytest_adaptive_eval.banks.rows import first_keys, json_lines
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["REGISTERED", "read_pyirt"]
-
 
 def read_pyirt(path: Path, settings: ReadSettings) -> Responses:  # noqa: ARG001
     """Read lines ``{"subject_id": ..., "responses": {item: 0 or 1}}``; null is missing."""

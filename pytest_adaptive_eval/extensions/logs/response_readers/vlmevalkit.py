@@ -20,8 +20,6 @@ from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.tables import FILE_LIMIT, csv_rows, read_lines
 
-__all__ = ["REGISTERED", "read_vlmevalkit"]
-
 _SUFFIXES = (".xlsx", ".csv", ".tsv")
 
 #: Text that the toolkit writes where the model, or the judge, gave no answer.
@@ -231,11 +229,10 @@ def _choose_tables(
 def read_vlmevalkit(path: Path, settings: ReadSettings) -> Responses:
     """Read a folder with judged tables of several models, or one table.
 
-    An item's id is its ``index``, or ``g_index`` for circular questions, which are
-    right only when all their rows are.  The model is the name of a folder above the
-    file, if the file's name begins with it.  Otherwise it is the part of the file's
-    name before the data set, or before the ending that all names share.  The filter is
-    the data set, needed when one folder has tables of several.
+    An item's id is its ``index``, or ``g_index`` for circular questions, which are right only when all their rows are.
+    The model is the name of a folder above the file, if the file's name begins with it. Otherwise it is the part of the
+    file's name before the data set, or before the ending that all names share. The filter is the data set, needed when
+    one folder has tables of several.
     """
     collected = Collected(str(path))
     first_answers: dict[str, tuple[str, Path]] = {}

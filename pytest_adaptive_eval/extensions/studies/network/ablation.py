@@ -1,7 +1,7 @@
 """Comparisons of variants of a network, each run with the same seeds.
 
-A quantity of a network, such as its energy, has one value per seed.  The change from one variant to another is the mean
-of its differences by seed, with Student's interval.  Welch's test takes the values of the two as independent, as in
+A quantity of a network, such as its energy, has one value per seed. The change from one variant to another is the mean
+of its differences by seed, with Student's interval. Welch's test takes the values of the two as independent, as in
 MACEval's ablation of the number of queries.
 """
 
@@ -18,8 +18,6 @@ from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.student import student_quantile
 
-__all__ = ["Contrast", "contrasts", "mean_over_seeds", "quantities", "welch_p_value"]
-
 Array = NDArray[np.float64]
 
 #: Confidence of each one-sided bound of a change: 95 % two-sided.
@@ -31,17 +29,11 @@ METHOD = "Student over seeds"
 class Contrast:
     """Change of one quantity from the network as written to a variant.
 
-    Parameters
-    ----------
-    variant, quantity : str
-    before, after : float
-        Means over seeds.
-    change : Interval or None
-        None with fewer than two seeds that have both values.
-    p_value : float
-        Two-sided, of Welch's t-test; NaN where it is undefined.
-    seeds : int
-        Seeds that have both values.
+    Args:
+        before, after: Means over seeds.
+        change: None with fewer than two seeds that have both values.
+        p_value: Two-sided, of Welch's t-test; NaN where it is undefined.
+        seeds: Seeds that have both values.
     """
 
     variant: str
@@ -70,11 +62,8 @@ def quantities(results: Sequence[NetworkResult]) -> dict[str, Array]:
 def contrasts(variant: str, before: Mapping[str, Array], after: Mapping[str, Array]) -> list[Contrast]:
     """Return the changes of all quantities that both have, in order.
 
-    Parameters
-    ----------
-    variant : str
-    before, after : mapping of str to array
-        See `quantities`, with the same seeds.
+    Args:
+        before, after: See `quantities`, with the same seeds.
     """
     return [_contrast(variant, name, before[name], values) for name, values in after.items() if name in before]
 

@@ -43,8 +43,6 @@ from pytest_adaptive_eval.typed_tables import Count, Table, described, located
 if TYPE_CHECKING:
     from pytest_adaptive_eval.inference.interval import Interval
 
-__all__ = ["ABLATION", "AblationPlan", "AblationTable", "VariantTable"]
-
 _METRICS = ("energy",)
 #: Name of the network without changes.
 AS_WRITTEN = "as written"
@@ -54,18 +52,11 @@ AS_WRITTEN = "as written"
 class AblationPlan:
     """Variants of a network that are ready to run; see `StudyPlan`.
 
-    Parameters
-    ----------
-    name : str
-    arms : mapping of str to tuple of Network
-        Networks of each variant by seed; the first is the network as written.
-    models : tuple of Member
-    written : mapping
-        Settings as written.
-    memory : int or None
-        Models in memory at once.
-    folder : Path
-        Folder for hashes of checkpoints and for pictures.
+    Args:
+        arms: Networks of each variant by seed; the first is the network as written.
+        written: Settings as written.
+        memory: Models in memory at once.
+        folder: Folder for hashes of checkpoints and for pictures.
     """
 
     name: str

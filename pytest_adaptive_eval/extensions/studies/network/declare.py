@@ -14,8 +14,6 @@ from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.typed_tables import Number, Table, described, located, read_table
 
-__all__ = ["NetworkTable", "NodeTable", "SupervisorTable", "read_network"]
-
 
 class SupervisorTable(Table, frozen=True, kw_only=True):
     """``supervisor`` of a network, in place of the model's name alone."""
@@ -83,23 +81,15 @@ def read_network(
 ) -> Network:
     """Create a network from plain data.
 
-    Parameters
-    ----------
-    data : mapping
-        See `NetworkTable`.  A node's ``interviewers`` become one node each, which share its weight.
-    interviewee : str
-        Name of the subject under evaluation.
-    where : str
-        File and line, for messages.
-    families : mapping of str to TaskFamily
-        See `pytest_adaptive_eval.tasks.families`.
-    banks : callable, optional
-        Reads the bank at a path.  Without it every node needs a task.
+    Args:
+        data: See `NetworkTable`. A node's ``interviewers`` become one node each, which share its weight.
+        interviewee: Name of the subject under evaluation.
+        where: File and line, for messages.
+        families: See `pytest_adaptive_eval.tasks.families`.
+        banks: Reads the bank at a path. Without it every node needs a task.
 
-    Raises
-    ------
-    ConfigError
-        Names the place, the node and the setting, and the expected value.
+    Raises:
+        ConfigError: Names the place, the node and the setting, and the expected value.
     """
     table = read_table(NetworkTable, data, where)
     nodes: list[Node] = []

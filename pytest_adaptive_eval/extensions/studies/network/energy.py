@@ -5,12 +5,11 @@ of a node and the area A under its expected accuracies (ACC-AUC) ::
 
     energy = sum over the routes of  w * A / L * [each node before it has an area of at least opens_at]
 
-which is in [0, 1].  A route is a path to a node.
+which is in [0, 1]. A route is a path to a node.
 
-Areas of different nodes come from different questions.  Their errors are independent, so their half widths are added
-in squares (Zou and Donner 2008).  The ranges due to unadministered levels and missing scores are added up.  A node that
-was not run contributes at least 0, and at most its weight, or 0 if an earlier node's upper bound is below the
-threshold.
+Areas of different nodes come from different questions. Their errors are independent, so their half widths are added in
+squares (Zou and Donner 2008). The ranges due to unadministered levels and missing scores are added up. A node that was
+not run contributes at least 0, and at most its weight, or 0 if an earlier node's upper bound is below the threshold.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Levels, area_bounds, difference
-
-__all__ = ["NetworkScores", "area_difference", "energy", "energy_difference", "energy_error", "may_open", "mean_area"]
 
 METHOD = "by levels and routes"
 #: Confidence of the bounds from which a standard error is computed.
@@ -118,12 +115,9 @@ def _sum(parts: Iterable[_Part], least: float, confidence: float, method: str, m
 def energy(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval:
     """Return the energy with its bounds.
 
-    Parameters
-    ----------
-    nodes : sequence of NodeResult
-        Their weights sum to 1.
-    confidence : float
-        Confidence of each one-sided bound.
+    Args:
+        nodes: Their weights sum to 1.
+        confidence: Confidence of each one-sided bound.
     """
     possible = may_open(nodes, confidence)
     return _sum((_part(node, confidence, possible[node.name]) for node in nodes), 0.0, confidence, METHOD)
@@ -152,10 +146,8 @@ def energy_error(nodes: Sequence[NodeResult]) -> float | None:
 def energy_difference(candidate: NetworkScores, baseline: NetworkScores, confidence: float = 0.95) -> Interval:
     """Return the candidate's energy minus the baseline's, paired by question if both got the same questions.
 
-    Raises
-    ------
-    EstimationError
-        The two networks do not have the same nodes.
+    Raises:
+        EstimationError: The two networks do not have the same nodes.
     """
     pairs = list(zip(candidate.nodes, baseline.nodes, strict=False))
     if len(candidate.nodes) != len(baseline.nodes) or any(_shape(a) != _shape(b) for a, b in pairs):
@@ -177,10 +169,8 @@ def area_difference(candidate: NetworkScores, baseline: NetworkScores, name: str
 
     Levels that neither administered count as equal, since both had failed before.
 
-    Raises
-    ------
-    EstimationError
-        The two nodes do not have the same levels and queries, or one was not run.
+    Raises:
+        EstimationError: The two nodes do not have the same levels and queries, or one was not run.
     """
     a, b = (next(node for node in scores.nodes if node.name == name) for scores in (candidate, baseline))
     if _shape(a) != _shape(b):

@@ -1,9 +1,9 @@
 """Concurrent conversations with models.
 
-A conversation is a generator: it yields calls, receives their results, and returns its result.  It depends on its own
-results alone, so the order of calls does not matter.  Models in memory are called first, so that another model is
-loaded only when no conversation waits for those, and then the one with the longest waiting call.  Meanwhile models
-behind servers are called concurrently.
+A conversation is a generator: it yields calls, receives their results, and returns its result. It depends on its own
+results alone, so the order of calls does not matter. Models in memory are called first, so that another model is loaded
+only when no conversation waits for those, and then the one with the longest waiting call. Meanwhile models behind
+servers are called concurrently.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.models.replies import ReplyStore
 from pytest_adaptive_eval.models.requests import draw_number, identity_key, request_key
 
-__all__ = ["AgentCall", "Conversation", "Engine", "SubjectCall"]
-
 Role = Literal["interviewee", "panel", "interviewer", "supervisor"]
 Value = TypeVar("Value")
 
@@ -34,13 +32,8 @@ Value = TypeVar("Value")
 class AgentCall:
     """Chat with an agent; its result is one completion.
 
-    Parameters
-    ----------
-    model : str
-    role : str
-    position : tuple
-        Position in the network, which makes equal calls distinct.
-    messages : tuple of Message
+    Args:
+        position: Position in the network, which makes equal calls distinct.
     """
 
     model: str
@@ -60,11 +53,8 @@ class AgentCall:
 class SubjectCall:
     """Items for a subject; its result is one completion per item.
 
-    Parameters
-    ----------
-    model, role, position
-        See `AgentCall`.
-    items : tuple of Item
+    Args:
+        model, role, position: See `AgentCall`.
     """
 
     model: str
@@ -93,13 +83,9 @@ Ready = Callable[[Mapping[str, Any]], Mapping[str, Callable[[], Conversation[Any
 class Engine:
     """Scheduler of conversations.
 
-    Parameters
-    ----------
-    pool : AgentPool
-    replies : mutable mapping of str to str
-        See `pytest_adaptive_eval.models.replies.ReplyStore`.
-    concurrency : int
-        Concurrent calls to models behind servers.
+    Args:
+        replies: See `pytest_adaptive_eval.models.replies.ReplyStore`.
+        concurrency: Concurrent calls to models behind servers.
     """
 
     def __init__(self, pool: AgentPool, replies: MutableMapping[str, str], concurrency: int = 8) -> None:
@@ -119,10 +105,8 @@ class Engine:
     def run(self, ready: Ready) -> dict[str, Any]:
         """Run conversations until no more can start, and return their results by name.
 
-        Parameters
-        ----------
-        ready : callable
-            Called at the start and after each conversation, with the results so far.
+        Args:
+            ready: Called at the start and after each conversation, with the results so far.
         """
         results: dict[str, Any] = {}
         active: dict[str, _ActiveConversation] = {}

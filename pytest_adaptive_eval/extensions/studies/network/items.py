@@ -16,19 +16,15 @@ from pytest_adaptive_eval.tasks.bank import task_bank
 from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.tasks.guessing import guess_floors
 
-__all__ = ["LevelItems", "bank_levels"]
-
 
 def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[NDArray[np.int64]]:
     """Return the positions of a bank's items by level, the easiest level first.
 
-    A calibrated bank is split by difficulty into levels of the same size.  An uncalibrated one is split by its items'
+    A calibrated bank is split by difficulty into levels of the same size. An uncalibrated one is split by its items'
     ``meta.level``; items without it are one level.
 
-    Raises
-    ------
-    ConfigError
-        The bank has fewer levels.
+    Raises:
+        ConfigError: The bank has fewer levels.
     """
     if bank.calibrated:
         count = 1 if levels is None else levels
@@ -55,17 +51,11 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[NDArray[
 class LevelItems:
     """Questions of a node by level, round and number, all different within a level.
 
-    Parameters
-    ----------
-    network : Network
-    node : Node
-    pictures : Path, optional
-        Folder for the pictures of task families.
+    Args:
+        pictures: Folder for the pictures of task families.
 
-    Attributes
-    ----------
-    guess : tuple of float
-        Expected score of a guess by level.
+    Attributes:
+        guess: Expected score of a guess by level.
     """
 
     def __init__(self, network: Network, node: Node, pictures: Path | None = None) -> None:

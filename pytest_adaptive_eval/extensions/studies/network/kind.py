@@ -49,16 +49,6 @@ from pytest_adaptive_eval.typed_tables import described
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = [
-    "NETWORK",
-    "NetworkPlan",
-    "NetworkStudyTable",
-    "bank_reader",
-    "notes_on_answers",
-    "other_members",
-    "void_reason",
-]
-
 #: The first metric is of the interviewee, the others are of nodes.
 _METRICS = ("energy", "auc", "last_level")
 #: Share of failed answers above which the run is void.
@@ -73,20 +63,12 @@ _FALLBACKS = 0.05
 class NetworkPlan:
     """A network that is ready to run; see `StudyPlan`.
 
-    Parameters
-    ----------
-    name : str
-    network : Network
-    models : tuple of Member
-        Models, the interviewee first.
-    written : mapping
-        Settings of the network as written.
-    memory : int or None
-        Models in memory at once.
-    folder : Path
-        Folder for hashes of checkpoints and for pictures.
-    labels : tuple of Label
-        Reviews by people or code, with which the supervisor's are compared.
+    Args:
+        models: Models, the interviewee first.
+        written: Settings of the network as written.
+        memory: Models in memory at once.
+        folder: Folder for hashes of checkpoints and for pictures.
+        labels: Reviews by people or code, with which the supervisor's are compared.
     """
 
     name: str

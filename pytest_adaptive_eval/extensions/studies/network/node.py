@@ -23,8 +23,6 @@ from pytest_adaptive_eval.models.foreign import Unranked, one_line, read_rank
 from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 
-__all__ = ["ContentFilter", "Interview", "allow_all", "blank", "review"]
-
 #: Returns the reason why a text must not be shown or passed on; empty if there is none.
 ContentFilter = Callable[[str], str]
 #: Exchanges in a node's record, in all and of each level and round.
@@ -83,15 +81,9 @@ def blank(network: Network, node: Node) -> NodeResult:
 class Interview:
     """Interview of a node.
 
-    Parameters
-    ----------
-    network : Network
-    node : Node
-    items : LevelItems
-        Questions by code.
-    dialogues : sequence of Dialogue
-        Dialogues that earlier nodes pass on.
-    content_filter : callable, optional
+    Args:
+        items: Questions by code.
+        dialogues: Dialogues that earlier nodes pass on.
     """
 
     network: Network

@@ -16,8 +16,6 @@ from pytest_adaptive_eval.ladder.guessing import guessed_levels
 from pytest_adaptive_eval.ladder.result import Ladder, last_above
 from pytest_adaptive_eval.models.base import Usage
 
-__all__ = ["COUNTERS", "ERRORS", "NodeResult", "PanelMember"]
-
 Array = NDArray[np.float64]
 #: Counters of a node, with their meanings.
 COUNTERS: Mapping[str, str] = {
@@ -50,13 +48,9 @@ ERRORS = ("format", "level", "repeat", "silent")
 class PanelMember:
     """Interviewee of a panel, with its scores over all questions of the node.
 
-    Parameters
-    ----------
-    name : str
-    accuracies : tuple of (float or None)
-        Accuracy before the debate and after each cycle; None without a score.
-    mended, spoiled : int
-        Questions that were wrong at first and right in the end, and the reverse.
+    Args:
+        accuracies: Accuracy before the debate and after each cycle; None without a score.
+        mended, spoiled: Questions that were wrong at first and right in the end, and the reverse.
     """
 
     name: str
@@ -77,35 +71,17 @@ class PanelMember:
 class NodeResult:
     """Result of one node.
 
-    Parameters
-    ----------
-    name, task, knob, group : str
-    kind : {"task", "bank"}
-    levels, queries : int
-    stop_at, weight, opens_at : float
-        The weight is a share of the sum over all nodes.
-    after : tuple of str
-    interviewer : str
-    questions : str
-    opened : bool
-        Whether the node was run.
-    scores : tuple of array
-        Scores by level from 1 over all rounds; NaN where missing.
-    rounds : tuple of (int, int)
-        First and last level of each round.
-    messages : int
-        Dialogues of earlier nodes that its interviewer read.
-    guess : tuple of float
-        Expected score of a guess by level; empty if the node was not run.
-    counts : mapping of str to int
-        See `COUNTERS`.
-    usage : mapping of str to Usage
-        Usage by role: ``interviewee``, ``panel``, ``interviewer``, ``supervisor``.
-    exchanges : tuple of Exchange
-        The first ones of each level, up to a limit.
-    reviews : tuple of Review
-    panel : tuple of PanelMember
-        The interviewee first, the plurality of all answers last; empty without a panel.
+    Args:
+        stop_at, weight, opens_at: The weight is a share of the sum over all nodes.
+        opened: Whether the node was run.
+        scores: Scores by level from 1 over all rounds; NaN where missing.
+        rounds: First and last level of each round.
+        messages: Dialogues of earlier nodes that its interviewer read.
+        guess: Expected score of a guess by level; empty if the node was not run.
+        counts: See `COUNTERS`.
+        usage: Usage by role: ``interviewee``, ``panel``, ``interviewer``, ``supervisor``.
+        exchanges: The first ones of each level, up to a limit.
+        panel: The interviewee first, the plurality of all answers last; empty without a panel.
     """
 
     name: str

@@ -15,8 +15,6 @@ from pytest_adaptive_eval.models.agent import Message
 from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, clean, marked, one_line
 from pytest_adaptive_eval.tasks.family import Content
 
-__all__ = ["heard", "read_fault", "read_question", "rephrase", "review_exchange", "review_question", "write"]
-
 #: Earlier questions of the level in an interviewer's prompt, and characters of each.
 EARLIER, EARLIER_CHARACTERS = 12, 200
 #: Answers so far in an interviewer's prompt.
@@ -71,24 +69,14 @@ def write(
 
     No two requests are equal, since a model without sampling would repeat a refused question.
 
-    Parameters
-    ----------
-    content : Content
-    knob : str
-        Meaning of the level.
-    level : int
-    earlier : sequence of str
-        Earlier questions of this node.
-    dialogues : sequence of Dialogue
-        Dialogues of earlier nodes.
-    records : sequence of str
-        Summaries of earlier rounds.
-    directive : Directive, optional
-        Reason why the last attempt was refused.
-    number : (int, int, int)
-        Number of the question in its level and number of the attempt, both from 1, and the network's seed.
-    answered : sequence of Exchange
-        Questions of this node so far, with the answers and their scores by code.
+    Args:
+        knob: Meaning of the level.
+        earlier: Earlier questions of this node.
+        dialogues: Dialogues of earlier nodes.
+        records: Summaries of earlier rounds.
+        directive: Reason why the last attempt was refused.
+        number: Number of the question in its level and number of the attempt, both from 1, and the network's seed.
+        answered: Questions of this node so far, with the answers and their scores by code.
     """
     examples = "".join(f"- {one_line(text, EARLIER_CHARACTERS)}\n" for text in earlier[-EARLIER:])
     form = "" if content.whole else f"The question has exactly this form: {content.form}\n"
@@ -174,15 +162,10 @@ def read_fault(text: str) -> bool | None:
 def heard(item: Item, answers: Sequence[str], last_answer: str, cycle: int) -> Item:
     """Return a question preceded by the answers of other panel members.
 
-    Parameters
-    ----------
-    item : Item
-    answers : sequence of str
-        Answers of the other members.
-    last_answer : str
-        The listener's last answer.
-    cycle : int
-        Cycle of the debate, from 1.
+    Args:
+        answers: Answers of the other members.
+        last_answer: The listener's last answer.
+        cycle: Cycle of the debate, from 1.
     """
     others = "".join(f"- {one_line(answer, HEARD_CHARACTERS)}\n" for answer in answers)
     before = (

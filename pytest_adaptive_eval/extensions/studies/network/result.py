@@ -19,38 +19,23 @@ from pytest_adaptive_eval.items.item import MISSING, UNANSWERED, WRONG, Status
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import truncation_warning
 
-__all__ = ["NetworkResult"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkResult:
     """Result of a network.
 
-    Parameters
-    ----------
-    topology : str
-    interviewee : str
-        Name of the subject.
-    nodes : tuple of NodeResult
-        In the order of their declaration.
-    models : mapping of str to mapping
-        Identities of all called models by name.
-    supervisor, scheme : str
-        Empty without a supervisor.
-    passing : bool
-    seed, repetitions : int
-        Seed, and rounds of each node.
-    confidence : float
-        Confidence of each one-sided bound.
-    loads : mapping of str to int
-        Times that this run loaded or connected to each model.
-    recalled : int
-        Calls whose replies an earlier run had stored.
-    truncated : mapping of str to (int, int)
-        Truncated replies, and all replies, of each agent that had any truncated.
-    unanswered : str
-        What answers of the interviewees count as that are empty, refused or cut, see `items.item.Response.of`; empty
-        in records of earlier versions.
+    Args:
+        interviewee: Name of the subject.
+        nodes: In the order of their declaration.
+        models: Identities of all called models by name.
+        supervisor, scheme: Empty without a supervisor.
+        seed, repetitions: Seed, and rounds of each node.
+        confidence: Confidence of each one-sided bound.
+        loads: Times that this run loaded or connected to each model.
+        recalled: Calls whose replies an earlier run had stored.
+        truncated: Truncated replies, and all replies, of each agent that had any truncated.
+        unanswered: What answers of the interviewees count as that are empty, refused or cut, see
+            `items.item.Response.of`; empty in records of earlier versions.
     """
 
     topology: str
@@ -172,10 +157,8 @@ class NetworkResult:
     def from_json(cls, data: Mapping[str, Any]) -> NetworkResult:
         """Create from the data of `to_json`, without unknown fields.
 
-        Raises
-        ------
-        ConfigError
-            The data is not that of a network.
+        Raises:
+            ConfigError: The data is not that of a network.
         """
         try:
             return msgspec.convert(dict(data), cls, dec_hook=lambda _, scores: np.array(scores, dtype=np.float64))

@@ -9,8 +9,6 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.foreign import clean, one_line
 
-__all__ = ["Dialogue", "Directive", "Exchange", "Review"]
-
 #: Characters of a question and of an answer in the record.
 RECORDED_CHARACTERS = 600
 #: Exchanges that a node passes on, and characters of each question and answer in them.
@@ -21,11 +19,8 @@ PASSED_EXCHANGES, PASSED_CHARACTERS = 4, 160
 class Directive:
     """Order to an interviewer to write a question again.
 
-    Parameters
-    ----------
-    kind : str
-        ``format``, ``level``, ``repeat``, ``silent``, ``filter`` or ``review``.
-    why : str
+    Args:
+        kind: ``format``, ``level``, ``repeat``, ``silent``, ``filter`` or ``review``.
     """
 
     kind: str
@@ -36,15 +31,10 @@ class Directive:
 class Review:
     """Review of a question or of an exchange, which affects no score.
 
-    Parameters
-    ----------
-    subject : {"question", "exchange"}
-    item : str
-        Id of the item.
-    fault : bool or None
-        Answer in the scheme ``yes-no``; None in the other scheme, or if the reply was unreadable.
-    rating : int or None
-        Answer in the scheme ``scale``, from 1 to 5, of which 5 is best; None likewise.
+    Args:
+        item: Id of the item.
+        fault: Answer in the scheme ``yes-no``; None in the other scheme, or if the reply was unreadable.
+        rating: Answer in the scheme ``scale``, from 1 to 5, of which 5 is best; None likewise.
     """
 
     subject: Literal["question", "exchange"]
@@ -67,17 +57,10 @@ class Review:
 class Exchange:
     """Question and answer.
 
-    Parameters
-    ----------
-    item : str
-    level : int
-    source : {"code", "written", "rephrased", "fallback"}
-        Source of the question; ``fallback`` is code in place of an interviewer that failed.
-    question, answer : str
-        Cleaned and shortened.
-    status : str
-    score : float or None
-        Score by code.
+    Args:
+        source: Source of the question; ``fallback`` is code in place of an interviewer that failed.
+        question, answer: Cleaned and shortened.
+        score: Score by code.
     """
 
     item: str
@@ -112,14 +95,8 @@ class Exchange:
 class Dialogue:
     """Summary that a node passes on.
 
-    Parameters
-    ----------
-    node, task : str
-    area : float
-    last_level : int
-    exchanges : tuple of Exchange
-    injected : str
-        Meaningless text added to the summary.
+    Args:
+        injected: Meaningless text added to the summary.
     """
 
     node: str

@@ -20,8 +20,6 @@ from pytest_adaptive_eval.extensions.studies.network.topology import Network, No
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.tasks.family import TaskFamily
 
-__all__ = ["hold_network"]
-
 
 def hold_network(
     network: Network,
@@ -34,25 +32,17 @@ def hold_network(
 ) -> NetworkResult:
     """Interview a subject in a network.
 
-    Parameters
-    ----------
-    network : Network
-    pool : AgentPool
-        Contains a subject for each of `Network.subjects` and an agent for each of `Network.agents`.  It stays open.
-    replies : mutable mapping of str to str, optional
-        Stored replies.  With those of an interrupted run the result is the same as without the interruption.
-    content_filter : callable, optional
-        Returns the reason why a text of an interviewer or interviewee must not be shown or passed on, or an empty text.
-        A flagged question is not asked; a flagged answer is scored.
-    pictures : Path, optional
-        Folder for the pictures of task families.
-    concurrency : int
-        Concurrent calls to models behind servers.
+    Args:
+        pool: Contains a subject for each of `Network.subjects` and an agent for each of `Network.agents`. It stays
+            open.
+        replies: Stored replies. With those of an interrupted run the result is the same as without the interruption.
+        content_filter: Returns the reason why a text of an interviewer or interviewee must not be shown or passed on,
+            or an empty text. A flagged question is not asked; a flagged answer is scored.
+        pictures: Folder for the pictures of task families.
+        concurrency: Concurrent calls to models behind servers.
 
-    Raises
-    ------
-    ConfigError
-        The pool lacks a model, there is no folder for pictures, or the concurrency is below 1.
+    Raises:
+        ConfigError: The pool lacks a model, there is no folder for pictures, or the concurrency is below 1.
     """
     check_count("concurrency", concurrency)
     _check(network, pool, pictures)

@@ -16,23 +16,15 @@ from pytest_adaptive_eval.extensions.studies.network.roles import Review
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.inputs import read_regular
 
-__all__ = ["Label", "SupervisorAgreement", "read_labels", "supervisor_agreement"]
-
 
 @dataclass(frozen=True, slots=True)
 class Label:
     """Review of a question or an exchange by a person or code.
 
-    Parameters
-    ----------
-    item : str
-        Id of the item.
-    node : str
-        Name of the node; empty if the id is unique in the network.
-    subject : {"question", "exchange"}
-    fault : bool, optional
-    rating : float, optional
-        From 1 to 5, of which 5 is best, such as a mean of several ratings.
+    Args:
+        item: Id of the item.
+        node: Name of the node; empty if the id is unique in the network.
+        rating: From 1 to 5, of which 5 is best, such as a mean of several ratings.
     """
 
     item: str
@@ -49,18 +41,12 @@ _KEYS = {field.name for field in fields(Label)}
 class SupervisorAgreement:
     """Agreement of reviews with labels; NaN without any.
 
-    Parameters
-    ----------
-    judged : int
-        Labelled reviews of the scheme ``yes-no``.
-    accuracy, f1 : float
-        Accuracy and F1 of the faults.
-    rated : int
-        Labelled ratings.
-    spearman : float
-        Rank correlation of the ratings.
-    unread : int
-        Labelled reviews whose reply was unreadable.
+    Args:
+        judged: Labelled reviews of the scheme ``yes-no``.
+        accuracy, f1: Accuracy and F1 of the faults.
+        rated: Labelled ratings.
+        spearman: Rank correlation of the ratings.
+        unread: Labelled reviews whose reply was unreadable.
     """
 
     judged: int
@@ -74,10 +60,8 @@ class SupervisorAgreement:
 def read_labels(path: Path) -> list[Label]:
     """Read labels from a file with one JSON object per line, which has ``item`` and ``fault`` or ``rating``.
 
-    Raises
-    ------
-    ConfigError
-        Names file and line.
+    Raises:
+        ConfigError: Names file and line.
     """
     try:
         lines = read_regular(path).decode("utf-8").splitlines()

@@ -15,8 +15,6 @@ from pytest_adaptive_eval.ladder.policy import Climb
 from pytest_adaptive_eval.tasks.content import content_of
 from pytest_adaptive_eval.tasks.family import TaskFamily
 
-__all__ = ["Network", "Node", "Supervision", "Topology"]
-
 Topology = Literal["line", "star", "tree", "hybrid"]
 Questions = Literal["code", "written", "rephrased"]
 #: Upper limit of seeds: ids of questions, which are made from them, hold twenty digits.
@@ -29,35 +27,20 @@ LARGEST = 1e9
 class Node:
     """Task with its interviewer and its edges from earlier nodes.
 
-    Parameters
-    ----------
-    name : str
-    task : TaskFamily or ItemBank
-        A calibrated bank is split into levels by difficulty, an uncalibrated one by its items' ``meta.level``.
-    levels : int
-        Number of levels.
-    after : tuple of str
-        Nodes that are run before this one and pass their dialogues to it.
-    opens_at : float
-        Smallest lower bound of the area of each earlier node, or this node is not run.
-    weight : float
-        Weight of the route to this node, relative to other routes.
-    interviewer : str
-        Name of the agent that makes the questions; empty if code does.
-    questions : {"code", "written", "rephrased"}
-        Source of the questions: code, the interviewer, or code with the interviewer's wording.
-    queries : int
-        Questions per level.
-    stop_at : float
-        A level with an accuracy of at most this ends a round.
-    panel : tuple of str
-        Further interviewees.  All answer, then see each other's answers and answer again.
-    edges : tuple of (str, str)
-        Pairs (speaker, listener) of the panel; empty for all pairs.
-    cycles : int
-        Times that the panel answers again.
-    group : str
-        Name shared by nodes with one task and different interviewers; else the node's name.
+    Args:
+        task: A calibrated bank is split into levels by difficulty, an uncalibrated one by its items' ``meta.level``.
+        levels: Number of levels.
+        after: Nodes that are run before this one and pass their dialogues to it.
+        opens_at: Smallest lower bound of the area of each earlier node, or this node is not run.
+        weight: Weight of the route to this node, relative to other routes.
+        interviewer: Name of the agent that makes the questions; empty if code does.
+        questions: Source of the questions: code, the interviewer, or code with the interviewer's wording.
+        queries: Questions per level.
+        stop_at: A level with an accuracy of at most this ends a round.
+        panel: Further interviewees. All answer, then see each other's answers and answer again.
+        edges: Pairs (speaker, listener) of the panel; empty for all pairs.
+        cycles: Times that the panel answers again.
+        group: Name shared by nodes with one task and different interviewers; else the node's name.
     """
 
     name: str
@@ -83,10 +66,8 @@ class Node:
     def check(self, where: str, interviewee: str) -> None:
         """Refuse settings that are out of range or contradict each other.
 
-        Raises
-        ------
-        ConfigError
-            Names the place and the setting.
+        Raises:
+            ConfigError: Names the place and the setting.
         """
         where = f"{where}: node {self.name!r}"
         self._check_task(where)
@@ -146,14 +127,10 @@ class Node:
 class Supervision:
     """Settings of reviews by a supervisor.
 
-    Parameters
-    ----------
-    model : str
-        Name of the agent.
-    scheme : {"yes-no", "scale"}
-        Question for a fault, or for a rating from 1 to 5, of which 5 is best.
-    exchanges : int
-        Reviewed exchanges per level and round.  Questions by an interviewer are all reviewed.
+    Args:
+        model: Name of the agent.
+        scheme: Question for a fault, or for a rating from 1 to 5, of which 5 is best.
+        exchanges: Reviewed exchanges per level and round. Questions by an interviewer are all reviewed.
     """
 
     model: str
@@ -165,37 +142,22 @@ class Supervision:
 class Network:
     """Nodes with their edges and interviewee.
 
-    Parameters
-    ----------
-    topology : {"line", "star", "tree", "hybrid"}
-        In a line each node follows the one before; in a star none follows another; in a tree each but one follows
-        one; a hybrid has any edges without a cycle.  Nodes of stars and hybrids may have panels.
-    interviewee : str
-        Name of the subject.
-    nodes : tuple of Node
-    supervision : Supervision, optional
-    passing : bool
-        Whether a node gets the dialogues of the nodes before it.
-    responses : bool
-        Whether an interviewer reads the answers so far to its own node, with their scores by code.
-    injected : int
-        Characters of meaningless text added to each passed dialogue, to study how errors propagate.
-    rounds : int
-        Interviews of each node, each from the last level of the one before.
-    retries : int
-        Attempts that an interviewer gets after its first at a question, before code makes it.
-    seed : int
-    confidence : float
-        Confidence of each one-sided bound.
-    where : str
-        Place, for messages.
-    unanswered : str
-        What answers of the interviewees count as that are empty, refused or cut, see `items.item.Response.of`.
+    Args:
+        topology: In a line each node follows the one before; in a star none follows another; in a tree each but one
+            follows one; a hybrid has any edges without a cycle. Nodes of stars and hybrids may have panels.
+        interviewee: Name of the subject.
+        passing: Whether a node gets the dialogues of the nodes before it.
+        responses: Whether an interviewer reads the answers so far to its own node, with their scores by code.
+        injected: Characters of meaningless text added to each passed dialogue, to study how errors propagate.
+        rounds: Interviews of each node, each from the last level of the one before.
+        retries: Attempts that an interviewer gets after its first at a question, before code makes it.
+        confidence: Confidence of each one-sided bound.
+        where: Place, for messages.
+        unanswered: What answers of the interviewees count as that are empty, refused or cut, see
+            `items.item.Response.of`.
 
-    Raises
-    ------
-    ConfigError
-        The nodes do not make such a topology, or a setting is out of range.
+    Raises:
+        ConfigError: The nodes do not make such a topology, or a setting is out of range.
     """
 
     topology: Topology
@@ -273,10 +235,8 @@ class Network:
     def order(self) -> tuple[Node, ...]:
         """Return the nodes, each after its earlier nodes.
 
-        Raises
-        ------
-        ConfigError
-            The edges make a cycle.
+        Raises:
+            ConfigError: The edges make a cycle.
         """
         positions = {node.name: n for n, node in enumerate(self.nodes)}
         sorter = TopologicalSorter({node.name: node.after for node in self.nodes})

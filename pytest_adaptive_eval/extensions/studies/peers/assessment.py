@@ -1,8 +1,8 @@
 """Rounds of a peer assessment: a task is set and voted on, all models answer it, and all judge all answers.
 
-A round makes its calls in four phases: the task, all votes, all answers, and all judgments.  The calls of a phase are
-sorted by model, so that each model is loaded at most once per phase.  They are independent, so `Asking` may make them
-in any order and concurrently.
+A round makes its calls in four phases: the task, all votes, all answers, and all judgments. The calls of a phase are
+sorted by model, so that each model is loaded at most once per phase. They are independent, so `Asking` may make them in
+any order and concurrently.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ from pytest_adaptive_eval.models.foreign import Unranked, clean, read_rank
 from pytest_adaptive_eval.models.replies import ReplyStore
 from pytest_adaptive_eval.models.requests import draw_number, identity_key, request_key
 
-__all__ = ["ROLES", "Asking", "Call", "assess", "one_by_one"]
-
 Array = NDArray[np.float64]
 Role = Literal["task", "vote", "answer", "judgment"]
 ROLES: tuple[Role, ...] = ("task", "vote", "answer", "judgment")
@@ -42,17 +40,10 @@ FIRST_ROUNDS = 3
 class Call:
     """Chat with a model of the panel.
 
-    Parameters
-    ----------
-    agent : Agent
-    model : int
-        Position of the model in the panel.
-    role : {"task", "vote", "answer", "judgment"}
-    position : tuple of int
-        Round, attempt, and the judged contestant (0 in other roles).
-    messages : tuple of Message
-    max_tokens : int or None
-        Limit on the reply; None for the model's own.
+    Args:
+        model: Position of the model in the panel.
+        position: Round, attempt, and the judged contestant (0 in other roles).
+        max_tokens: Limit on the reply; None for the model's own.
     """
 
     agent: Agent
@@ -93,20 +84,14 @@ def assess(
 ) -> Assessment:
     """Run a peer assessment.
 
-    Parameters
-    ----------
-    agents : sequence of Agent
-        Panel of at least three agents with unique names; they stay open.
-    settings : PeerSettings, optional
-    replies : mutable mapping of str to str, optional
-        Stored replies.  With those of an interrupted assessment the result is the same as without the interruption.
-    asking : Asking
-        Makes the calls.
+    Args:
+        agents: Panel of at least three agents with unique names; they stay open.
+        replies: Stored replies. With those of an interrupted assessment the result is the same as without the
+            interruption.
+        asking: Makes the calls.
 
-    Raises
-    ------
-    ConfigError
-        There are too few agents, two have one name, or the single judge is not in the panel.
+    Raises:
+        ConfigError: There are too few agents, two have one name, or the single judge is not in the panel.
     """
     return _Run(agents, settings or PeerSettings(), {} if replies is None else replies, asking).run()
 

@@ -2,9 +2,9 @@
 
 A judge whose scale is surely below half of the panel's is reversed if its scale is surely below 0, else constant.
 
-Each judge's scores are regressed on the qualities of the answers.  Standard errors come from its own residuals,
-clustered by contestant, so lasting likings do not count as evidence.  All tests of one kind on a panel share one
-level: of panels of honest judges, at most one in twenty has a flag of each kind.
+Each judge's scores are regressed on the qualities of the answers. Standard errors come from its own residuals,
+clustered by contestant, so lasting likings do not count as evidence. All tests of one kind on a panel share one level:
+of panels of honest judges, at most one in twenty has a flag of each kind.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["LEVEL", "Flags", "flags"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -31,21 +29,16 @@ ROUNDING = 1.0 / 12.0
 class Flags:
     """Evidence against each judge.
 
-    Parameters
-    ----------
-    slopes, slope_bounds : array, shape (n,)
-        Points per point of the panel's median judge, below 0 if the judge reverses the order, and its upper bound;
-        NaN with too few scores.
-    excess : array, shape (n,)
-        Mean points by which a judge scores itself above others of the same quality; NaN without scores of itself, or
-        with too few of others.
-    p_values : array, shape (n,)
-        One-sided p-values of the excess; NaN likewise.
-    partiality : array, shape (n,)
-        Variance of a judge's lasting likings and noise, divided by its value with the likings of the median judge.
-    constant, reversed, self_favouring, partial : array of bool, shape (n,)
-        A judge is constant or reversed, not both.  Partial judges have far stronger likings than the others, as in a
-        group whose members favour each other.
+    Args:
+        slopes, slope_bounds: Shape (n,). Points per point of the panel's median judge, below 0 if the judge reverses
+            the order, and its upper bound; NaN with too few scores.
+        excess: Shape (n,). Mean points by which a judge scores itself above others of the same quality; NaN without
+            scores of itself, or with too few of others.
+        p_values: Shape (n,). One-sided p-values of the excess; NaN likewise.
+        partiality: Shape (n,). Variance of a judge's lasting likings and noise, divided by its value with the likings
+            of the median judge.
+        constant, reversed, self_favouring, partial: Shape (n,). A judge is constant or reversed, not both. Partial
+            judges have far stronger likings than the others, as in a group whose members favour each other.
     """
 
     slopes: Array
@@ -77,20 +70,14 @@ class Flags:
 def flags(y: Array, m: Array, scores: Array, x: Array, self_scores: Array, errors: Array) -> Flags:
     """Test every judge.
 
-    Parameters
-    ----------
-    y : array, shape (T, n, n)
-        Scores by judge and contestant minus the mean of their row; 0 where missing and on the diagonal.
-    m : array, shape (T, n, n)
-        1 for a present score, else 0.
-    scores : array, shape (T, n, n)
-        Original scores; 0 where missing.
-    x : array, shape (T, n)
-        Quality of each answer.
-    self_scores : array, shape (T, n)
-        Each judge's score of itself; NaN where missing.
-    errors : array, shape (n,)
-        Standard errors of the contestants' qualities.
+    Args:
+        y: Shape (T, n, n). Scores by judge and contestant minus the mean of their row; 0 where missing and on the
+            diagonal.
+        m: Shape (T, n, n). 1 for a present score, else 0.
+        scores: Shape (T, n, n). Original scores; 0 where missing.
+        x: Shape (T, n). Quality of each answer.
+        self_scores: Shape (T, n). Each judge's score of itself; NaN where missing.
+        errors: Shape (n,). Standard errors of the contestants' qualities.
     """
     from scipy.special import fdtrc, stdtr, stdtrit
 

@@ -39,8 +39,6 @@ from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import Number, Table, described
 
-__all__ = ["PEERS", "PanelPlan", "PanelTable", "PeersTable"]
-
 _METRICS = ("score",)
 #: Concurrent requests to servers.
 _AT_ONCE = 8
@@ -56,16 +54,10 @@ _OPINION = "scores are a panel's opinion: no answer was checked against a truth"
 class PanelPlan:
     """A peer assessment that is ready to run; see `StudyPlan`.
 
-    Parameters
-    ----------
-    name : str
-    models : tuple of Member
-        The candidate first.
-    settings : PeerSettings
-    memory : int or None
-        Models in memory at once.
-    cache : Path
-        Folder for hashes of checkpoints.
+    Args:
+        models: The candidate first.
+        memory: Models in memory at once.
+        cache: Folder for hashes of checkpoints.
     """
 
     name: str

@@ -4,16 +4,16 @@ The model of judge i's score of contestant j in round t is a factor model with f
 
     score[t, i, j] = c[t, i] + a[i] (q[j] + u[t, j]) + v[i, j] + e[t, i, j]
 
-q is the contestant's quality, and u the deviation of this answer from it, with one variance.  a is the judge's scale,
-at least 0, so that no scores count backwards, and at most twice the median scale.  v are the judge's lasting likings
-and e its noise, each with a variance per judge.  c, the judge's level in that round, is a free parameter for the
-judge's severity and the task's difficulty.  Scores of oneself and missing scores are not in the likelihood.  A judge
-that is constant or reverses the order gets a near 0, or likings strong enough to explain its scores, and has no
-influence either way.
+q is the contestant's quality, and u the deviation of this answer from it, with one variance. a is the judge's scale, at
+least 0, so that no scores count backwards, and at most twice the median scale. v are the judge's lasting likings and e
+its noise, each with a variance per judge. c, the judge's level in that round, is a free parameter for the judge's
+severity and the task's difficulty. Scores of oneself and missing scores are not in the likelihood. A judge that is
+constant or reverses the order gets a near 0, or likings strong enough to explain its scores, and has no influence
+either way.
 
-The fit is coordinate ascent with closed steps.  Given scales and variances, qualities and their covariance follow from
-generalised least squares with u, v and the errors of the scales integrated out.  Standard errors therefore do not
-shrink to 0 with the number of rounds if judges have likings.  They ignore that variances are estimates too;
+The fit is coordinate ascent with closed steps. Given scales and variances, qualities and their covariance follow from
+generalised least squares with u, v and the errors of the scales integrated out. Standard errors therefore do not shrink
+to 0 with the number of rounds if judges have likings. They ignore that variances are estimates too;
 ``benchmarks/peer_panels.py`` measures the coverage of the intervals.
 """
 
@@ -30,8 +30,6 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.extensions.studies.peers.honesty import Flags, flags
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.ranks import RankDistribution, joint_ranks
-
-__all__ = ["LEAST", "Reliability", "fit_reliability", "part_qualities"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -64,28 +62,19 @@ DRAWS = 4000
 class Reliability:
     """Estimates of a panel's contestants and judges.
 
-    Parameters
-    ----------
-    qualities : array, shape (n,)
-        Expected score by the trusted judges, on their average scale; NaN for a contestant that no trusted judge
-        compared with another.
-    covariance : array, shape (n, n)
-        Covariance of the centred qualities; NaN likewise.
-    level, level_error : float
-        Mean score by the trusted judges, and its standard error over rounds; NaN with a single round.  Errors of the
-        qualities do not include it.
-    biases, scales, scale_errors, noises, likings : array, shape (n,)
-        By judge: difference of its level from that of the trusted judges, NaN if unknown; points per point of theirs,
-        with the standard error; standard deviations of its noise and of its lasting likings.
-    weights : array, shape (n,)
-        Share of each judge in the information on qualities.
-    flags : Flags
-        Evidence against judges.
-    spread : float
-        Standard deviation of a contestant's answers about its quality.
-    sweeps : int
-        Sweeps of the fit.
-    converged : bool
+    Args:
+        qualities: Shape (n,). Expected score by the trusted judges, on their average scale; NaN for a contestant that
+            no trusted judge compared with another.
+        covariance: Shape (n, n). Covariance of the centred qualities; NaN likewise.
+        level, level_error: Mean score by the trusted judges, and its standard error over rounds; NaN with a single
+            round. Errors of the qualities do not include it.
+        biases, scales, scale_errors, noises, likings: Shape (n,). By judge: difference of its level from that of the
+            trusted judges, NaN if unknown; points per point of theirs, with the standard error; standard deviations of
+            its noise and of its lasting likings.
+        weights: Shape (n,). Share of each judge in the information on qualities.
+        flags: Evidence against judges.
+        spread: Standard deviation of a contestant's answers about its quality.
+        sweeps: Sweeps of the fit.
     """
 
     qualities: Array
@@ -209,16 +198,12 @@ def _centring(m: Array, share: Array) -> Array:
 def fit_reliability(judgments: ArrayLike) -> Reliability:
     """Estimate qualities, and judges' biases, scales, noises and likings.
 
-    Parameters
-    ----------
-    judgments : array_like, shape (T, n, n)
-        Scores by round, judge and contestant, NaN where missing.  The diagonal serves only the test for judges that
-        favour themselves.  Rounds without scores have no effect.
+    Args:
+        judgments: Shape (T, n, n). Scores by round, judge and contestant, NaN where missing. The diagonal serves only
+            the test for judges that favour themselves. Rounds without scores have no effect.
 
-    Raises
-    ------
-    EstimationError
-        There are fewer than `LEAST` models, or no judge scored two answers to one task.
+    Raises:
+        EstimationError: There are fewer than `LEAST` models, or no judge scored two answers to one task.
     """
     data = _Data(judgments)
     f = _first(data)
@@ -317,7 +302,7 @@ def _update_likings(data: _Data, f: _Fit, moments: _Moments) -> None:
 def _update_variances(data: _Data, f: _Fit, moments: _Moments) -> None:
     """Update variances by the share of each value that the scores determine, not its prior (MacKay 1992).
 
-    Variances of judges are shrunk to those of the panel.  What q absorbs is lost to u and v.
+    Variances of judges are shrunk to those of the panel. What q absorbs is lost to u and v.
     """
     each = np.arange(data.n)
     residual = data.y - data.centred(f.v + f.a[:, None] * (f.q + f.u)[:, None, :])
@@ -447,12 +432,9 @@ def part_qualities(judgments: ArrayLike, fit: Reliability) -> tuple[Array, Array
 
     Judges keep their estimates from all rounds.
 
-    Parameters
-    ----------
-    judgments : array_like, shape (T, n, n)
-        Judgments of those rounds.
-    fit : Reliability
-        Fit to all rounds.
+    Args:
+        judgments: Shape (T, n, n). Judgments of those rounds.
+        fit: Fit to all rounds.
     """
     n = len(fit.qualities)
     try:

@@ -19,8 +19,6 @@ from pytest_adaptive_eval.inference.ranks import RankDistribution
 from pytest_adaptive_eval.items.item import UNANSWERED
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 
-__all__ = ["Assessment", "Attempt", "Round"]
-
 Array = NDArray[np.float64]
 
 
@@ -28,18 +26,11 @@ Array = NDArray[np.float64]
 class Attempt:
     """Attempt at a task.
 
-    Parameters
-    ----------
-    generator : int
-        Position of the model that set it.
-    topic, difficulty : str
-    task : str
-        Empty if the model set none.
-    votes : tuple of (int or None)
-        Votes by model.
-    accepted : bool
-    problem : str
-        Reason why there was no vote; empty if there was one.
+    Args:
+        generator: Position of the model that set it.
+        task: Empty if the model set none.
+        votes: Votes by model.
+        problem: Reason why there was no vote; empty if there was one.
     """
 
     generator: int
@@ -55,12 +46,9 @@ class Attempt:
 class Round:
     """Task cycle of a panel.
 
-    Parameters
-    ----------
-    attempts : tuple of Attempt
-        At least one.  An accepted task is the last.
-    answers : tuple of (str or None)
-        Cleaned answers by model, None where missing; empty if no task was accepted.
+    Args:
+        attempts: At least one. An accepted task is the last.
+        answers: Cleaned answers by model, None where missing; empty if no task was accepted.
     """
 
     attempts: tuple[Attempt, ...]
@@ -76,28 +64,16 @@ class Round:
 class Assessment:
     """Result of a peer assessment.
 
-    Parameters
-    ----------
-    models : tuple of SubjectIdentity
-        In the order of all rows and columns; names are unique.
-    settings : PeerSettings
-    rounds : tuple of Round
-    judgments : array, shape (T, n, n)
-        Scores by round, judge and contestant; NaN where missing.
-    paper : PaperScores
-        Scores by AutoBench's rule, in both modes.
-    reliability : Reliability or None
-        None if nothing can be compared; `fault` has the reason.
-    changes : array, shape (T,)
-        L1 norm of the change of the weights for votes on the next task, by the mode's rule.
-    missing : mapping
-        Counts of unusable replies by model, by role (``task``, ``vote``, ``answer``, ``judgment``), by kind.
-    usage : mapping of str to tuple of Usage
-        Usage by role and model; a recalled reply counts with its original cost.
-    recalled : int
-        Calls whose replies an earlier run had stored.
-    fault : str
-        Reason why there are no scores by the mode's rule; empty if there are.
+    Args:
+        models: In the order of all rows and columns; names are unique.
+        judgments: Shape (T, n, n). Scores by round, judge and contestant; NaN where missing.
+        paper: Scores by AutoBench's rule, in both modes.
+        reliability: None if nothing can be compared; `fault` has the reason.
+        changes: Shape (T,). L1 norm of the change of the weights for votes on the next task, by the mode's rule.
+        missing: Counts of unusable replies by model, by role (``task``, ``vote``, ``answer``, ``judgment``), by kind.
+        usage: Usage by role and model; a recalled reply counts with its original cost.
+        recalled: Calls whose replies an earlier run had stored.
+        fault: Reason why there are no scores by the mode's rule; empty if there are.
     """
 
     models: tuple[SubjectIdentity, ...]
@@ -196,7 +172,7 @@ class Assessment:
     def topics(self) -> dict[str, tuple[int, Array, Array]]:
         """Return, by topic with an accepted task, the number of tasks, the scores and their standard errors.
 
-        Topics are in the order of the settings.  In mode ``paper`` the errors are NaN.
+        Topics are in the order of the settings. In mode ``paper`` the errors are NaN.
         """
         topics = np.array([cycle.attempts[-1].topic if cycle.accepted else "" for cycle in self.rounds])
         by_topic = {}
@@ -246,10 +222,8 @@ class Assessment:
     def from_json(cls, data: Mapping[str, Any]) -> Assessment:
         """Create from the data of `to_json`; scores are computed from the judgments again.
 
-        Raises
-        ------
-        ConfigError
-            The data is not that of an assessment.
+        Raises:
+            ConfigError: The data is not that of an assessment.
         """
         try:
             return cls._from_json(data)

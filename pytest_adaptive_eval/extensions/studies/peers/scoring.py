@@ -1,11 +1,11 @@
 """AutoBench's rule: votes on tasks, running mean of judgments, weights from scores.
 
-The rule is Algorithm 1 of AutoBench (Loi et al. 2025), unchanged.  Judges' scores of themselves count.  A rejected
-iteration counts as one with the mean so far, which is 0 before the first accepted one.  Weights are normalised scores,
-so they differ little and favour good contestants, not good judges.  `pytest_adaptive_eval.extensions.studies.peers.reliability` is
-the other rule.
+The rule is Algorithm 1 of AutoBench (Loi et al. 2025), unchanged. Judges' scores of themselves count. A rejected
+iteration counts as one with the mean so far, which is 0 before the first accepted one. Weights are normalised scores,
+so they differ little and favour good contestants, not good judges.
+`pytest_adaptive_eval.extensions.studies.peers.reliability` is the other rule.
 
-The algorithm does not define missing scores.  Here the weights of the present scores are normalised to 1, and a
+The algorithm does not define missing scores. Here the weights of the present scores are normalised to 1, and a
 contestant without any score keeps its mean.
 """
 
@@ -18,19 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation
-
-__all__ = [
-    "MEAN",
-    "MEDIAN",
-    "RETRIES",
-    "ROUNDS",
-    "Agreement",
-    "PaperScores",
-    "accepts",
-    "agreement",
-    "paper_scores",
-    "weighted_median",
-]
 
 Array = NDArray[np.float64]
 
@@ -47,7 +34,7 @@ _ROUNDING = 1e-9
 def weighted_median(values: ArrayLike, weights: ArrayLike) -> float:
     """Return the weighted median of the values that are not NaN.
 
-    With equal weights it is the ordinary median.  It is NaN if no value has a weight.
+    With equal weights it is the ordinary median. It is NaN if no value has a weight.
     """
     v, w = np.asarray(values, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     valid = np.isfinite(v) & (w > 0)
@@ -63,12 +50,9 @@ def weighted_median(values: ArrayLike, weights: ArrayLike) -> float:
 def accepts(votes: ArrayLike, weights: ArrayLike, *, mean: float = MEAN, median: float = MEDIAN) -> bool:
     """Return whether a task's votes reach both thresholds.
 
-    Parameters
-    ----------
-    votes : array_like, shape (n,)
-        NaN where missing.  A task without votes is rejected.
-    weights : array_like, shape (n,)
-    mean, median : float
+    Args:
+        votes: Shape (n,). NaN where missing. A task without votes is rejected.
+        weights: Shape (n,).
     """
     v, w = np.asarray(votes, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     total = float(w[np.isfinite(v)].sum())
@@ -82,14 +66,10 @@ def accepts(votes: ArrayLike, weights: ArrayLike, *, mean: float = MEAN, median:
 class PaperScores:
     """Scores and weights by the rule.
 
-    Parameters
-    ----------
-    scores : array, shape (..., n)
-        Mean c after the last iteration.
-    weights : array, shape (..., T + 1, n)
-        Weights w before the first iteration and after each.
-    rounds : array, shape (..., T, n)
-        Score r of each iteration; NaN if it was rejected or the contestant has no score.
+    Args:
+        scores: Shape (..., n). Mean c after the last iteration.
+        weights: Shape (..., T + 1, n). Weights w before the first iteration and after each.
+        rounds: Shape (..., T, n). Score r of each iteration; NaN if it was rejected or the contestant has no score.
     """
 
     scores: Array
@@ -123,19 +103,14 @@ class PaperScores:
 def paper_scores(judgments: ArrayLike, accepted: ArrayLike | None = None, *, judge: int | None = None) -> PaperScores:
     """Compute scores and weights by Algorithm 1.
 
-    Parameters
-    ----------
-    judgments : array_like, shape (..., T, n, n)
-        Scores by iteration, judge and contestant, NaN where missing.  Panels of one size may be stacked.
-    accepted : array_like of bool, shape (..., T), optional
-        Whether the iteration's task was accepted; default all.
-    judge : int, optional
-        The only judge whose scores count: the single-judge ablation.  Weights are still computed.
+    Args:
+        judgments: Shape (..., T, n, n). Scores by iteration, judge and contestant, NaN where missing. Panels of one
+            size may be stacked.
+        accepted: Shape (..., T). Whether the iteration's task was accepted; default all.
+        judge: The only judge whose scores count: the single-judge ablation. Weights are still computed.
 
-    Raises
-    ------
-    ValueError
-        The judgments are not a stack of square matrices.
+    Raises:
+        ValueError: The judgments are not a stack of square matrices.
     """
     scores = np.asarray(judgments, dtype=np.float64)
     if scores.ndim < 3 or scores.shape[-1] != scores.shape[-2] or not scores.shape[-1]:
@@ -166,11 +141,8 @@ def paper_scores(judgments: ArrayLike, accepted: ArrayLike | None = None, *, jud
 class Agreement:
     """Rank correlations of scores with reference scores, with ties; NaN if either is constant.
 
-    Parameters
-    ----------
-    spearman : float
-    kendall : float
-        tau-b.
+    Args:
+        kendall: tau-b.
     """
 
     spearman: float

@@ -11,18 +11,13 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.peers.scoring import MEAN, MEDIAN, RETRIES, ROUNDS
 from pytest_adaptive_eval.items.item import MISSING, WRONG
 
-__all__ = ["CRITERIA", "DIFFICULTIES", "PAPER_SAMPLING", "TOPICS", "Difficulty", "PeerSettings"]
-
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
     """Level of difficulty with its share of draws.
 
-    Parameters
-    ----------
-    name : str
-    share : float
-        Above 0, relative to the sum of all shares.
+    Args:
+        share: Above 0, relative to the sum of all shares.
     """
 
     name: str
@@ -52,33 +47,21 @@ CRITERIA = ("correctness", "clarity", "relevance", "structure and grammar", "dep
 class PeerSettings:
     """Settings of tasks, rounds and scores; the defaults are the paper's.
 
-    Parameters
-    ----------
-    mode : {"reliability", "paper"}
-        Rule for the weights of votes and for the scores.
-    topics, criteria : sequence of str
-        Topics of tasks, drawn uniformly, and criteria of judgments.
-    difficulties : sequence of Difficulty
-    rounds : int
-        Rounds, with or without an accepted task.
-    retries : int
-        Attempts at a task per round, each by another random model.
-    mean, median : float
-        Thresholds of the weighted mean and median of the votes on a task.
-    judge : str, optional
-        Name of the only model that votes and judges, in mode ``paper``: the single-judge ablation.
-    seed : int
-        Seed of the models that set tasks, topics and difficulties.
-    task_tokens, answer_tokens, rank_tokens : int, optional
-        Limits on replies, including reasoning; the cap of each model by default.
-    unanswered : str
-        What answers count as that are empty, refused or cut: judged as they are, or missing; see
-        `items.item.Response.of`.
+    Args:
+        mode: Rule for the weights of votes and for the scores.
+        topics, criteria: Topics of tasks, drawn uniformly, and criteria of judgments.
+        rounds: Rounds, with or without an accepted task.
+        retries: Attempts at a task per round, each by another random model.
+        mean, median: Thresholds of the weighted mean and median of the votes on a task.
+        judge: Name of the only model that votes and judges, in mode ``paper``: the single-judge ablation.
+        seed: Seed of the models that set tasks, topics and difficulties.
+        task_tokens, answer_tokens, rank_tokens: Limits on replies, including reasoning; the cap of each model by
+            default.
+        unanswered: What answers count as that are empty, refused or cut: judged as they are, or missing; see
+            `items.item.Response.of`.
 
-    Raises
-    ------
-    ConfigError
-        A value is out of range, or a list is empty or has duplicates.
+    Raises:
+        ConfigError: A value is out of range, or a list is empty or has duplicates.
     """
 
     mode: Literal["reliability", "paper"] = "reliability"

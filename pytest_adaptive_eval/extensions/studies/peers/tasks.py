@@ -1,6 +1,6 @@
 """Prompts of a peer assessment, and the parser of tasks.
 
-The four prompts request the same as those of AutoBench's appendix.  Tasks and answers are foreign text, see
+The four prompts request the same as those of AutoBench's appendix. Tasks and answers are foreign text, see
 `pytest_adaptive_eval.models.foreign`.
 """
 
@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from pytest_adaptive_eval.models.agent import Message
 from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, clean, marked, one_line
-
-__all__ = ["NO_ANSWER", "answer_task", "rate_answer", "rate_task", "read_task", "set_task"]
 
 #: Characters of a task and of an answer in a prompt.
 TASK_CHARACTERS, ANSWER_CHARACTERS = 4000, 12_000

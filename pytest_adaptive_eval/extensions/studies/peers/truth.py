@@ -12,8 +12,6 @@ from pytest_adaptive_eval.records.correlation import measures
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 
-__all__ = ["LEAST", "agree_with_truth"]
-
 #: Least number of members with an accuracy.
 LEAST = 3
 
@@ -21,13 +19,10 @@ LEAST = 3
 def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
     """Add to each peer assessment of a run its agreement with interviews of its members, matched by checkpoint.
 
-    Parameters
-    ----------
-    run : RunRecord
-        Its studies' accounts get ``truth``: accuracies by bank or task, and their rank correlations with the scores and
-        with each judge's mean judgments of others.
-    earlier : iterable of RunRecord
-        Runs whose interviews are used for members without one in this run, oldest first.
+    Args:
+        run: Its studies' accounts get ``truth``: accuracies by bank or task, and their rank correlations with the
+            scores and with each judge's mean judgments of others.
+        earlier: Runs whose interviews are used for members without one in this run, oldest first.
     """
     panels = [study for study in run.studies if study.judged_by_models and not study.error]
     if panels:

@@ -10,8 +10,6 @@ from pytest_adaptive_eval.reports.sections import ROWS, StudySection, Table, sho
 from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 from pytest_adaptive_eval.reports.words import number_or_dash
 
-__all__ = ["REGISTERED"]
-
 
 def _tables(study: StudyRecord) -> list[Table]:
     """Return the change of each quantity from the network as written to each variant."""

@@ -12,8 +12,6 @@ from pytest_adaptive_eval.reports.sections import ROWS, StudySection, Table, sho
 from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 from pytest_adaptive_eval.text import number
 
-__all__ = ["REGISTERED", "network_picture"]
-
 #: Size of a box, and the distances between boxes.
 _WIDTH, _HEIGHT, _ACROSS, _DOWN = 190, 78, 60, 18
 #: Characters of a line that fit into a box.
@@ -205,12 +203,9 @@ def _columns(nodes: Sequence[Node]) -> list[list[Node]]:
 def network_picture(data: Mapping[str, Any], key: str) -> Markup:
     """Return the drawing of a network, from the interviewee at the left to the last nodes at the right.
 
-    Parameters
-    ----------
-    data : mapping
-        As `extensions.studies.network.result.NetworkResult.to_json` gives it.  All names are cleaned and escaped.
-    key : str
-        Prefix of the picture's ids, of letters and digits.
+    Args:
+        data: As `extensions.studies.network.result.NetworkResult.to_json` gives it. All names are cleaned and escaped.
+        key: Prefix of the picture's ids, of letters and digits.
     """
     columns = _columns(data["nodes"])
     height = max([1, *map(len, columns)]) * (_HEIGHT + _DOWN) + _DOWN

@@ -13,8 +13,6 @@ from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
-__all__ = ["REGISTERED"]
-
 #: Columns of the table by topic, and models of a heatmap; more would be unreadable.
 _COLUMNS, _MOST = 8, 33
 #: Characters of a task and of an answer.
