@@ -28,6 +28,7 @@ OUTSIDE = {
     "cli": {"numpy"},
     **{room: set() for room in (*FLOORS[0], *FLOORS[1], *FLOORS[2], "evaluation", "reports")},
     "typed_tables": {"msgspec"},
+    "types": {"numpy"},
 }
 #: Packages that an engine room imports within functions, by module.
 WITHIN = {"items/patterns": {"regex"}}
