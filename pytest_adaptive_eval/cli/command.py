@@ -12,7 +12,7 @@ from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, USAGE
 from pytest_adaptive_eval.cli.screen import open_streams, put, screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
-from pytest_adaptive_eval.registry import registered
+from pytest_adaptive_eval.registry import lacking, registered
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        self.exit(USAGE, f"{self.prog}: error: {message}\nadaptive-eval COMMAND --help lists the options\n")
+        self.exit(USAGE, f"{self.prog}: error: {message}{lacking()}\nadaptive-eval COMMAND --help lists the options\n")
 
 
 #: First line of the examples at the end of a help.
