@@ -42,6 +42,7 @@ FLOORS = (
         "process",
         "registry",
         "retry_after",
+        "ties",
         "typed_tables",
     ),
     ("tables", "worker"),

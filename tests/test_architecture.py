@@ -29,6 +29,7 @@ OUTSIDE = {
     "cli": {"numpy"},
     "adapters": set(),
     **{room: set() for room in (*FLOORS[0], *FLOORS[1], *FLOORS[2], "config", "reports", "sandbox", "sweeps")},
+    "ties": {"numpy"},
     "typed_tables": {"msgspec"},
 }
 #: Packages that an engine room imports within functions, by module.

@@ -13,6 +13,7 @@ from pytest_adaptive_eval.calibration.quality import losses, predicted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import folds
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.ties import first_smallest
 
 __all__ = ["CANDIDATES", "FEWEST_FAMILIES", "ModelChoice", "choose_model"]
 
@@ -116,7 +117,8 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Callable[[str],
 
 def _best(means: dict[str, float]) -> str:
     """Return the model of one dimension with the smallest loss."""
-    return min((model for model in means if model != "mirt"), key=lambda model: means[model])
+    candidates = [model for model in means if model != "mirt"]
+    return candidates[int(first_smallest([means[model] for model in candidates]))]
 
 
 def _simplest(means: dict[str, float], errors: dict[str, float]) -> str:

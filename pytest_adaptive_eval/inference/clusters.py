@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Clusters", "clusters", "residual_factors", "response_factors"]
+from pytest_adaptive_eval.ties import first_smallest
+
+__all__ = ["COPIES", "Clusters", "clusters", "residual_factors", "response_factors"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Iterations of k-means; the centres of a few thousand items hardly move after half of them.
 ITERATIONS = 20
+#: Squared distances up to this share of the largest squared length are those of equal points: products round them.
+COPIES = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,33 +52,35 @@ def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
     seed : int
         Seed of the first centres (k-means++, Arthur & Vassilvitskii 2007).
     """
-    x: NDArray[Any] = np.asarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
+    x = np.asarray(points, dtype=np.float64)  # products in single precision would decide many near-ties
     centres = _spread(x, count, np.random.default_rng(seed))
     label = _nearest(x, centres)
     for _ in range(ITERATIONS):
-        members = np.zeros((len(centres), len(x)), dtype=x.dtype)
+        members = np.zeros((len(centres), len(x)))
         members[label, np.arange(len(x))] = 1.0
         sizes = members.sum(axis=1, keepdims=True)
         centres = np.where(sizes > 0, members @ x / np.maximum(sizes, 1.0), centres)  # products: quick in any dimension
         previous, label = label, _nearest(x, centres)
         if (previous == label).all():
             break
-    squared_distance = ((x - centres[label]) ** 2).sum(axis=1, dtype=np.float64)
+    squared_distance = ((x - centres[label]) ** 2).sum(axis=1)
     filled, label = np.unique(label, return_inverse=True)
+    scale = np.square(x).sum(axis=1).max()  # both members of a pair are as near to their centre, and copies are at it
     chosen = [
-        int(members[squared_distance[members].argmin()])
+        int(members[first_smallest(squared_distance[members], scale)])
         for members in map(np.flatnonzero, label == np.c_[: len(filled)])
     ]
     return Clusters(np.array(chosen, dtype=np.int64), label.astype(np.int64), float(squared_distance.sum()))
 
 
-def _nearest(x: NDArray[Any], centres: NDArray[Any]) -> Ints:
-    """Return the centre nearest to each point."""
-    squared_distance = np.square(centres).sum(axis=1) - 2.0 * (x @ centres.T)  # without the point's own square
-    return np.asarray(squared_distance.argmin(axis=1))
+def _nearest(x: Array, centres: Array) -> Ints:
+    """Return the centre nearest to each point, shape (n,)."""
+    norms = np.square(centres).sum(axis=1)
+    squared_distance = norms - 2.0 * (x @ centres.T)  # without the point's own square
+    return first_smallest(squared_distance, np.square(x).sum(axis=1) + norms.max())
 
 
-def _spread(x: NDArray[Any], count: int, rng: np.random.Generator) -> NDArray[Any]:
+def _spread(x: Array, count: int, rng: np.random.Generator) -> Array:
     """Return first centres, each drawn in proportion to the squared distance to those before; none twice."""
     norms = np.square(x).sum(axis=1)
     chosen = [int(rng.integers(len(x)))]
@@ -82,8 +88,8 @@ def _spread(x: NDArray[Any], count: int, rng: np.random.Generator) -> NDArray[An
     while len(chosen) < count:
         squared_distance = norms + norms[chosen[-1]] - 2.0 * (x @ x[chosen[-1]])
         np.minimum(nearest, squared_distance, out=nearest)
-        nearest[nearest <= 1e-6 * norms.max()] = 0.0  # equal points differ by rounding
-        total = nearest.cumsum()
+        nearest[nearest <= COPIES * norms.max()] = 0.0
+        total = nearest.cumsum()  # rounding moves a draw with a chance of 1e-15, since no limit is at a round number
         if total[-1] <= 0:
             break
         drawn = int(np.searchsorted(total, rng.random() * total[-1], side="right"))

@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_adaptive_eval.ties import tie_ranks
+
 __all__ = ["kendall_tau", "mean_ranks", "rank_correlation", "ranking_accuracy"]
 
 
@@ -33,6 +35,7 @@ def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["ha
         raise ValueError(
             f"estimates of shape {e.shape} for truths of shape {t.shape}; expected two lists of one length"
         )
+    e, t = tie_ranks(e), tie_ranks(t)  # estimates from equal scores differ by rounding
     i, j = np.triu_indices(len(e), 1)
     product = np.sign(e[i] - e[j]) * np.sign(t[i] - t[j])
     if ties == "half":

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
+from pytest_adaptive_eval.ties import TIE
 
 __all__ = [
     "Predictive",
@@ -42,8 +43,6 @@ Array = NDArray[np.float64]
 DRAWS = 2000
 #: Random draws of several values at once.
 JOINT = 4000
-#: Accuracies nearer than this are tied: a sum over a bank in another order differs by less.
-TIE = 1e-9
 #: Share of the errors, the largest of either side, whose mean excess gives the length of that side's tail.
 TAIL = 0.2
 

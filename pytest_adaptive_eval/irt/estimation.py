@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.ties import first_largest
 
 __all__ = ["EAP", "ESTIMATORS", "MAP", "MLE", "Estimate", "Estimator", "PseudoItems", "fisher_scoring"]
 
@@ -331,7 +332,7 @@ class MLE:
             heights = irt.log_likelihood(answers, irt.logits(points, A[s], d[s]), parameters[2])
             fit = minimize(
                 negative,
-                points[heights.argmax()],
+                points[int(first_largest(heights))],
                 jac=True,
                 method="L-BFGS-B",
                 bounds=[(-self.bound, self.bound)] * dimensions,

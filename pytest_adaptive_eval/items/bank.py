@@ -60,31 +60,20 @@ class Steepest:
 
     Parameters
     ----------
-    order, place : array of int, shape (n,)
-        Positions in the bank, and the position of each item of the bank in this order.
-    discrimination : array, shape (n, D)
-    intercept, squared_slope : array, shape (n,)
-    asymptote : array, shape (n,), optional
+    order : array of int, shape (n,)
+        Positions in the bank.
     ceiling : array, shape (n,)
         Upper limit of the item information, ``|A|^2 / 4`` rounded up, in rising order.
     """
 
     order: NDArray[np.int64]
-    place: NDArray[np.int64]
-    discrimination: Array
-    intercept: Array
-    squared_slope: Array
-    asymptote: Array | None
     ceiling: Array
 
     @classmethod
     def of(cls, bank: ItemBank) -> Steepest:
         """Return the items of a bank sorted."""
         order = np.argsort(-bank.squared_slope, kind="stable")
-        squared = bank.squared_slope[order]
-        c = None if bank.asymptote is None else bank.asymptote[order]
-        ceiling = squared[::-1] * (0.25 * (1.0 + 1e-9))
-        return cls(order, np.argsort(order), bank.discrimination[order], bank.intercept[order], squared, c, ceiling)
+        return cls(order, bank.squared_slope[order[::-1]] * (0.25 * (1.0 + 1e-9)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

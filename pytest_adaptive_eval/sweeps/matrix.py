@@ -12,6 +12,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.sweeps.cells import Cell, CellEnd, Checkpoint, EvaluationFile
 from pytest_adaptive_eval.text import number
+from pytest_adaptive_eval.ties import first_largest
 
 __all__ = ["GLYPHS", "Best", "Cost", "Curve", "Entry", "Matrix", "Point", "state_of"]
 
@@ -185,7 +186,7 @@ class Matrix:
             choices.append(overall)
         for (file, name), values in estimates.items():
             if len(values) > 1:
-                best = max(values, key=lambda checkpoint: values[checkpoint])
+                best = list(values)[int(first_largest(list(values.values())))]
                 title = name if name == file else f"{file}: {name}"
                 choices.append(Best(title, best, f"{number(values[best], 2)}, the highest of {len(values)}"))
         return choices
@@ -201,7 +202,9 @@ class Matrix:
             spread = math.sqrt(sum((values[name] - mean) ** 2 for name in whole) / len(whole))
             for name in whole:
                 scores[name] += (values[name] - mean) / spread / len(estimates) if spread else 0.0
-        best = max(whole, key=lambda name: (passed[name], scores[name]))
+        most = max(passed[name] for name in whole)
+        candidates = [name for name in whole if passed[name] == most]
+        best = candidates[int(first_largest([scores[name] for name in candidates], 1.0))]
         reason = f"{passed[best]} of {gates[best]} gates passed; its estimates lie {number(scores[best], 2)} standard "
         return Best("all evaluations", best, reason + f"deviations above the mean of {len(whole)} checkpoints")
 
