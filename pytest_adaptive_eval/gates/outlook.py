@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.betting import DISTANCES, UNIT
-from pytest_adaptive_eval.inference.student import student_quantile
 
 __all__ = ["Outlook", "fixed_size"]
 
@@ -130,6 +130,6 @@ def fixed_size(outlook: Outlook, power: float) -> int:
 
     The correction for a finite bank is applied.
     """
-    alpha, beta = (student_quantile(math.inf, level) for level in (outlook.confidence, power))
+    alpha, beta = (NormalDist().inv_cdf(level) for level in (outlook.confidence, power))
     of_infinite_bank = (alpha + beta) ** 2 * outlook.variance / outlook.gap**2
     return math.ceil(of_infinite_bank / (1.0 + of_infinite_bank / outlook.size))

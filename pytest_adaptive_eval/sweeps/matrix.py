@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.sweeps.cells import Cell, CellEnd, Checkpoint, EvaluationFile
 from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.ties import first_largest
@@ -249,5 +249,5 @@ def _interval(interview: Mapping[str, Any]) -> tuple[float, float, float]:
     low, high, error = interview.get("low"), interview.get("high"), interview.get("error")
     if isinstance(low, int | float) and isinstance(high, int | float):
         return estimate, float(low), float(high)
-    half = student_quantile(math.inf, _CONFIDENCE) * float(error) if isinstance(error, int | float) else 0.0
+    half = NormalDist().inv_cdf(_CONFIDENCE) * float(error) if isinstance(error, int | float) else 0.0
     return estimate, estimate - half, estimate + half
