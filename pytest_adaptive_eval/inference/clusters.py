@@ -53,19 +53,22 @@ def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
         Seed of the first centres (k-means++, Arthur & Vassilvitskii 2007).
     """
     x = np.asarray(points, dtype=np.float64)  # products in single precision would decide many near-ties
-    centres = _spread(x, count, np.random.default_rng(seed))
-    label = _nearest(x, centres)
+    norms = np.einsum("nd,nd->n", x, x)
+    centres = _spread(x, norms, count, np.random.default_rng(seed))
+    label = _nearest(x, norms, centres)
+    each, sums, previous = np.arange(len(centres))[:, None], np.zeros_like(centres), np.full(len(x), -1)
     for _ in range(ITERATIONS):
-        members = np.zeros((len(centres), len(x)))
-        members[label, np.arange(len(x))] = 1.0
-        sizes = members.sum(axis=1, keepdims=True)
-        centres = np.where(sizes > 0, members @ x / np.maximum(sizes, 1.0), centres)  # products: quick in any dimension
-        previous, label = label, _nearest(x, centres)
-        if (previous == label).all():
+        moved = np.flatnonzero(previous != label)
+        if not len(moved):
             break
+        change = (label[moved] == each) - (previous[moved] == each).astype(np.float64)
+        sums += change @ x[moved]  # a product is quick in any dimension, and soon few points move
+        sizes = np.bincount(label, minlength=len(centres))[:, None]
+        centres = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres)
+        previous, label = label, _nearest(x, norms, centres)
     squared_distance = ((x - centres[label]) ** 2).sum(axis=1)
     filled, label = np.unique(label, return_inverse=True)
-    scale = np.square(x).sum(axis=1).max()  # both members of a pair are as near to their centre, and copies are at it
+    scale = norms.max()  # both members of a pair are as near to their centre, and copies are at it
     chosen = [
         int(members[first_smallest(squared_distance[members], scale)])
         for members in map(np.flatnonzero, label == np.c_[: len(filled)])
@@ -73,16 +76,15 @@ def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
     return Clusters(np.array(chosen, dtype=np.int64), label.astype(np.int64), float(squared_distance.sum()))
 
 
-def _nearest(x: Array, centres: Array) -> Ints:
-    """Return the centre nearest to each point, shape (n,)."""
-    norms = np.square(centres).sum(axis=1)
-    squared_distance = norms - 2.0 * (x @ centres.T)  # without the point's own square
-    return first_smallest(squared_distance, np.square(x).sum(axis=1) + norms.max())
+def _nearest(x: Array, norms: Array, centres: Array) -> Ints:
+    """Return the centre nearest to each point, shape (n,), from the points and their squared lengths."""
+    own = np.square(centres).sum(axis=1)
+    squared_distance = own - x @ (2.0 * centres.T)  # without the point's own square
+    return first_smallest(squared_distance, norms + own.max())
 
 
-def _spread(x: Array, count: int, rng: np.random.Generator) -> Array:
+def _spread(x: Array, norms: Array, count: int, rng: np.random.Generator) -> Array:
     """Return first centres, each drawn in proportion to the squared distance to those before; none twice."""
-    norms = np.square(x).sum(axis=1)
     chosen = [int(rng.integers(len(x)))]
     nearest = np.full(len(x), np.inf)  # squared distance to the nearest centre
     while len(chosen) < count:

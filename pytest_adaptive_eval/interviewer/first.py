@@ -51,7 +51,7 @@ def by_cluster(
     sample = np.arange(len(points))
     if len(points) > POINTS:
         sample = np.sort(np.random.default_rng(seed).choice(sample, POINTS, replace=False))
-    sampled_points = points[sample]
+    sampled_points = np.asarray(points[sample], dtype=np.float64)
     found = [clusters(sampled_points, count, 1000 * seed + restart) for restart in range(restarts)]
     if responses is None:
         ratings, scale = [-clustering.inertia for clustering in found], float(np.square(sampled_points).sum())
