@@ -29,6 +29,7 @@ FLOORS = (
         "process",
         "registry",
         "retry_after",
+        "ties",
         "typed_tables",
     ),
     ("tables", "worker"),

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.cli.project import Data, Project
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.ties import first_largest
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation.evaluation import Evaluation
@@ -216,7 +217,8 @@ def _add_planned(
         evaluation = EvalSpec(readable, CONFIG, project.root).build(Settings(project.root, Path(folder)))
         threshold = _threshold(evaluation)
         condition = Condition("accuracy", "at_least", threshold)
-        worst = max(outlooks(condition, evaluation.bank, evaluation.policy), key=lambda outlook: outlook.expected)
+        forecasts = outlooks(condition, evaluation.bank, evaluation.policy)
+        worst = forecasts[int(first_largest([outlook.expected for outlook in forecasts]))]
     reason = (
         f"of {len(evaluation.bank)}: {_POWER:.0%} chance of a verdict if the accuracy is {PLANNING_MARGIN:g} from the "
         "threshold"
