@@ -2,7 +2,7 @@
 
 `Sandbox.open` finds the best tier that holds on this machine and raises
 `pytest_adaptive_eval.errors.SandboxUnavailable` when there is none.
-``docs/sandbox.md`` lists the protections of each layer, and their limits.
+``docs/reference/sandbox.md`` lists the protections of each layer, and their limits.
 """
 
 from __future__ import annotations
