@@ -96,7 +96,7 @@ def responses_jsonl(record: RunRecord) -> Iterator[str]:
 
 
 def studies_jsonl(record: RunRecord) -> Iterator[str]:
-    """Return a line of JSON per subject and quantity of all studies; ``docs/reference/exports.md`` lists the columns."""
+    """Return a line of JSON per subject and quantity of all studies; ``docs/reference/exports.md`` lists columns."""
     return map(json.dumps, _study_rows(record))
 
 

@@ -29,8 +29,10 @@ ALL = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 PAGES = [page for page in ALL if re.search(r"^```(bash|\w+ title=)", (DOCS / page).read_text("utf-8"), re.MULTILINE)]
 #: Other documents with links.
 BESIDE = [*ROOT.glob("*.md"), ROOT / "fixtures/README.md", *(ROOT / "examples").rglob("README.md")]
-#: Folders whose files name pages.
+#: Folders whose files name pages, and such a name.
 NAMING = ("pytest_adaptive_eval", "benchmarks", "tests", "fixtures", "examples", ".github")
+NAMED = re.compile(r"\bdocs/[\w/-]+\.(?:md|py|json|svg|png|jpg|txt)\b")
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
 #: Pages that load the checkpoint; on the others its recorded answers stand in for it.
 WITH_CHECKPOINT = {"tutorial.md", *(f"how-to/{name}.md" for name in ("gate-a-checkpoint", "gate-a-base-model"))}
 BLOCK = re.compile(
@@ -208,25 +210,26 @@ def anchors(path: Path) -> list[str]:
     return [re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings]
 
 
-@pytest.mark.parametrize("path", [*(DOCS / page for page in ALL), *BESIDE], ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", [*(DOCS / page for page in ALL), *BESIDE], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_links_of_a_page_lead_to_a_file_and_a_heading(path: Path) -> None:
     own = anchors(path)
     assert len(own) == len(set(own)), "a link to one of two equal headings is ambiguous"
-    for target, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)", without_code(path.read_text("utf-8"))):
+    for target, anchor in LINK.findall(without_code(path.read_text("utf-8"))):
         found = (path.parent / target).resolve() if target else path
         assert found.exists(), target
         assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
 
 
 def test_files_of_documents_that_others_name_exist() -> None:
-    listed = subprocess.run(["git", "ls-files", *NAMING], cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    files = [ROOT / name for name in listed.splitlines()] or [p for f in NAMING for p in (ROOT / f).rglob("*.py")]
-    named = {
-        name
-        for file in files
-        if file.suffix in (".py", ".md", ".toml", ".yml", ".yaml")
-        for name in re.findall(r"\bdocs/[\w/-]+\.(?:md|py|json|svg|png|jpg|txt)\b", file.read_text("utf-8"))
-    }
+    files = [
+        path
+        for folder in NAMING
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".md", ".toml", ".yml")
+    ]
+    named = {name for path in files for name in NAMED.findall(path.read_text("utf-8"))}
     assert len(named) >= 10
     assert not [name for name in sorted(named) if not (ROOT / name).exists()]
 
