@@ -1,10 +1,10 @@
 """Gates on items in formats: error rates of abilities in parts and of gains, on checkpoints the bank has not seen.
 
 ``python benchmarks/format_gates.py parts`` leaves a quarter of the runs of a fixture family out at a time, fits M2 and
-M3 to the rest, and interviews those left out by their recorded answers.  What an ability *is* for a checkpoint is its
-estimate from all its answers in all formats, by the same parameters; printed is how often the one-sided 95 % bounds
-of the interview miss it, by part, how far off the estimate is, and the half width that is stated.  ``--kind``
-(cross), ``--form`` (m3), ``--budget`` (20%,40%), ``--selector`` (information), ``--floor`` (0.5), ``--repeats`` (5).
+M3 to the rest, and interviews those left out by their recorded answers. What an ability *is* for a checkpoint is its
+estimate from all its answers in all formats, by the same parameters; printed is how often the one-sided 95 % bounds of
+the interview miss it, by part, how far off the estimate is, and the half width that is stated. ``--kind`` (cross),
+``--form`` (m3), ``--budget`` (20%,40%), ``--selector`` (information), ``--floor`` (0.5), ``--repeats`` (5).
 
 ``python benchmarks/format_gates.py gains`` puts the threshold of a gain gate at each checkpoint's own gain, and a
 hundredth above and below it: the share of PASS where the claim is false and of FAIL where it is true, for interviews

@@ -1,14 +1,14 @@
 """Mutation testing: share of small faults in a module that the tests notice.
 
 ``python benchmarks/mutants.py cover tests/gates tests/plugin`` runs these tests once and keeps in the folder ``--data``
-which lines each test covers and how long it takes.  ``python benchmarks/mutants.py run claims/paired.py`` then draws 20
-mutants of each named module (without names: of all in `MODULES`).  For each mutant it runs the tests that cover the
-line, the quickest of each file first, and stops at the first failure.  One that survives is tried on more of them.  A
-test that hangs counts as a failure.  The command exits with 1 if fewer than 95 % of the mutants of a module are killed.
+which lines each test covers and how long it takes. ``python benchmarks/mutants.py run claims/paired.py`` then draws 20
+mutants of each named module (without names: of all in `MODULES`). For each mutant it runs the tests that cover the
+line, the quickest of each file first, and stops at the first failure. One that survives is tried on more of them. A
+test that hangs counts as a failure. The command exits with 1 if fewer than 95 % of the mutants of a module are killed.
 `mutants_equivalent.toml` lists those that no test can kill.
 
-The tests run on a copy of the working tree, in processes forked from one that has loaded pytest, numpy and scipy.
-After changes of the tests, run ``cover`` again on them.  After changes of the package, begin with an empty folder.
+The tests run on a copy of the working tree, in processes forked from one that has loaded pytest, numpy and scipy. After
+changes of the tests, run ``cover`` again on them. After changes of the package, begin with an empty folder.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ MODULES = [
     *(
         "records/baseline.py",
         "calibration/quality.py",
-        "subjects/checkpoint/folder.py",
-        "subjects/checkpoint/generation.py",
-        "subjects/checkpoint/subject.py",
-        "subjects/endpoint/subject.py",
+        "models/checkpoint/folder.py",
+        "models/checkpoint/generation.py",
+        "models/checkpoint/subject.py",
+        "models/endpoint/subject.py",
         "reports/junit.py",
     ),
     *("records/journal.py", "tasks/answers.py"),
@@ -110,16 +110,11 @@ FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": 
 class Mutant:
     """One change of a module.
 
-    Parameters
-    ----------
-    start, end : int
-        Characters of the source that `after` replaces.
-    line, last : int
-        First and last line of the changed expression, from 1.
-    code : str
-        The first of these lines.
-    before, after : str
-        Source text of the expression.
+    Args:
+        start, end: Characters of the source that `after` replaces.
+        line, last: First and last line of the changed expression, from 1.
+        code: The first of these lines.
+        before, after: Source text of the expression.
     """
 
     start: int
@@ -230,10 +225,8 @@ def _passed_over(node: ast.AST, field: str, child: ast.AST) -> bool:
 class Watch:
     """Plugin of the test runs: seconds of processor time of each test that passed, and the tests that failed.
 
-    Parameters
-    ----------
-    longest : float
-        Seconds of processor time after which a test is skipped; 0 for any.
+    Args:
+        longest: Seconds of processor time after which a test is skipped; 0 for any.
     """
 
     def __init__(self, longest: float = 0.0) -> None:

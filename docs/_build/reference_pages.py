@@ -64,14 +64,14 @@ def _hook_lines() -> Iterator[str]:
     yield "## Hooks\n\nA `conftest.py` or a plugin may implement each hook.\n"
     for name, hook in inspect.getmembers(hooks, inspect.isfunction):
         if name.startswith("pytest_adaptive_eval_"):
-            arguments = ", ".join(inspect.signature(hook).parameters)
+            signature = inspect.signature(hook)
             text = re.sub(r"``([^`]+)``", r"`\1`", inspect.getdoc(hook) or "")
-            summary, _, returned = text.partition("Returns\n-------\n")
-            kind, _, meaning = returned.partition("\n")
-            summary = summary.partition("\n\n")[0]
+            text, _, returned = text.partition("Returns:\n")
+            summary = text.partition("\n\n")[0].strip()
+            arguments = ", ".join(signature.parameters)
             yield f"### `{name}`\n\n    def {name}({arguments})\n\n{summary}\n"
-            if kind:
-                yield f"Returns {kind}.  {' '.join(meaning.split())}".strip() + "\n"
+            if signature.return_annotation != "None":
+                yield f"Returns `{signature.return_annotation}`.  {' '.join(returned.split())}".strip() + "\n"
 
 
 PAGES = {"command.md": command_page, "api.md": api_page}

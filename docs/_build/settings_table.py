@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.config.network import NetworkStudyTable
-from pytest_adaptive_eval.config.panel import PanelTable, PeersTable
-from pytest_adaptive_eval.config.schema import file_schema
-from pytest_adaptive_eval.config.tables import (
+from pytest_adaptive_eval.evaluation.schema import file_schema
+from pytest_adaptive_eval.evaluation.tables import (
     BankTable,
     GateTable,
     InterviewTable,
@@ -20,8 +18,10 @@ from pytest_adaptive_eval.config.tables import (
     RunTable,
     StudyGateTable,
 )
+from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, SupervisorTable
+from pytest_adaptive_eval.extensions.studies.network.kind import NetworkStudyTable
+from pytest_adaptive_eval.extensions.studies.peers.kind import PanelTable, PeersTable
 from pytest_adaptive_eval.plugin import entry
-from pytest_adaptive_eval.studies.network.declare import NetworkTable, NodeTable, SupervisorTable
 from pytest_adaptive_eval.typed_tables import Table, describe
 
 FOLDER = Path(__file__).parents[1]

@@ -14,8 +14,6 @@ from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import folds
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["CANDIDATES", "FEWEST_FAMILIES", "ModelChoice", "choose_model"]
-
 Array = NDArray[np.float64]
 
 #: Models to choose from, the simplest first.
@@ -33,14 +31,9 @@ FOLDS, SEED = 5, 20240603
 class ModelChoice:
     """Result of the choice.
 
-    Parameters
-    ----------
-    model : str
-    losses : mapping of str to float
-        Held-out negative log-likelihood by model, in nats per response.
-    errors : mapping of str to float
-        Standard error over families of each model's loss less the smallest of one dimension.
-    families : int
+    Args:
+        losses: Held-out negative log-likelihood by model, in nats per response.
+        errors: Standard error over families of each model's loss less the smallest of one dimension.
     """
 
     model: str
@@ -71,17 +64,13 @@ class ModelChoice:
 def choose_model(responses: Responses, recipe: Recipe, progress: Callable[[str], None] | None = None) -> ModelChoice:
     """Fit each of `CANDIDATES` without a fifth of the families, and predict half of their answers from the others.
 
-    The simplest model is chosen whose loss is within a standard error, over families,
-    of the smallest.  A family weighs as in the fit.
+    The simplest model is chosen whose loss is within a standard error, over families, of the smallest. A family weighs
+    as in the fit.
 
-    Parameters
-    ----------
-    responses : Responses
-        Of at least two families; see `FEWEST_FAMILIES`.
-    recipe : Recipe
-        Its engine fits the candidates.
-    progress : callable, optional
-        Called with the work in progress.
+    Args:
+        responses: Of at least two families; see `FEWEST_FAMILIES`.
+        recipe: Its engine fits the candidates.
+        progress: Called with the work in progress.
     """
     say = progress or (lambda _: None)
     scores, (S, n) = responses.scores, responses.scores.shape

@@ -21,8 +21,6 @@ from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Design, Evidence
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["BUDGETS", "FEWEST_FAMILIES", "Designs", "choose_designs", "fit_predictors", "form_orders"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -56,12 +54,9 @@ FORM_SHIFTS = (0.05, 0.2)
 class Designs(NamedTuple):
     """Result of `choose_designs`.
 
-    Parameters
-    ----------
-    designs : tuple of Design
-        Of `estimate` and `form` at each count.
-    shift : float
-        Standard deviation of a subject's own shift by which the form is made.
+    Args:
+        designs: Of `estimate` and `form` at each count.
+        shift: Standard deviation of a subject's own shift by which the form is made.
     """
 
     designs: tuple[Design, ...]
@@ -90,14 +85,9 @@ def fit_predictors(
 ) -> list[Predictor]:
     """Return a predictor without designs for each shift; each family of the responses weighs as one subject.
 
-    Parameters
-    ----------
-    fit : Calibration
-    responses : Responses
-    shifts : sequence of float
-        Standard deviations of a subject's own shift, for the form.
-    most : int, optional
-        See `form_orders`.
+    Args:
+        shifts: Standard deviations of a subject's own shift, for the form.
+        most: See `form_orders`.
     """
     scores = responses.scores
     w = family_weights(responses.families)
@@ -117,17 +107,12 @@ def fit_predictors(
 def form_orders(rows: Array, noise: Array, scales: Array, most: int | None = None) -> Ints:
     """Return all items, each of which most lowers the variance of the mean score after those before it; shape (q, n).
 
-    Parameters
-    ----------
-    rows : array, shape (m, n)
-        Z of scores ``Z' a + e``, with a ~ N(0, I), before it is scaled.
-    noise : array, shape (n,)
-        Variance of e.
-    scales : array, shape (q, m)
-        Factors of the rows, for each of q orders.
-    most : int, optional
-        Length up to which the order is greedy, if that is less than a share of `GREEDY`.  The items behind stand by
-        what each would lower at that point.
+    Args:
+        rows: Shape (m, n). Z of scores ``Z' a + e``, with a ~ N(0, I), before it is scaled.
+        noise: Shape (n,). Variance of e.
+        scales: Shape (q, m). Factors of the rows, for each of q orders.
+        most: Length up to which the order is greedy, if that is less than a share of `GREEDY`. The items behind stand
+            by what each would lower at that point.
     """
     n = rows.shape[1]
     greedy = min(n if most is None else most, max(1, round(GREEDY * n)))
@@ -197,16 +182,10 @@ def choose_designs(
 
     The families of a fold are interviewed with items calibrated on the others; each weighs as one subject.
 
-    Parameters
-    ----------
-    responses : Responses
-        Of at least two families; see `FEWEST_FAMILIES`.
-    fits_of_parts : PartFits
-    counts : sequence of int
-    seed : int
-        Seed of folds and draws.
-    progress : callable
-        Called with the work in progress.
+    Args:
+        responses: Of at least two families; see `FEWEST_FAMILIES`.
+        seed: Seed of folds and draws.
+        progress: Called with the work in progress.
     """
     counts = sorted(set(counts))
     scores, (S, n) = responses.scores, responses.scores.shape

@@ -17,8 +17,6 @@ from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["conformal_tables", "folds", "replay", "replay_each", "replay_items"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -56,18 +54,9 @@ def replay_each(
 
     Policies that differ in the budget alone share draws, unless uniform draws check their projections.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    policies : sequence of Policy
-    scores : array, shape (S, n)
-    seed : int or sequence of int
-    designed : bool
-        Whether the sessions have design-based intervals.
-
-    Returns
-    -------
-    list of Session, one per policy, ended
+    Args:
+        scores: Shape (S, n).
+        designed: Whether the sessions have design-based intervals.
     """
     ended: dict[int, Session] = {}
     for group in _by_budget(bank, policies):
@@ -91,16 +80,11 @@ def replay_each(
 def replay_items(banks: Sequence[ItemBank], of: Ints, policy: Policy, scores: Array, *, seeds: Sequence[int]) -> Ints:
     """Return the items (S, t) of interviews by a policy, of subjects on several banks of the same items.
 
-    Parameters
-    ----------
-    banks : sequence of ItemBank
-    of : array of int, shape (S,)
-        Bank of each subject.
-    policy : Policy
-        It spends its budget, which is the same on all banks, and nothing assists it.
-    scores : array, shape (S, n)
-    seeds : sequence of int
-        A seed for each subject.
+    Args:
+        of: Shape (S,). Bank of each subject.
+        policy: It spends its budget, which is the same on all banks, and nothing assists it.
+        scores: Shape (S, n).
+        seeds: A seed for each subject.
     """
     count = policy.budget_on(banks[0])
     if all(servable(bank, policy) for bank in banks):
@@ -214,26 +198,14 @@ def conformal_tables(
 ) -> list[Conformal]:
     """Replay each policy, with its stopping rule, on subjects that the items were not calibrated on.
 
-    Parameters
-    ----------
-    responses : Responses
-        Responses of the calibration subjects; families stay together.  Missing scores
-        are skipped as in an interview, and the truth is the mean of the others.
-    recipe : callable
-        Returns a bank from the responses of some of the subjects.
-    policies : sequence of Policy
-    bank : ItemBank
-        Bank of the tables, calibrated on all subjects.
-    count : int
-        Number of folds.
-    seed : int
-        Seed of folds and draws.
-    progress : callable, optional
-        Called with the work in progress.
-
-    Returns
-    -------
-    list of Conformal, one per policy
+    Args:
+        responses: Responses of the calibration subjects; families stay together. Missing scores are skipped as in an
+            interview, and the truth is the mean of the others.
+        recipe: Returns a bank from the responses of some of the subjects.
+        bank: Bank of the tables, calibrated on all subjects.
+        count: Number of folds.
+        seed: Seed of folds and draws.
+        progress: Called with the work in progress.
     """
     report = progress or (lambda _: None)
     scores, n = responses.scores, len(bank)

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 
-__all__ = ["anchors", "evolved", "item_total"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -41,14 +39,11 @@ def item_total(scores: Array) -> Array:
 def anchors(points: Array, count: int, seed: int) -> tuple[Ints, Array]:
     """Return columns near the centres of clusters, and their weights, which sum to 1.
 
-    As in tinyBenchmarks (Polo et al. 2024), `points` are the parameters of an
-    item response model.  A column stands for its share of its cluster.
+    As in tinyBenchmarks (Polo et al. 2024), `points` are the parameters of an item response model. A column stands for
+    its share of its cluster.
 
-    Parameters
-    ----------
-    points : array, shape (n, d)
-    count : int
-    seed : int
+    Args:
+        points: Shape (n, d).
     """
     label = clusters(points, min(count, CLUSTERS), seed).label
     sizes = np.bincount(label)
@@ -68,14 +63,11 @@ def anchors(points: Array, count: int, seed: int) -> tuple[Ints, Array]:
 def evolved(scores: Array, count: int, rng: np.random.Generator) -> Ints:
     """Return columns that rank the subjects as all columns do, by evolutionary search (FlashEval, Zhao et al. 2024).
 
-    The best subsets of a generation are the parents of the next, whose columns are
-    drawn in proportion to the number of parents with each.
+    The best subsets of a generation are the parents of the next, whose columns are drawn in proportion to the number of
+    parents with each.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n)
-    count : int
-    rng : numpy.random.Generator
+    Args:
+        scores: Shape (S, n).
     """
     n = scores.shape[1]
     truth = np.nanmean(scores, axis=1)

@@ -12,8 +12,6 @@ from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["cluster_order"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -31,12 +29,9 @@ SEED = 0
 def cluster_order(bank: ItemBank, count: int) -> Ints:
     """Return all items: the middles of `count` clusters first, those of large clusters before others, shape (n,).
 
-    Parameters
-    ----------
-    bank : ItemBank
-        Calibrated.
-    count : int
-        At least 1.  With more than `CLUSTERS`, second items of clusters follow the first ones.
+    Args:
+        bank: Calibrated.
+        count: At least 1. With more than `CLUSTERS`, second items of clusters follow the first ones.
     """
     n = len(bank)
     sample = np.arange(n)

@@ -12,20 +12,6 @@ from pytest_adaptive_eval.cat.clustered import cluster_order
 from pytest_adaptive_eval.cat.selection import Selector, View, take_highest
 from pytest_adaptive_eval.irt import model as irt
 
-__all__ = [
-    "SELECTORS",
-    "Cluster",
-    "FixedForm",
-    "Form",
-    "Information",
-    "MaximumInformation",
-    "NearestDifficulty",
-    "Random",
-    "Spread",
-    "Stratified",
-    "Variance",
-]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
@@ -74,9 +60,9 @@ class MaximumInformation:
     def highest(self, view: View, k: int) -> tuple[Ints, Array] | None:
         """Return the `k` remaining items with the highest criterion and their predicted scores, both (S, k).
 
-        Item information is at most a^2 / 4 at any ability and guessing parameter.
-        The most discriminating items are rated first, others only if this limit
-        is at least the k-th best rating.  Return None if rating all items is as fast.
+        Item information is at most a^2 / 4 at any ability and guessing parameter. The most discriminating items are
+        rated first, others only if this limit is at least the k-th best rating. Return None if rating all items is as
+        fast.
         """
         bank, t = view.bank, view.asked.shape[1]
         if view.predictions is not None or bank.dimensions > 1:
@@ -109,8 +95,8 @@ class Information(MaximumInformation):
 class Spread:
     """Draws in proportion to the predicted standard deviation of the score, sqrt(p(1-p)).
 
-    With correct predictions, this allocation minimises the variance of the
-    importance-weighted difference estimator (Neyman 1934).
+    With correct predictions, this allocation minimises the variance of the importance-weighted difference estimator
+    (Neyman 1934).
     """
 
     name: str = "spread"
@@ -140,12 +126,10 @@ class Variance:
 
         w_i (A_i' V g)^2 / (1 + w_i A_i' V A_i)
 
-    (a rank-one update of the posterior information).  Items are drawn in
-    proportion to that reduction raised to a power which falls with the number t
-    of administrations, ``max(least, decay / (t + 1))``.  The first draws are
-    nearly optimal under the model.  Later draws are more uniform, because the
-    remaining error is mostly misfit of the bank, which draws of the same items
-    for all subjects would not average out.
+    (a rank-one update of the posterior information). Items are drawn in proportion to that reduction raised to a power
+    which falls with the number t of administrations, ``max(least, decay / (t + 1))``. The first draws are nearly
+    optimal under the model. Later draws are more uniform, because the remaining error is mostly misfit of the bank,
+    which draws of the same items for all subjects would not average out.
     """
 
     decay: float = 200.0
@@ -240,8 +224,8 @@ class Stratified:
 class Cluster:
     """Selection of the items nearest to the centres of as many clusters as the budget has items.
 
-    Items are near whose scores the bank predicts alike, whoever is asked, see `clustered.cluster_order`.  Every
-    subject gets the same items.
+    Items are near whose scores the bank predicts alike, whoever is asked, see `clustered.cluster_order`. Every subject
+    gets the same items.
     """
 
     name: str = "cluster"
@@ -261,10 +245,8 @@ class Cluster:
 class FixedForm:
     """Test form: the same items in the same order for every subject.
 
-    Parameters
-    ----------
-    order : tuple of int
-        Positions in the bank; the remaining items follow in the bank's order.
+    Args:
+        order: Positions in the bank; the remaining items follow in the bank's order.
     """
 
     order: tuple[int, ...]

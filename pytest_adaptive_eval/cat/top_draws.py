@@ -1,6 +1,6 @@
 """Choose the items of most information in replayed interviews, without rating all items at every step.
 
-While an ability stays near, the information of an item has an upper limit.  Only the items of the highest limits are
+While an ability stays near, the information of an item has an upper limit. Only the items of the highest limits are
 rated, until the best of them falls to the limit of the others.
 """
 
@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["TopDraws"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,12 +28,9 @@ ROUNDING = 1e-12
 class TopDraws:
     """Items of S subjects by maximum information, one item each at a time.
 
-    Parameters
-    ----------
-    banks : sequence of ItemBank
-        Of one dimension without guessing, with the same number n of items.
-    of : array of int, shape (S,)
-        Bank of each subject.
+    Args:
+        banks: Of one dimension without guessing, with the same number n of items.
+        of: Shape (S,). Bank of each subject.
     """
 
     def __init__(self, banks: Sequence[ItemBank], of: Ints) -> None:
@@ -52,12 +47,9 @@ class TopDraws:
     def draw(self, theta: Array, variance: Array, first: int) -> Ints:
         """Return the next item of each subject, shape (S,), as `MaximumInformation` chooses it.
 
-        Parameters
-        ----------
-        theta, variance : array, shape (S,)
-            Abilities before the batch of this draw.
-        first : int
-            Number of draws before that batch.
+        Args:
+            theta, variance: Shape (S,). Abilities before the batch of this draw.
+            first: Number of draws before that batch.
         """
         best, sure = self._best(self._rows, theta)
         unsure = np.flatnonzero(~sure)

@@ -14,8 +14,6 @@ from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.registry import registered
 
-__all__ = ["command_parser", "main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["add_ids_argument", "add_mapping_arguments", "joined", "mapping_of"]
-
 
 def add_mapping_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the columns of a response."""
@@ -52,10 +50,8 @@ def add_ids_argument(parser: argparse.ArgumentParser) -> None:
 def joined(responses: Responses, ids: str | None, items: Sequence[Item] | None) -> Responses:
     """Return the responses under the ids of one's own items.
 
-    Raises
-    ------
-    ResponsesError
-        No id is that of an item; the message says which ``--ids`` would join them.
+    Raises:
+        ResponsesError: No id is that of an item; the message says which ``--ids`` would join them.
     """
     from pytest_adaptive_eval.banks.responses.ids import propose_ids, rename_items
 

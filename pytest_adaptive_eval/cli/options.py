@@ -19,30 +19,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = [
-    "INTERRUPTED",
-    "NOT_PASSED",
-    "PASSED",
-    "RECIPE",
-    "USAGE",
-    "add_low_quality_argument",
-    "add_origin_arguments",
-    "add_recipe_arguments",
-    "add_responses_arguments",
-    "budgets_of",
-    "check_bank_output",
-    "check_writable",
-    "names_of",
-    "origin",
-    "parse_count",
-    "parse_seed",
-    "read",
-    "recipe_of",
-    "refuse",
-    "spare",
-    "with_chosen_model",
-]
-
 #: Exit codes, as of pytest.
 PASSED = 0
 NOT_PASSED = 1

@@ -19,22 +19,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.run_record import RunRecord
 
 
-__all__ = [
-    "RUN",
-    "add_bank_argument",
-    "add_pattern_arguments",
-    "add_source_argument",
-    "bank_paths",
-    "history_patterns",
-    "keep_record",
-    "named_paths",
-    "new_id",
-    "no_runs_text",
-    "open_history",
-    "open_run",
-    "show",
-]
-
 #: Help of an argument that names a run.
 RUN = "a record's path, an id or its beginning, or latest, the newest that asked something"
 #: ANSI codes of pytest's terminal markup.

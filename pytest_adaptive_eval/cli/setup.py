@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.cli.extras import missing_packages
 from pytest_adaptive_eval.cli.project import Data, Project
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import counted
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config.evaluation import Evaluation
+    from pytest_adaptive_eval.evaluation.evaluation import Evaluation
     from pytest_adaptive_eval.items.responses import Responses
-    from pytest_adaptive_eval.subjects.kind import SubjectKind
-
-__all__ = ["CONFIG", "Setup", "set_up"]
+    from pytest_adaptive_eval.models.kind import SubjectKind
 
 CONFIG = "adaptive-eval.toml"
 #: Probability of a verdict that the budget is planned for.
@@ -41,16 +40,11 @@ _EXAMPLES, _COMPARED = 60, 200
 class Setup:
     """Findings and files of `adaptive-eval init`.
 
-    Parameters
-    ----------
-    findings : list of str
-        Sentences about what was found and chosen.
-    files : dict of str to str
-        Texts by path relative to the project.
-    commands : list of str
-        Commands to run next, in order, in the project's folder.
-    extras : list of str
-        Extras of this distribution that these commands need.
+    Args:
+        findings: Sentences about what was found and chosen.
+        files: Texts by path relative to the project.
+        commands: Commands to run next, in order, in the project's folder.
+        extras: Extras of this distribution that these commands need.
     """
 
     findings: list[str] = field(default_factory=list)
@@ -69,16 +63,11 @@ class _Subject:
 def set_up(project: Project, model: str | None = None) -> Setup:
     """Return the first files and commands of a project.
 
-    Parameters
-    ----------
-    project : Project
-    model : str, optional
-        Text that names the subject; the one that the project shows when omitted.
+    Args:
+        model: Text that names the subject; the one that the project shows when omitted.
 
-    Raises
-    ------
-    ConfigError
-        `model` names no kind of subject.
+    Raises:
+        ConfigError: `model` names no kind of subject.
     """
     setup = Setup()
     subject = _subject(project, model, setup)
@@ -102,7 +91,7 @@ def set_up(project: Project, model: str | None = None) -> Setup:
 
 def _subject(project: Project, model: str | None, setup: Setup) -> _Subject | None:
     """Return the subject that is named, else the newest checkpoint, else a server that answers."""
-    from pytest_adaptive_eval.subjects import resolve
+    from pytest_adaptive_eval.models import resolve
 
     spec, pictures = model, True
     if spec is None and project.checkpoints:
@@ -204,10 +193,9 @@ def _interview(
 
 def _imported(path: Path, bank: Path) -> str:
     """Import questions into a bank folder, to plan on."""
-    from pytest_adaptive_eval.banks.importing.importer import import_items
     from pytest_adaptive_eval.banks.writer import write_uncalibrated
 
-    with import_items(str(path)) as imported:
+    with service("import_items", "importing")(str(path)) as imported:
         write_uncalibrated(bank, imported.items, report={"source": imported.facts})
     return str(bank)
 
@@ -220,7 +208,7 @@ def _add_planned(
     setup: Setup,
 ) -> None:
     """Add an evaluation whose budget is planned on its bank, which `readable` names."""
-    from pytest_adaptive_eval.config.evaluation import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Settings
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, outlooks
 

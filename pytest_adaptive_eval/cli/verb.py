@@ -6,28 +6,19 @@ import argparse
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["Verb"]
-
 
 class Verb(NamedTuple):
     """One verb of ``adaptive-eval``.
 
-    A module in ``cli/verbs`` lists its verb in ``REGISTERED``.  So does a module that an entry point of the group
+    A module in ``cli/verbs`` lists its verb in ``REGISTERED``. So does a module that an entry point of the group
     ``adaptive_eval.verbs`` names.
 
-    Parameters
-    ----------
-    name : str
-    summary : str
-        Line in the list of verbs.
-    description : str
-        Head of the verb's own help.
-    add_arguments : callable
-        Function that adds the verb's arguments to a parser.
-    run : callable
-        Function from the parsed arguments to the exit code.
-    examples : tuple of str
-        Commands at the end of the help, without ``adaptive-eval``.
+    Args:
+        summary: Line in the list of verbs.
+        description: Head of the verb's own help.
+        add_arguments: Function that adds the verb's arguments to a parser.
+        run: Function from the parsed arguments to the exit code.
+        examples: Commands at the end of the help, without ``adaptive-eval``.
     """
 
     name: str

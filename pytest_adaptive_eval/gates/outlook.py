@@ -1,9 +1,9 @@
 """Number of items that a verdict takes, as a random variable.
 
 A gate's wealth is the mean of several bets, each of which assumes one distance of the true value from the threshold
-(`inference.betting`).  The logarithm of one bet's wealth grows like a Brownian motion: each draw adds the stake times
-the distance, less half of the squared stake times the mean square of the draw's gain.  Draws without replacement give
-more information as fewer items remain.  The probability that a bet decides within n items is then a first passage
+(`inference.betting`). The logarithm of one bet's wealth grows like a Brownian motion: each draw adds the stake times
+the distance, less half of the squared stake times the mean square of the draw's gain. Draws without replacement give
+more information as fewer items remain. The probability that a bet decides within n items is then a first passage
 (inverse Gaussian) in closed form, and that of a verdict is taken as the largest of them.
 """
 
@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.inference.betting import DISTANCES, UNIT
 from pytest_adaptive_eval.inference.student import student_quantile
 
-__all__ = ["Outlook", "fixed_size"]
-
 #: Cost of the mean over several bets, of predictions that are not there yet, and of the last draw's overshoot, in nats.
 #: Fitted to interviews on real response matrices, where it brings the expected number of items within a tenth.
 COST = 0.8
@@ -31,24 +29,15 @@ NEGLIGIBLE = 1e-9
 class Outlook:
     """Number of items that a verdict takes, as a random variable.
 
-    Parameters
-    ----------
-    size : int
-        Items in the bank.
-    gap : float
-        Distance of the true value from the threshold, as a share of the bank.
-    variance : float
-        Variance of one draw's estimate of the accuracy over the items not yet drawn.
-    confidence : float
-    asked : int
-        Items already administered.
-    log_wealth : float
-        Log wealth after them.
-    together : int
-        Claims that must all be decided, each with the same probability.  They
-        are taken as independent, a lower bound where they share draws.
-    assumed : tuple of float
-        Distance that each bet assumes, as a share of the bank.
+    Args:
+        size: Items in the bank.
+        gap: Distance of the true value from the threshold, as a share of the bank.
+        variance: Variance of one draw's estimate of the accuracy over the items not yet drawn.
+        asked: Items already administered.
+        log_wealth: Log wealth after them.
+        together: Claims that must all be decided, each with the same probability. They are taken as independent, a
+            lower bound where they share draws.
+        assumed: Distance that each bet assumes, as a share of the bank.
     """
 
     size: int

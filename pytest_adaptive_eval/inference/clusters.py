@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Clusters", "clusters", "residual_factors", "response_factors"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -22,14 +20,10 @@ ITERATIONS = 20
 class Clusters:
     """Items in groups.
 
-    Parameters
-    ----------
-    items : array of int, shape (k,)
-        The item nearest to each centre.
-    label : array of int, shape (n,)
-        The cluster of each item, 0 ... k - 1.
-    inertia : float
-        Sum of the squared distances to the centres.
+    Args:
+        items: Shape (k,). The item nearest to each centre.
+        label: Shape (n,). The cluster of each item, 0 ... k - 1.
+        inertia: Sum of the squared distances to the centres.
     """
 
     items: Ints
@@ -40,13 +34,10 @@ class Clusters:
 def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
     """Return at most `count` clusters, fewer if points coincide or a cluster becomes empty (k-means, Lloyd 1982).
 
-    Parameters
-    ----------
-    points : array, shape (n, d)
-    count : int
-        At least 1.
-    seed : int
-        Seed of the first centres (k-means++, Arthur & Vassilvitskii 2007).
+    Args:
+        points: Shape (n, d).
+        count: At least 1.
+        seed: Seed of the first centres (k-means++, Arthur & Vassilvitskii 2007).
     """
     x: NDArray[Any] = np.asarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
     centres = _spread(x, count, np.random.default_rng(seed))
@@ -105,15 +96,12 @@ def _factors(centred: Array, count: int) -> Array:
 def response_factors(scores: Array, count: int = 8) -> Array:
     """Return coordinates of items by the subjects' responses, shape (n, count + 1).
 
-    They are the first factors of the centred responses, and the share of right
-    answers on the same scale.  Items that separate the same subjects are near.
+    They are the first factors of the centred responses, and the share of right answers on the same scale. Items that
+    separate the same subjects are near.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n)
-        NaN where missing.
-    count : int
-        Factors; fewer where there are fewer subjects or items.
+    Args:
+        scores: Shape (S, n). NaN where missing.
+        count: Factors; fewer where there are fewer subjects or items.
     """
     mean = _means(scores)
     return np.column_stack([_factors(scores - mean, count), mean * math.sqrt(len(scores))])
@@ -122,18 +110,13 @@ def response_factors(scores: Array, count: int = 8) -> Array:
 def residual_factors(scores: Array, count: int = 8) -> Array:
     """Return coordinates of items without difficulty and ability, shape (n, count), rows of length 1.
 
-    They are the first factors of the responses less the item's and the subject's
-    mean: items that the same subjects answer better than expected are near.  They
-    replace embeddings of the questions, and leave difficulty and discrimination
-    out, so that distance does not depend on them.  An item without responses is at
-    the origin.
+    They are the first factors of the responses less the item's and the subject's mean: items that the same subjects
+    answer better than expected are near. They replace embeddings of the questions, and leave difficulty and
+    discrimination out, so that distance does not depend on them. An item without responses is at the origin.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n)
-        NaN where missing.
-    count : int
-        Factors; fewer where there are fewer subjects or items.
+    Args:
+        scores: Shape (S, n). NaN where missing.
+        count: Factors; fewer where there are fewer subjects or items.
     """
     centred = scores - _means(scores)
     factors = _factors(centred - _means(centred.T)[:, None], count)

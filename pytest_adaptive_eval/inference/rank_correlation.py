@@ -7,26 +7,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["kendall_tau", "mean_ranks", "rank_correlation", "ranking_accuracy"]
-
 
 def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["half", "autojudger"] = "half") -> float:
     """Return the share of pairs of subjects in the right order, in percent.
 
-    Parameters
-    ----------
-    estimate, truth : array_like, shape (S,)
-        At least two subjects.
-    ties : {"half", "autojudger"}
-        ``half``: a pair that is equal in one of the two only counts one half;
-        one that is equal in the truth is left out.  ``autojudger``: 100 (1 -
-        inversions / pairs), where an inversion is a pair in strictly opposite
-        order, as in that paper's section 4.1.
+    Args:
+        estimate, truth: Shape (S,). At least two subjects.
+        ties: ``half``: a pair that is equal in one of the two only counts one half; one that is equal in the truth is
+            left out. ``autojudger``: 100 (1 - inversions / pairs), where an inversion is a pair in strictly opposite
+            order, as in that paper's section 4.1.
 
-    Raises
-    ------
-    ValueError
-        Shapes differ, or no pair can be judged.
+    Raises:
+        ValueError: Shapes differ, or no pair can be judged.
     """
     e, t = np.asarray(estimate, dtype=np.float64), np.asarray(truth, dtype=np.float64)
     if e.shape != t.shape or e.ndim != 1:

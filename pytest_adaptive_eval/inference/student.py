@@ -6,15 +6,12 @@ import math
 
 import numpy as np
 
-__all__ = ["student_quantile"]
-
 
 def student_quantile(dof: float, probability: float) -> float:
     """Return the quantile of Student's t with `dof` degrees of freedom (at least 1), or of the normal for ``math.inf``.
 
-    With t = sqrt(dof) tan(a) the density becomes cos(a)^(dof - 1), smooth on a
-    bounded range, which Simpson's rule integrates to seven digits (five where
-    dof < 2); importing scipy's own would cost a short run a fifth of its time.
+    With t = sqrt(dof) tan(a) the density becomes cos(a)^(dof - 1), smooth on a bounded range, which Simpson's rule
+    integrates to seven digits (five where dof < 2); importing scipy's own would cost a short run a fifth of its time.
     """
     dof = min(dof, 1e10)
     width = min(math.pi / 2, 40.0 / math.sqrt(dof))

@@ -16,8 +16,6 @@ from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.interviewer.memory import MemoryTable
 from pytest_adaptive_eval.items.item import Item
 
-__all__ = ["DeterministicInterviewer", "categories_of"]
-
 #: Clusters in place of categories if items have none, as many as AutoJudger's first items.
 CLUSTERS = 10
 #: Largest distance of a difficulty near the ability, in logits: predicted scores are then .27 to .73.
@@ -28,13 +26,11 @@ def categories_of(items: Sequence[Item], points: NDArray[Any]) -> tuple[tuple[st
     """Return the category of each item for the balance of coverage.
 
     It is the item's finest category that another item shares, with broader ones in front if the name is ambiguous, or
-    ``other`` without any.  If no item has one, it is one of `CLUSTERS` clusters of the embeddings, ``group 1``, ...
+    ``other`` without any. If no item has one, it is one of `CLUSTERS` clusters of the embeddings, ``group 1``, ...
 
-    Parameters
-    ----------
-    items : sequence of Item, length n
-        May be without categories.
-    points : array, shape (n, d)
+    Args:
+        items: May be without categories.
+        points: Shape (n, d).
     """
     paths = [item.category for item in items]
     common = Counter(path[:depth] for path in paths for depth in range(1, len(path) + 1))
@@ -59,12 +55,10 @@ class DeterministicInterviewer:
     - difficulty: 4 p (1 - p), which is 1 at a predicted score of 1/2;
     - distance: distance to the nearest earlier question, over the largest of all candidates.
 
-    An unknown share is 1.  Ties go to the first item of the bank, so the order of the candidates has no effect.
+    An unknown share is 1. Ties go to the first item of the bank, so the order of the candidates has no effect.
 
-    Parameters
-    ----------
-    categories : mapping of str to tuple of str
-        Categories by item id; default is the item's finest category.
+    Args:
+        categories: Categories by item id; default is the item's finest category.
     """
 
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))

@@ -13,8 +13,6 @@ from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["FirstItems", "by_cluster", "by_difficulty", "responses_to"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FirstItems = Literal["cluster", "difficulty", "random", "none"]
@@ -29,23 +27,16 @@ def by_cluster(
     """Return the items nearest to the centres of `count` clusters, by the best of many restarts.
 
     As in AutoJudger, the best restart has the items whose mean score ranks the subjects of `responses` most like their
-    mean over all items.  Without responses it has the tightest clusters.  Ties go to the earlier restart.
+    mean over all items. Without responses it has the tightest clusters. Ties go to the earlier restart.
 
-    Parameters
-    ----------
-    points : array, shape (n, d)
-    count : int
-        At most n.
-    restarts : int
-    responses : array, shape (S, n), optional
-        Scores of calibration subjects; NaN where missing.
-    seed : int
-        Two seeds share no restart, as long as there are at most a thousand.
+    Args:
+        points: Shape (n, d).
+        count: At most n.
+        responses: Shape (S, n). Scores of calibration subjects; NaN where missing.
+        seed: Two seeds share no restart, as long as there are at most a thousand.
 
-    Returns
-    -------
-    array of int, shape (count,)
-        Filled up with the first items of the bank if points coincide.
+    Returns:
+        Shape (count,). Filled up with the first items of the bank if points coincide.
     """
     sample = np.arange(len(points))
     if len(points) > POINTS:
@@ -75,10 +66,8 @@ def _ranking_accuracy(scores: Array, accuracy: Array) -> float:
 def responses_to(bank: ItemBank, responses: Responses, setting: str) -> Responses:
     """Return the responses to the items of a bank, in its order, by subjects that answered any.
 
-    Raises
-    ------
-    ConfigError
-        An item has no responses; the message begins with `setting`.
+    Raises:
+        ConfigError: An item has no responses; the message begins with `setting`.
     """
     columns = {item: column for column, item in enumerate(responses.items)}
     if lacking := [item for item in bank.ids if item not in columns]:
@@ -95,7 +84,7 @@ def responses_to(bank: ItemBank, responses: Responses, setting: str) -> Response
 def by_difficulty(difficulty: Array, count: int) -> Ints:
     """Return the items at the middles of `count` equal parts of all items by difficulty, shape (count,).
 
-    The easiest item is first.  Items without a difficulty (NaN) are last.
+    The easiest item is first. Items without a difficulty (NaN) are last.
     """
     order = np.argsort(difficulty, kind="stable")
     size = max(count, int((~np.isnan(difficulty)).sum()))

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["Distances", "Retrieval", "best", "proximity", "within"]
-
 Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -24,13 +22,11 @@ DOUBLINGS = 20
 class Distances:
     """Squared Euclidean distances of all items to the nearest administered item.
 
-    An administered item costs one product of the embeddings with a vector.  Memory is 4 d bytes per item for the
+    An administered item costs one product of the embeddings with a vector. Memory is 4 d bytes per item for the
     embeddings, shared by all subjects, and 4 bytes per item and subject.
 
-    Parameters
-    ----------
-    points : array, shape (n, d)
-    subjects : int
+    Args:
+        points: Shape (n, d).
     """
 
     def __init__(self, points: NDArray[Any], subjects: int) -> None:
@@ -57,14 +53,11 @@ class Distances:
 def proximity(bank: ItemBank, logits: Array) -> Array:
     """Return the proximity of each item's difficulty to the ability, one over 1 plus their distance, shape (S, n).
 
-    In several dimensions the distance is that to a predicted score of 1/2 along the item's direction.  The proximity of
+    In several dimensions the distance is that to a predicted score of 1/2 along the item's direction. The proximity of
     an item without discrimination is 0.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    logits : array, shape (S, n)
-        A . theta + d.
+    Args:
+        logits: Shape (S, n). A . theta + d.
     """
     slope = np.sqrt(bank.squared_slope)
     return np.asarray(slope / (slope + np.abs(logits) + (slope == 0)))
@@ -75,20 +68,14 @@ def within(p: Array, window: tuple[float, float] | None, available: Bools) -> tu
 
     An empty window is widened: its distances to 0 and to 1 are halved until it has an item.
 
-    Parameters
-    ----------
-    p : array, shape (S, n)
-        Predicted scores.
-    window : (low, high) or None
-        None has no limits.
-    available : array of bool, shape (S, n)
-        Items that were not administered; at least one per subject.
+    Args:
+        p: Shape (S, n). Predicted scores.
+        window: None has no limits.
+        available: Shape (S, n). Items that were not administered; at least one per subject.
 
-    Returns
-    -------
-    inside : array of bool, shape (S, n)
-    widened : array of int, shape (S,)
-        Number of widenings.
+    Returns:
+        inside: Shape (S, n).
+        widened: Shape (S,). Number of widenings.
     """
     widened = np.zeros(len(p), dtype=np.int64)
     if window is None:
@@ -111,12 +98,9 @@ def within(p: Array, window: tuple[float, float] | None, available: Bools) -> tu
 def best(key: NDArray[Any], inside: Bools, count: int) -> list[Ints]:
     """Return, per subject, the `count` items inside with the highest keys, best first, ties by position.
 
-    Parameters
-    ----------
-    key : array, shape (S, n)
-        Finite or infinite, at least 0.
-    inside : array of bool, shape (S, n)
-    count : int
+    Args:
+        key: Shape (S, n). Finite or infinite, at least 0.
+        inside: Shape (S, n).
     """
     keys = np.where(inside, key, key.dtype.type(-1.0))
     rows, items = np.arange(len(keys)), np.empty((len(keys), min(count, keys.shape[1])), dtype=np.int64)

@@ -7,8 +7,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["nodes", "weights_at"]
-
 Array = NDArray[np.float64]
 
 #: Added to distances from nodes, so that none is 0; distances that are not 0 are so much larger that they stay.

@@ -1,10 +1,9 @@
 """Adaptive interview of one subject over a bank of items in formats.
 
-A call administers one item in one format, so a budget is a number of *pairs* of an
-item and a format; pair ``item * F + format``.  Two rules rate pairs, Fisher
-information about the ability in the format (M2) and cumulative D-optimality by
-rank-one updates (M3), and each can rate single pairs or items in all their
-formats together.  An item's `worth` multiplies its rating; 0 excludes it.
+A call administers one item in one format, so a budget is a number of *pairs* of an item and a format; pair ``item * F +
+format``. Two rules rate pairs, Fisher information about the ability in the format (M2) and cumulative D-optimality by
+rank-one updates (M3), and each can rate single pairs or items in all their formats together. An item's `worth`
+multiplies its rating; 0 excludes it.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.multimodal import Abilities, Information, MultimodalItems, Population, estimate_abilities
 
-__all__ = ["FormatInterview", "Rule"]
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Rule = Literal["fisher", "d-optimal"]
@@ -29,25 +26,16 @@ Rule = Literal["fisher", "d-optimal"]
 class FormatInterview:
     """Interview in formats: `ask`, then `tell`, repeatedly.
 
-    Parameters
-    ----------
-    items : MultimodalItems
-    population : Population
-        Prior of the subject's abilities.
-    rule : {"fisher", "d-optimal"}, optional
-        Default of the form when omitted: ``fisher`` for M2, ``d-optimal`` for M3.
-    whole : bool
-        Whether an item is administered and rated in all its formats together.
-    adaptive : bool
-        Whether abilities are estimated after every `tell`.  Otherwise all pairs are
-        rated at the middle of the population: one test form for every subject.
-    worth : array_like, shape (n,), optional
-        At least 0; ones when omitted.
+    Args:
+        population: Prior of the subject's abilities.
+        rule: Default of the form when omitted: ``fisher`` for M2, ``d-optimal`` for M3.
+        whole: Whether an item is administered and rated in all its formats together.
+        adaptive: Whether abilities are estimated after every `tell`. Otherwise all pairs are rated at the middle of the
+            population: one test form for every subject.
+        worth: Shape (n,). At least 0; ones when omitted.
 
-    Raises
-    ------
-    ValueError
-        A negative worth, or one of another length.
+    Raises:
+        ValueError: A negative worth, or one of another length.
     """
 
     items: MultimodalItems

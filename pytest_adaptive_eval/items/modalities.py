@@ -1,10 +1,9 @@
 """Banks of item-format pairs: items with image and text, with either alone, or with neither.
 
-A pair is an item of a bank of its own, so that draws, estimates and gates work
-on pairs as on items, and a budget counts calls.  A pair's category is its
-format.  If the bank has parameters in formats (M2- or M3-IRT), pairs are items
-of a multidimensional logistic model.  Its dimensions are the ability components,
-in standard deviations of the calibration subjects from their mean.
+A pair is an item of a bank of its own, so that draws, estimates and gates work on pairs as on items, and a budget
+counts calls. A pair's category is its format. If the bank has parameters in formats (M2- or M3-IRT), pairs are items of
+a multidimensional logistic model. Its dimensions are the ability components, in standard deviations of the calibration
+subjects from their mean.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Item
-
-__all__ = ["ALL", "asked_in_formats", "pair_id"]
 
 Array = NDArray[np.float64]
 
@@ -56,22 +53,15 @@ class _Pairs(Sequence[Item]):
 def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> ItemBank:
     """Return the bank of the item-format pairs of a bank.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    formats : "all" or sequence of str
-        Formats such as ``("image+text", "text")``; an item gives a pair for each of them that it has.
+    Args:
+        formats: Formats such as ``("image+text", "text")``; an item gives a pair for each of them that it has.
 
-    Returns
-    -------
-    ItemBank
+    Returns:
         It has K dimensions, one per ability component, if the bank has parameters in formats; otherwise it is
-        uncalibrated.  Its report has ``formats`` and ``parts``.
+        uncalibrated. Its report has ``formats`` and ``parts``.
 
-    Raises
-    ------
-    ConfigError
-        There are fewer than two formats, no item has one of them, or an item has fewer than two.
+    Raises:
+        ConfigError: There are fewer than two formats, no item has one of them, or an item has fewer than two.
     """
     pairs, order = _pairs(bank, formats)
     items, scale = _Pairs(bank.items, [(index, form) for index, form, _ in pairs]), bank.in_formats

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.config import STUDIES, CodeRunner, EvalSpec, StudyContext, StudySpec, TaskGraders
 from pytest_adaptive_eval.errors import ConfigError, UsageError
+from pytest_adaptive_eval.evaluation import STUDIES, CodeRunner, EvalSpec, StudyContext, StudySpec, TaskGraders
 from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -41,20 +41,13 @@ from pytest_adaptive_eval.records.files import probe
 from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config.study import StudyKind
+    from pytest_adaptive_eval.evaluation.study import StudyKind
     from pytest_adaptive_eval.plugin.state import RunState
     from pytest_adaptive_eval.tasks import TaskFamily
 
-__all__ = ["Collection"]
-
 
 class Collection:
-    """Hooks of collection, in every process that collects.
-
-    Parameters
-    ----------
-    state : RunState
-    """
+    """Hooks of collection, in every process that collects."""
 
     def __init__(self, state: RunState) -> None:
         self.state, self.config = state, state.config

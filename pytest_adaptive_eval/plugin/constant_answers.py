@@ -10,8 +10,6 @@ from pytest_adaptive_eval.items.graders.kinds.words import folded
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.reading.truth import truth_of
 
-__all__ = ["ConstantAnswers"]
-
 #: Answers from which on a constant one is named, and its share of them.
 FEWEST, SHARE = 20, 0.95
 #: Labels of a bank at most that one guesses, and questions for each of them.

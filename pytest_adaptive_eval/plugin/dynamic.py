@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["gets_fixture"]
-
 #: Argument that every scenario of pytest-bdd has.
 _EXAMPLE = "_pytest_bdd_example"
 #: Variables in the closures of pytest-bdd's scenarios and step fixtures; the same in its versions 7 to 9.
@@ -25,11 +23,8 @@ _SCENARIO, _STEP = "templated_scenario", "context"
 def gets_fixture(item: pytest.Function, fixture: str) -> bool:
     """Return whether a test may get a fixture by its name while it runs, as far as its code shows.
 
-    Parameters
-    ----------
-    item : pytest.Function
-    fixture : str
-        Name of the fixture.
+    Args:
+        fixture: Name of the fixture.
     """
     params: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     chosen = {value for value in params.values() if isinstance(value, str)}

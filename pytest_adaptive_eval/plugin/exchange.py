@@ -1,8 +1,7 @@
 """Exchange of results between the processes of one run.
 
-Without xdist there is one process.  With it, one worker runs an interview and
-another may judge a gate on it; results pass through a temporary folder that the
-controller makes and removes.
+Without xdist there is one process. With it, one worker runs an interview and another may judge a gate on it; results
+pass through a temporary folder that the controller makes and removes.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from typing import Any, NamedTuple
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.outputs import replacing
 
-__all__ = ["Exchange", "Planned", "Selection"]
-
 #: Seconds between two checks for a result.
 _PAUSE = 0.05
 
@@ -27,13 +24,9 @@ _PAUSE = 0.05
 class Planned(NamedTuple):
     """An interview or a gate that this run must account for.
 
-    Parameters
-    ----------
-    nodeid : str
-    budget : int
-        Questions; 0 for a gate.
-    needs : sequence of str
-        Node ids of the interviews that a gate judges.
+    Args:
+        budget: Questions; 0 for a gate.
+        needs: Node ids of the interviews that a gate judges.
     """
 
     nodeid: str
@@ -44,18 +37,12 @@ class Planned(NamedTuple):
 class Selection(NamedTuple):
     """Gates that a run leaves out, and gates that the settings require.
 
-    Parameters
-    ----------
-    deselected : sequence of str
-        Node ids of collected gates that are not run.
-    chosen : bool
-        Whether options such as ``-k`` deselected them, rather than a node id on the command line.
-    required : mapping of str to list of str
-        Node ids of the gates that the settings require, by their names there; see `selection.required_gates`.
-    near : mapping of str to list of str
-        Similar names of collected gates, for required gates that were not collected.
-    shard : str
-        Options by which this run is one shard of several; else empty.
+    Args:
+        deselected: Node ids of collected gates that are not run.
+        chosen: Whether options such as ``-k`` deselected them, rather than a node id on the command line.
+        required: Node ids of the gates that the settings require, by their names there; see `selection.required_gates`.
+        near: Similar names of collected gates, for required gates that were not collected.
+        shard: Options by which this run is one shard of several; else empty.
     """
 
     deselected: Sequence[str] = ()
@@ -68,10 +55,8 @@ class Selection(NamedTuple):
 class Exchange:
     """A folder of results by node id; there is none if the run has one process.
 
-    Parameters
-    ----------
-    folder : str or None
-        The controller's folder, on a worker.
+    Args:
+        folder: The controller's folder, on a worker.
     """
 
     def __init__(self, folder: str | None = None) -> None:

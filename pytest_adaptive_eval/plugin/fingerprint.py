@@ -21,8 +21,6 @@ import pytest
 
 from pytest_adaptive_eval.plugin.installed import is_installed
 
-__all__ = ["source_hash"]
-
 #: Types whose `repr` is the same in every process.
 _PLAIN = (str, int, float, complex, bool, bytes, Decimal, Fraction, PurePath, Enum)
 
@@ -61,10 +59,8 @@ def _fixtures(node: pytest.Function, answers: str) -> list[object]:
 class _Reader:
     """Reader of code and of the code and values that it uses.
 
-    Parameters
-    ----------
-    root : Path
-        Removed from texts, since it differs between machines.
+    Args:
+        root: Removed from texts, since it differs between machines.
     """
 
     def __init__(self, root: Path) -> None:

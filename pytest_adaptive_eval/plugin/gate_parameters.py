@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["hide_parameters", "restore_parameters"]
-
 #: Parameters of a test of a TOML file until it runs.
 _PARAMETERS: pytest.StashKey[Any] = pytest.StashKey()
 
@@ -15,7 +13,7 @@ _PARAMETERS: pytest.StashKey[Any] = pytest.StashKey()
 def hide_parameters(item: pytest.Item) -> None:
     """Remove the attribute `callspec` of a test of a TOML file.
 
-    Editors and other plugins take a test that has it for a parametrized function of a Python file.  VS Code's runner
+    Editors and other plugins take a test that has it for a parametrized function of a Python file. VS Code's runner
     then looks for ".py" in the node id, and finds no test of the whole workspace where one has none.
     """
     if hasattr(item, "callspec"):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.errors import BaselineError
+from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlook_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -17,25 +17,16 @@ from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.records.baseline import BaselineFile
 
-__all__ = ["GatePlan"]
-
 
 @dataclass
 class GatePlan:
     """Conditions of gates on one interview, as far as their source shows them.
 
-    Parameters
-    ----------
-    state : RunState
-    evaluation : Evaluation
-        The interview's evaluation.
-    conditions : list of Condition
-    unread_gates : list of str
-        Names of the gates whose conditions could not be read.
-    sources : dict of str to EvaluationNode or BaselineFile
-        Baselines by the name that gates use: an interview of this run, or a file.
-    missing : dict of str to str
-        Sentences on baselines that do not exist yet, by name.
+    Args:
+        evaluation: The interview's evaluation.
+        unread_gates: Names of the gates whose conditions could not be read.
+        sources: Baselines by the name that gates use: an interview of this run, or a file.
+        missing: Sentences on baselines that do not exist yet, by name.
     """
 
     state: RunState

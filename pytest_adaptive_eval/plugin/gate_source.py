@@ -10,12 +10,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from pytest_adaptive_eval.config import GateSpec
+from pytest_adaptive_eval.evaluation import GateSpec
 from pytest_adaptive_eval.gates.condition import KINDS, Condition, find_metric
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.gates.result import BoundMetric
-
-__all__ = ["FIXTURE", "literal_conditions", "literal_names"]
 
 #: Fixture that gates take.
 FIXTURE = "adaptive_eval"
@@ -25,8 +23,8 @@ NamedCondition: TypeAlias = tuple[str, Condition]
 def literal_names(function: Callable[..., object]) -> list[str] | None:
     """Return the evaluations that a gate's source names as ``adaptive_eval["name"]``.
 
-    None when the source does not show them: no such expression, or one with a
-    computed name; the gate then waits for every interview.
+    None when the source does not show them: no such expression, or one with a computed name; the gate then waits for
+    every interview.
     """
     declared = getattr(function, "adaptive_eval_names", None)
     if declared is not None:
@@ -42,9 +40,8 @@ def literal_names(function: Callable[..., object]) -> list[str] | None:
 def literal_conditions(item: pytest.Item) -> list[NamedCondition] | None:
     """Return the conditions in a gate's source, such as ``result.accuracy.at_least(0.6)``, with evaluation names.
 
-    Arguments may be numbers and words as written, constants of the module, and
-    parameters of the test.  None when the source does not show all of it: the interview
-    then cannot know when the gate is decided, and asks its whole budget.
+    Arguments may be numbers and words as written, constants of the module, and parameters of the test. None when the
+    source does not show all of it: the interview then cannot know when the gate is decided, and asks its whole budget.
     """
     if not isinstance(item, pytest.Function):
         return None
@@ -77,15 +74,10 @@ def _parsed(function: Callable[..., object]) -> ast.Module | None:
 class _ConditionReader:
     """Conditions of one gate's syntax tree.
 
-    Parameters
-    ----------
-    tree : ast.AST
-    variables : mapping of str to object
-        Values of names that the source may use as arguments.
-    results : mapping of str to ast.expr
-        Expressions of names that are assigned once.
-    only_name : str or None
-        The evaluation, if the gate names no other.
+    Args:
+        variables: Values of names that the source may use as arguments.
+        results: Expressions of names that are assigned once.
+        only_name: The evaluation, if the gate names no other.
     """
 
     def __init__(
@@ -97,10 +89,8 @@ class _ConditionReader:
     def read(self, node: ast.Attribute) -> NamedCondition:
         """Return the condition of an attribute such as ``result.accuracy.at_least``, with its evaluation.
 
-        Raises
-        ------
-        LookupError, TypeError
-            The source does not show it.
+        Raises:
+            LookupError, TypeError: The source does not show it.
         """
         call = self._calls[node]
         metric, part = node.value, ""

@@ -17,15 +17,6 @@ from pytest_adaptive_eval.plugin.gate_source import FIXTURE, literal_names
 from pytest_adaptive_eval.plugin.question import is_placeholder
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, resolve
 
-__all__ = [
-    "Results",
-    "is_gate",
-    "judges_itself",
-    "named_evaluations",
-    "order",
-    "required_evaluations",
-]
-
 #: Whether a test may get the fixture by its name.
 _GETS_FIXTURE: pytest.StashKey[bool] = pytest.StashKey()
 
@@ -57,10 +48,8 @@ def judges_itself(item: pytest.Item) -> ConfigError:
 def required_evaluations(item: pytest.Item, nodes: Sequence[EvaluationNode]) -> list[EvaluationNode]:
     """Return the interviews and studies that a gate waits for.
 
-    Raises
-    ------
-    ConfigError
-        It names an unknown or ambiguous evaluation, or asks questions itself.
+    Raises:
+        ConfigError: It names an unknown or ambiguous evaluation, or asks questions itself.
     """
     if item in nodes:
         raise judges_itself(item)
@@ -106,14 +95,10 @@ def order(items: list[pytest.Item], needs: Mapping[pytest.Item, Sequence[Evaluat
 class Results(NoVerdict):
     """The fixture ``adaptive_eval``: results of interviews and studies by name.
 
-    Parameters
-    ----------
-    lookup : callable
-        Returns the interview or study of a name, with its result.
-    on_verdict : callable
-        Called with each verdict that is asked for, and its evaluation; returns the verdict for the gate.
-    on_any : callable
-        Called with verdicts of which one has to hold.
+    Args:
+        lookup: Returns the interview or study of a name, with its result.
+        on_verdict: Called with each verdict that is asked for, and its evaluation; returns the verdict for the gate.
+        on_any: Called with verdicts of which one has to hold.
     """
 
     def __init__(
@@ -131,10 +116,8 @@ class Results(NoVerdict):
     def any_of(self, *verdicts: Verdict) -> bool:
         """Return whether one of the verdicts holds, which is all that the gate asks of them.
 
-        Raises
-        ------
-        ConfigError
-            There is none, or something else than verdicts.
+        Raises:
+            ConfigError: There is none, or something else than verdicts.
         """
         if not verdicts or not all(isinstance(verdict, Verdict) for verdict in verdicts):
             raise ConfigError("any_of takes verdicts, such as adaptive_eval[...].accuracy.at_least(0.6)")

@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 
 import pytest_adaptive_eval
 
-__all__ = ["is_installed"]
-
 #: Names of folders that only installers write to.
 _PACKAGE_FOLDERS = frozenset(("site-packages", "dist-packages"))
 #: Metadata of a distribution.  A source tree that is installed as editable has an .egg-info without a version.
@@ -27,15 +25,12 @@ _METADATA = re.compile(r".+\.dist-info|.+-.+\.egg-info")
 def is_installed(file: str, root: str) -> bool:
     """Return whether a file belongs to Python, to this package, or to an installed distribution.
 
-    Both the path of a link and its target count.  An editable install is the user's own code, and so is a file of the
+    Both the path of a link and its target count. An editable install is the user's own code, and so is a file of the
     user's project that a link in a package folder points to.
 
-    Parameters
-    ----------
-    file : str
-        Path of a source file.
-    root : str
-        The folder of the user's project.
+    Args:
+        file: Path of a source file.
+        root: The folder of the user's project.
     """
     named, real = Path(file).absolute(), Path(file).resolve()
     if _in_package_folder(real, root) or _is_listed(real) or _is_listed(named):

@@ -1,10 +1,9 @@
 """An interview as pytest items: one placeholder that is collected, and questions made on the fly.
 
-Collecting a bank costs one item whatever its size.  When the placeholder's turn
-comes it asks its session for questions, runs each through pytest's own protocol
-as an ordinary parametrized test, and then lets pytest run the placeholder, which
-fails if the interview is void.  Questions and placeholder have the same parent,
-so that module- and session-scoped fixtures (the model) are set up once.
+Collecting a bank costs one item whatever its size. When the placeholder's turn comes it asks its session for questions,
+runs each through pytest's own protocol as an ordinary parametrized test, and then lets pytest run the placeholder,
+which fails if the interview is void. Questions and placeholder have the same parent, so that module- and session-scoped
+fixtures (the model) are set up once.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.config import Evaluation
+from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.plugin.asking import AskingLoop
@@ -23,8 +22,6 @@ from pytest_adaptive_eval.plugin.finish import finish
 from pytest_adaptive_eval.plugin.gate_plan import GatePlan
 from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
 from pytest_adaptive_eval.records.run_record import InterviewRecord
-
-__all__ = ["Interview"]
 
 
 class Interview(EvaluationNode):

@@ -1,7 +1,7 @@
 """A line on a terminal that shows how far an interview or a study is, and leaves no trace.
 
-Interviews have it in place of a sign for each answer.  Logs, workers of xdist, runs with ``-v`` or ``-q``, and runs
-in which others write to the terminal between two drawings, such as ``-s``, have none.
+Interviews have it in place of a sign for each answer. Logs, workers of xdist, runs with ``-v`` or ``-q``, and runs in
+which others write to the terminal between two drawings, such as ``-s``, have none.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from pytest_adaptive_eval.inference.betting import anytime_valid
 from pytest_adaptive_eval.inference.sampling import mean_of_draws
 from pytest_adaptive_eval.text import clean_terminal, columns, number
 
-__all__ = ["LiveLine", "LiveRow", "live_row", "shows_live"]
-
 #: Seconds between two drawings, and confidence of each bound of the interval.
 EVERY, CONFIDENCE = 0.1, 0.95
 #: Columns of an evaluation's name.
@@ -29,10 +27,6 @@ class LiveRow:
     """The row of a terminal below the line that pytest is writing.
 
     What is shown is noted before it is written, since Ctrl-C mostly arrives while the terminal writes.
-
-    Parameters
-    ----------
-    writer : _pytest._io.TerminalWriter
     """
 
     def __init__(self, writer: Any) -> None:
@@ -84,15 +78,10 @@ def shows_live(config: pytest.Config) -> bool:
 class LiveLine:
     """The line of one interview.
 
-    Parameters
-    ----------
-    config : pytest.Config
-    name : str
-        Name of the evaluation.
-    budget : int
-        Most questions of the interview, without those that are asked again.
-    questions : int
-        Most questions with those.
+    Args:
+        name: Name of the evaluation.
+        budget: Most questions of the interview, without those that are asked again.
+        questions: Most questions with those.
     """
 
     def __init__(self, config: pytest.Config, name: str, budget: int, questions: int) -> None:

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.subjects.base import SubjectIdentity
-
-__all__ = ["WIDE_SCOPES", "check_scope", "find_model_fixture"]
+from pytest_adaptive_eval.models.base import SubjectIdentity
 
 #: Fixture scopes that outlive a question.
 WIDE_SCOPES = ("session", "package", "module", "class")
@@ -19,10 +17,8 @@ WIDE_SCOPES = ("session", "package", "module", "class")
 def check_scope(node: pytest.Function, name: str, where: str) -> None:
     """Refuse a fixture that would load the model for every question.
 
-    Raises
-    ------
-    ConfigError
-        The fixture `name` has the scope of a function.
+    Raises:
+        ConfigError: The fixture `name` has the scope of a function.
     """
     definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
     if definitions and definitions[-1].scope not in WIDE_SCOPES:

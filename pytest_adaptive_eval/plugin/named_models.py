@@ -10,8 +10,6 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import suggestion
 
-__all__ = ["check_named", "split_models"]
-
 FLAG = "--adaptive-eval-model"
 #: ``NAME=MODEL``; a URL, a path and a kind such as ``replay:`` have other signs before the first ``=``.
 _NAMED = re.compile(r"([\w. -]+)=(.*)", re.DOTALL)
@@ -20,12 +18,10 @@ _NAMED = re.compile(r"([\w. -]+)=(.*)", re.DOTALL)
 def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
     """Return the model of all evaluations, if there is one, and the models of single evaluations by name.
 
-    A value that is a file or a folder as a whole names that, whatever signs it has.  Of several the last counts.
+    A value that is a file or a folder as a whole names that, whatever signs it has. Of several the last counts.
 
-    Raises
-    ------
-    ConfigError
-        A value or a model is empty.
+    Raises:
+        ConfigError: A value or a model is empty.
     """
     whole: str | None = None
     named: dict[str, str] = {}
@@ -44,10 +40,8 @@ def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
 def check_named(models: Mapping[str, str], used: Collection[str]) -> None:
     """Refuse models of evaluations that no file of the run has.
 
-    Raises
-    ------
-    ConfigError
-        The message suggests a name.
+    Raises:
+        ConfigError: The message suggests a name.
     """
     for name, model in models.items():
         if name not in used:

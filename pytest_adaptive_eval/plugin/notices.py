@@ -10,8 +10,6 @@ import pytest
 from pytest_adaptive_eval.plugin.live_line import live_row
 from pytest_adaptive_eval.records.run_record import plain
 
-__all__ = ["show_log_warnings"]
-
 #: The worker of xdist that writes to the terminal: each checks the models before the first question.
 _SPEAKER = "gw0"
 

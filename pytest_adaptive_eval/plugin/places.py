@@ -7,8 +7,6 @@ import threading
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["PlaceGuard"]
-
 
 class PlaceGuard:
     """Process and thread of the collection, the only ones in which interviews and gates run, each once."""
@@ -28,10 +26,8 @@ class PlaceGuard:
     def check(self, nodeid: str) -> None:
         """Refuse a test that runs a second time or elsewhere.
 
-        Raises
-        ------
-        ConfigError
-            Another plugin does that.
+        Raises:
+            ConfigError: Another plugin does that.
         """
         if refusal := self._refusal(nodeid):
             raise ConfigError(

@@ -11,19 +11,14 @@ from pytest_adaptive_eval.plugin.live_line import shows_live
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.exchange import Exchange
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Hooks of the process that shows progress, which add the questions to the collected tests.
 
     An interview counts with its budget until it is over, and then with the questions that were asked.
 
-    Parameters
-    ----------
-    config : pytest.Config
-    exchange : Exchange
-        Holds the budgets.
+    Args:
+        exchange: Holds the budgets.
     """
 
     def __init__(self, config: pytest.Config, exchange: Exchange) -> None:

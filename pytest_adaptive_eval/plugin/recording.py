@@ -13,17 +13,15 @@ from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
+from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.plugin.constant_answers import ConstantAnswers
 from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
-from pytest_adaptive_eval.subjects.base import Completion, Subject
-from pytest_adaptive_eval.subjects.caps import truncation_warning
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.question import Draw, Question
-
-__all__ = ["AnswerRecorder"]
 
 #: Suffix of the journal's keys of completions that no test has graded yet.
 _COMPLETION = " completion"
@@ -38,18 +36,12 @@ FEWEST_WRONG = 3
 class AnswerRecorder:
     """Administrations of one interview, and the journal that keeps answers for later runs.
 
-    Parameters
-    ----------
-    unanswered : str
-        What answers count as that are empty, refused or cut, see `items.item.Response.of`.
+    Args:
+        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
 
-    Attributes
-    ----------
-    administrations : list of Administration
-    statuses : Counter of str
-        Number of responses by status.
-    journal : Journal or None
-        None where no answer may outlive the run.
+    Attributes:
+        statuses: Number of responses by status.
+        journal: None where no answer may outlive the run.
     """
 
     def __init__(self, unanswered: str = WRONG) -> None:
@@ -91,10 +83,8 @@ class AnswerRecorder:
     def keep(self, test: Question, response: Response) -> None:
         """Write a response to the journal, unless a later run should ask again.
 
-        Raises
-        ------
-        JournalError
-            The journal cannot be written.
+        Raises:
+            JournalError: The journal cannot be written.
         """
         storable = test.lasting or not response.status.infrastructure
         if self.journal is not None and storable and not test.administration.resumed:
@@ -166,10 +156,8 @@ class AnswerRecorder:
     def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
         """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
 
-        Raises
-        ------
-        JournalError
-            The journal cannot be written.
+        Raises:
+            JournalError: The journal cannot be written.
         """
         _note_likelihood(question, completion.likelihood)
         if self.journal is not None and not completion.status.infrastructure:

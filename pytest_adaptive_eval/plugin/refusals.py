@@ -9,24 +9,16 @@ import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["check_collected", "check_other_plugins", "marker_fault", "plugin_modules"]
-
 
 class _Refused(NamedTuple):
     """An option of another plugin that an adaptive run refuses.
 
-    Parameters
-    ----------
-    module : str
-        Module of the plugin; the option counts only where that is loaded.
-    option : str
-        The attribute of ``config.option``.
-    flag : str
-        The option on the command line.
-    active : callable
-        Whether the option's value switches it on.
-    effect : str
-        Its effect on interviews or gates.
+    Args:
+        module: Module of the plugin; the option counts only where that is loaded.
+        option: The attribute of ``config.option``.
+        flag: The option on the command line.
+        active: Whether the option's value switches it on.
+        effect: Its effect on interviews or gates.
     """
 
     module: str
@@ -96,10 +88,8 @@ _FAKES = "pyfakefs"
 def check_other_plugins(config: pytest.Config) -> None:
     """Refuse options of other plugins with which no verdict of this run could be trusted.
 
-    Raises
-    ------
-    pytest.UsageError
-        One of them is on.
+    Raises:
+        pytest.UsageError: One of them is on.
     """
     modules = plugin_modules(config)
     for refused in _REFUSED:
@@ -119,18 +109,12 @@ def check_other_plugins(config: pytest.Config) -> None:
 def check_collected(config: pytest.Config, items: Sequence[pytest.Item], interviews: bool) -> None:
     """Refuse plugins that would end the run with an internal error at one of our tests.
 
-    Parameters
-    ----------
-    config : pytest.Config
-    items : sequence of pytest.Item
-        Interviews, studies and gates that are about to run.
-    interviews : bool
-        Whether questions will be asked, which are made while the tests run.
+    Args:
+        items: Interviews, studies and gates that are about to run.
+        interviews: Whether questions will be asked, which are made while the tests run.
 
-    Raises
-    ------
-    ConfigError
-        One of them is loaded.
+    Raises:
+        ConfigError: One of them is loaded.
     """
     modules = plugin_modules(config)
     if interviews and "pytest_depends" in modules:

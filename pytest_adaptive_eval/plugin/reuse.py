@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.names import REUSED
-from pytest_adaptive_eval.subjects.base import Subject
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.models.answer_store import AnswerStore
     from pytest_adaptive_eval.records.run_record import Administration
-    from pytest_adaptive_eval.subjects.answer_store import AnswerStore
-
-__all__ = ["STUDY_NOTE", "Reuse"]
 
 #: Note of studies in a run that shares answers.
 STUDY_NOTE = (
@@ -24,12 +22,9 @@ STUDY_NOTE = (
 class Reuse:
     """Answers that one interview takes from the store.
 
-    Parameters
-    ----------
-    store : AnswerStore or None
-        None where every answer is asked for.
-    root : Path
-        Folder that the store's path is told relative to.
+    Args:
+        store: None where every answer is asked for.
+        root: Folder that the store's path is told relative to.
     """
 
     def __init__(self, store: AnswerStore | None, root: Path) -> None:
@@ -46,7 +41,7 @@ class Reuse:
         self._subject, self._taken = subject, subject.reused
         if self._store is None:
             return
-        from pytest_adaptive_eval.subjects.reuse import KnownAnswers
+        from pytest_adaptive_eval.models.reuse import KnownAnswers
 
         self._refusal = subject.no_reuse
         subject.known = None if self._refusal else KnownAnswers(self._store, subject)

@@ -14,8 +14,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.plugin.state import RunState
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
-
-__all__ = ["RunFiles"]
+from pytest_adaptive_eval.registry import service
 
 #: Written files that state the exit status, besides the page.
 _RECORDS = ("record", "record copy", "new baseline")
@@ -24,18 +23,11 @@ _RECORDS = ("record", "record copy", "new baseline")
 class RunFiles:
     """Files of one run.
 
-    Parameters
-    ----------
-    state : RunState
-    run : RunRecord
-    started : datetime
-    complaints : list of str
-        Gets a sentence for each file that could not be written.
+    Args:
+        complaints: Gets a sentence for each file that could not be written.
 
-    Attributes
-    ----------
-    paths : dict of str to Path
-        Written files, by name.
+    Attributes:
+        paths: Written files, by name.
     """
 
     def __init__(self, state: RunState, run: RunRecord, started: datetime, complaints: list[str]) -> None:
@@ -107,10 +99,9 @@ class RunFiles:
         from pytest_adaptive_eval.records.runs import write_run
 
         if self._run.studies:
-            from pytest_adaptive_eval.config.truth import agree_with_truth
             from pytest_adaptive_eval.records.history import History
 
-            agree_with_truth(self._run, History(self.state.folder).runs)
+            service("agree_with_truth", "studies")(self._run, History(self.state.folder).runs)
         write_run(self.state.folder, self._run)
 
     def _write_gate_report(self, path: Path) -> None:
@@ -119,7 +110,7 @@ class RunFiles:
         write_gate_report(self._run, path)
 
     def _write_page(self, path: Path) -> None:
-        from pytest_adaptive_eval.config import recorded_banks
+        from pytest_adaptive_eval.evaluation import recorded_banks
         from pytest_adaptive_eval.records.history import History
         from pytest_adaptive_eval.reports.page import write_page
 

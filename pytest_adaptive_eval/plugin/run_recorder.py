@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.progress import Progress
     from pytest_adaptive_eval.plugin.state import RunState
 
-__all__ = ["RunRecorder"]
-
 #: Category, letter and word of the scores that questions have most often; pytest shows others as a share.
 _SCORE_WORDS: dict[object, tuple[str, str, tuple[str, dict[str, bool]]]] = {
     "1": ("", "+", ("RIGHT", {"green": True})),
@@ -50,11 +48,8 @@ _OK, _FAILED = int(pytest.ExitCode.OK), int(pytest.ExitCode.TESTS_FAILED)
 class RunRecorder:
     """Hooks of the process that writes the record: the controller of xdist, or the one process there is.
 
-    Parameters
-    ----------
-    state : RunState
-    progress : Progress
-        Gets the number of questions that an interview asked.
+    Args:
+        progress: Gets the number of questions that an interview asked.
     """
 
     def __init__(self, state: RunState, progress: Progress) -> None:

@@ -11,18 +11,13 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.plugin.refusals import plugin_modules
 
-__all__ = ["near_names", "required_gates", "shard_of"]
-
 
 class _Sharding(NamedTuple):
     """Options by which a plugin runs one of several parts of the tests.
 
-    Parameters
-    ----------
-    modules : tuple of str
-        Modules of plugins with these options; they count only where one is loaded.
-    shards, shard : str
-        Attributes of ``config.option``.
+    Args:
+        modules: Modules of plugins with these options; they count only where one is loaded.
+        shards, shard: Attributes of ``config.option``.
     """
 
     modules: tuple[str, ...]
@@ -51,23 +46,16 @@ def shard_of(config: pytest.Config) -> str:
 def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, list[str]]:
     """Find the gates that the settings require.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Node ids, or ends of node ids that begin after ``/`` or ``::``.  A name without brackets means the gate with all
-        its parameters.
-    gates : mapping of str to str
-        Node id of each collected gate, with the node id of its function, which has no brackets.
+    Args:
+        names: Node ids, or ends of node ids that begin after ``/`` or ``::``. A name without brackets means the gate
+            with all its parameters.
+        gates: Node id of each collected gate, with the node id of its function, which has no brackets.
 
-    Returns
-    -------
-    dict of str to list of str
+    Returns:
         Node ids of each name; none where no gate has the name.
 
-    Raises
-    ------
-    ConfigError
-        A name fits two functions.
+    Raises:
+        ConfigError: A name fits two functions.
     """
     nodeids_by_name: dict[str, list[str]] = {}
     for name in names:

@@ -13,29 +13,16 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.plugin.places import PlaceGuard
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config import Evaluation, Settings, StudyPlan
+    from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
     from pytest_adaptive_eval.gates.result import SessionResult
     from pytest_adaptive_eval.gates.study_result import StudyResult
     from pytest_adaptive_eval.items.item import Response
+    from pytest_adaptive_eval.models.answer_store import AnswerStore
+    from pytest_adaptive_eval.models.base import Completion, Subject, Usage
     from pytest_adaptive_eval.plugin.exchange import Exchange
     from pytest_adaptive_eval.plugin.randomness import GeneratorStates
     from pytest_adaptive_eval.records.journal import Journal
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
-    from pytest_adaptive_eval.subjects.answer_store import AnswerStore
-    from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage
-
-__all__ = [
-    "STATE",
-    "WRONG_ANSWER",
-    "Companions",
-    "EvaluationNode",
-    "Finding",
-    "Once",
-    "QuestionOwner",
-    "RunState",
-    "resolve",
-    "sets_up_only",
-]
 
 #: How to name an answer that a test must fail.
 WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'
@@ -47,23 +34,15 @@ RERUN_MARKERS = ("flaky",)
 class RunState:
     """State of a run in one process.  Under xdist, the controller and each worker have their own.
 
-    Parameters
-    ----------
-    config : pytest.Config
-    settings : Settings
-    exchange : Exchange
-        Results of other processes.
-    places : PlaceGuard
-    evaluations : list of EvaluationNode
-        Every interview and study that collection met, selected or not.
-    needs : dict of pytest.Item to list of EvaluationNode
-        Evaluations that must precede a gate, or an interview whose baseline is another interview.
-    family : int
-        Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of studies.
-    companions : Companions or None
-        Other interviews whose questions are asked in the same calls; None where each interview is asked by itself.
-    answers : AnswerStore or None
-        Answers that runs share; None where every answer is asked for.
+    Args:
+        exchange: Results of other processes.
+        evaluations: Every interview and study that collection met, selected or not.
+        needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
+        family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
+            studies.
+        companions: Other interviews whose questions are asked in the same calls; None where each interview is asked by
+            itself.
+        answers: Answers that runs share; None where every answer is asked for.
     """
 
     config: pytest.Config
@@ -175,12 +154,9 @@ class Companions(Protocol):
 class Finding:
     """What answers have shown of a test.
 
-    Attributes
-    ----------
-    methods : set of str
-        Methods of the item by which the test has judged an answer: ``grade``, ``score``.
-    fault : str
-        Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
+    Attributes:
+        methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
+        fault: Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
     """
 
     def __init__(self) -> None:
@@ -229,10 +205,8 @@ class QuestionOwner(Protocol):
 def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
     """Return the one interview or study named `name`.
 
-    Raises
-    ------
-    ConfigError
-        No evaluation has that name, or several have it.
+    Raises:
+        ConfigError: No evaluation has that name, or several have it.
     """
     nodes = list(nodes)
     matches = [node for node in nodes if name in (node.evaluation.name, node.nodeid)]

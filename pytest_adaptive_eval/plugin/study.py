@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.config import ComparablePlan, StudyPlan
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+from pytest_adaptive_eval.evaluation import ComparablePlan, StudyPlan
 from pytest_adaptive_eval.gates.study_result import StudyResult
 from pytest_adaptive_eval.plugin.live_line import live_row
 from pytest_adaptive_eval.plugin.reuse import STUDY_NOTE
 from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
 from pytest_adaptive_eval.records.run_record import StudyRecord, plain
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
-
-__all__ = ["Study"]
 
 #: Lines of progress on a terminal that cannot rewrite one.
 LINES = 10
@@ -56,7 +54,7 @@ class Study(EvaluationNode):
         if sets_up_only(self.config):
             return
         plan, state = self.evaluation, self.state
-        from pytest_adaptive_eval.config.reply_cache import ReplyCache
+        from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
         from pytest_adaptive_eval.records.journal import interview_key
 
         key = interview_key(

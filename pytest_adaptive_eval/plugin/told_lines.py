@@ -9,8 +9,6 @@ import pytest
 
 from pytest_adaptive_eval.text import wrap
 
-__all__ = ["told_lines"]
-
 
 def told_lines(config: pytest.Config, line: str) -> list[str]:
     """Return a line as a terminal shows it; logs, and the workers of xdist, keep it whole.

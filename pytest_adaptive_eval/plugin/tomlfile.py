@@ -1,7 +1,7 @@
 """Collect ``adaptive-eval.toml`` and ``*.eval.toml``: evaluations and gates without Python.
 
-A file becomes a module with one function per evaluation and one per gate, with
-the marker and the fixtures that users have.
+A file becomes a module with one function per evaluation and one per gate, with the marker and the fixtures that users
+have.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.config import GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds, read_toml
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation import GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds, read_toml
 from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.fixtures import subject
 from pytest_adaptive_eval.plugin.question import AskedItem
 from pytest_adaptive_eval.plugin.told_lines import told_lines
-from pytest_adaptive_eval.subjects.base import Subject
-
-__all__ = ["EvalFile"]
 
 
 def _ask(item: AskedItem, model: Any) -> None:

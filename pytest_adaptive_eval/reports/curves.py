@@ -25,21 +25,6 @@ from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = [
-    "Bin",
-    "Funnel",
-    "Kind",
-    "Step",
-    "Threshold",
-    "Trace",
-    "ability_trace",
-    "accuracy_funnel",
-    "difficulty_bins",
-    "kind_of",
-    "level_steps",
-    "thresholds",
-]
-
 #: Points of a curve; a page cannot separate more.
 _POINTS = 120
 #: Largest difference of a recomputed ability from the recorded one, in logits, at which its standard error is used.
@@ -61,18 +46,11 @@ class Kind(enum.StrEnum):
 class Trace:
     """Ability along an interview of n questions.
 
-    Parameters
-    ----------
-    before : list of float, length n + 1
-        Ability when each question was chosen, then at the end; in logits.
-    error : list of float, length n + 1, or None
-        Its standard error; None without the bank.
-    half : float or None
-        Half of the two-sided interval at the end.
-    z : float
-        Standard errors to each side of the band.
-    difficulty : list of float or None, length n
-    kinds : list of Kind, length n
+    Args:
+        before: Ability when each question was chosen, then at the end; in logits.
+        error: Its standard error; None without the bank.
+        half: Half of the two-sided interval at the end.
+        z: Standard errors to each side of the band.
     """
 
     before: list[float]

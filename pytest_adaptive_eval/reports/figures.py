@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
-__all__ = [
-    "FEWEST",
-    "KIND_WORDS",
-    "PANELS",
-    "Figure",
-    "Panel",
-    "history_legend",
-    "history_panels",
-    "history_rows",
-    "interview_figures",
-]
-
 #: Most panels of a history; more would be unreadable.
 PANELS = 24
 #: Fewest runs of a panel; fewer stand in a table.
@@ -66,15 +54,10 @@ def interview_figures(
 ) -> tuple[list[Figure], list[str]]:
     """Return the figures that can be drawn, and a sentence for each that cannot.
 
-    Parameters
-    ----------
-    key : str
-        Prefix of the pictures' ids.
-    interview : InterviewRecord
-    gates : sequence of GateRecord
-        Gates on this interview.
-    bank : ItemBank or None
-        The interview's bank, if available.
+    Args:
+        key: Prefix of the pictures' ids.
+        gates: Gates on this interview.
+        bank: The interview's bank, if available.
     """
     figures, absent = [], []
     if not interview.administrations:
@@ -176,13 +159,9 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
 
     Panels of one metric share their axis.
 
-    Parameters
-    ----------
-    run : str
-        Id of the run to mark.
-    series : sequence of Series
-    alarms : sequence of Alarm
-        Alarms of these series.
+    Args:
+        run: Id of the run to mark.
+        alarms: Alarms of these series.
     """
     z = student_quantile(math.inf, 0.95)
     enough = [entry for entry in series if _drawable(entry) and len(entry.points) >= FEWEST]

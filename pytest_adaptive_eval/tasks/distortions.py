@@ -15,8 +15,6 @@ from pytest_adaptive_eval.tasks.drawing import SHAPES, Icon, board
 from pytest_adaptive_eval.tasks.family import Picture, Question
 from pytest_adaptive_eval.tasks.scenes import PIXELS, choice_question, sized_family
 
-__all__ = ["DISTORTIONS", "FAMILIES", "LEVELS", "Distortion"]
-
 Integers = NDArray[np.int64]
 
 #: Strengths of every distortion; the first leaves a picture as it is.
@@ -35,14 +33,10 @@ _SENSOR_NOISE = 6
 class Distortion:
     """Distortion of pictures in colour, in `LEVELS` strengths.
 
-    Parameters
-    ----------
-    knob : str
-        Meaning of the strengths.
-    strengths : tuple of int
-        One per level, the first without effect.
-    distort : callable
-        ``distort(rng, picture, strength)`` returns the distorted picture, of the same shape.
+    Args:
+        knob: Meaning of the strengths.
+        strengths: One per level, the first without effect.
+        distort: ``distort(rng, picture, strength)`` returns the distorted picture, of the same shape.
     """
 
     knob: str

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.tasks.family import Picture
 
-__all__ = ["COLOURS", "FILLS", "SHAPES", "Icon", "blank", "board", "draw_icon", "indefinite", "plural_of"]
-
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
@@ -147,16 +145,11 @@ def draw_icon(picture: Picture, icon: Icon, y: int, x: int, size: int) -> None:
 def board(icons: Iterable[Icon], n: int, pixels: int, share: int = 76) -> Picture:
     """Draw icons row by row, `n` a row, into a square picture with lines between the cells.
 
-    Parameters
-    ----------
-    icons : iterable of Icon
-        As many as there are cells.
-    n : int
-        Rows and columns.
-    pixels : int
-        Side of the picture.
-    share : int
-        Side of an icon, in percent of its cell's.
+    Args:
+        icons: As many as there are cells.
+        n: Rows and columns.
+        pixels: Side of the picture.
+        share: Side of an icon, in percent of its cell's.
     """
     picture = blank(pixels)
     edges = [i * (pixels - 1) // n for i in range(n + 1)]

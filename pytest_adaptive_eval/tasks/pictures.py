@@ -14,8 +14,6 @@ from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.tasks.answers import by_choice, by_number
 from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
 
-__all__ = ["SHAPES", "SMALL", "icon", "save_png"]
-
 #: Shapes of an icon.
 SHAPES = ("square", "frame", "disc", "ring", "diamond", "plus", "cross", "triangle")
 
@@ -137,10 +135,8 @@ def _icons(rng: random.Random, level: int) -> Question:
 def save_png(picture: Picture, path: Path) -> None:
     """Write a picture as a PNG file.
 
-    Raises
-    ------
-    ConfigError
-        pillow is missing, or the file cannot be written.
+    Raises:
+        ConfigError: pillow is missing, or the file cannot be written.
     """
     try:
         from PIL import Image

@@ -16,10 +16,10 @@ import pytest
 from hostile_data import HOSTILE
 from published_rows import PUBLISHED
 
-from pytest_adaptive_eval.banks.importing.base import ImportSettings
-from pytest_adaptive_eval.banks.importing.importer import IMPORTERS, import_items
-from pytest_adaptive_eval.banks.importing.mapping import ItemMapping, split_list
 from pytest_adaptive_eval.errors import ConfigError, DatasetError, Unscored
+from pytest_adaptive_eval.extensions.importing.base import ImportSettings
+from pytest_adaptive_eval.extensions.importing.importer import IMPORTERS, import_items
+from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping, split_list
 
 
 def png(colour=(200, 30, 30)):

@@ -1,6 +1,6 @@
 """Each command of a page runs as it is printed, links lead somewhere, and what the code knows is current.
 
-A page is run from top to bottom in one folder: blocks with a ``title`` become files, ``bash`` blocks are run.  Comments
+A page is run from top to bottom in one folder: blocks with a ``title`` become files, ``bash`` blocks are run. Comments
 before a block state another exit code, ``<!-- exit 1 -->``, or why it is left out, ``<!-- not run: REASON -->``.
 """
 

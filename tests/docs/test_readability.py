@@ -1,7 +1,7 @@
 """Every page of the documentation is short, in short sentences.
 
-A sentence has at most 15 words on average, and at most 8 % of a page's sentences have more than 25.  A page that
-is read through has at most 1500 words, and one in which rules or figures are looked up 2500.  Code, tables and headings
+A sentence has at most 15 words on average, and at most 8 % of a page's sentences have more than 25. A page that
+is read through has at most 1500 words, and one in which rules or figures are looked up 2500. Code, tables and headings
 are not sentences, but their words count towards the length of the page.
 """
 

@@ -23,7 +23,7 @@ DOCUMENTED = {
     "pytest_adaptive_eval.calibration.multimodal": ("fit_multimodal",),
     "pytest_adaptive_eval.calibration.multimodal_quality": ("item_quality",),
     "pytest_adaptive_eval.cli": ("main",),
-    "pytest_adaptive_eval.config": ("load_model",),
+    "pytest_adaptive_eval.evaluation": ("load_model",),
     "pytest_adaptive_eval.core.ladder": ("Ladder", "Settled", "crossing", "difference", "last_above"),
     "pytest_adaptive_eval.core.multimodal_selection": ("FormatInterview",),
     "pytest_adaptive_eval.core.schedule": ("Schedule",),
@@ -37,10 +37,10 @@ DOCUMENTED = {
     "pytest_adaptive_eval.network.supervision": ("read_labels", "supervisor_agreement"),
     "pytest_adaptive_eval.peers.assessment": ("assess",),
     "pytest_adaptive_eval.peers.settings": ("Difficulty", "PeerSettings"),
-    "pytest_adaptive_eval.reports.exports": (
+    "pytest_adaptive_eval.extensions.exports.rows": (
         "every_eval_ever", "responses_csv", "responses_jsonl", "studies_csv", "studies_jsonl",
     ),
-    "pytest_adaptive_eval.sandbox": ("Sandbox", "same"),
+    "pytest_adaptive_eval.extensions.sandbox": ("Sandbox", "same"),
     "pytest_adaptive_eval.tasks": ("Question", "TaskFamily"),
     "pytest_adaptive_eval.tasks.instructions": ("own_texts", "read_texts"),
 }  # fmt: skip

@@ -19,10 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, RunRecord, StudyRecord
-from pytest_adaptive_eval.reports.exports import (
+from pytest_adaptive_eval.extensions.exports.rows import (
     every_eval_ever,
     responses_csv,
     responses_jsonl,
@@ -30,7 +27,10 @@ from pytest_adaptive_eval.reports.exports import (
     studies_jsonl,
     write_export,
 )
-from pytest_adaptive_eval.reports.trackers import mlflow_metrics
+from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord, StudyRecord
 
 CATEGORIES = [
     {

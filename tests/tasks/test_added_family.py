@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.tasks import FAMILIES, families
 from pytest_adaptive_eval.tasks.content import written_item
 

@@ -16,8 +16,6 @@ from pytest_adaptive_eval.banks.rows import Row
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import read_regular
 
-__all__ = ["MAPPING_FIELDS", "ResponseMapping", "compares", "own_scores", "read_mapping", "suggest_mapping"]
-
 #: Fields of a mapping and their meaning, for help and errors.
 MAPPING_FIELDS: Mapping[str, str] = MappingProxyType(
     {
@@ -90,10 +88,9 @@ _SAMPLE, _DEPTH, _CHECKED_DEPTH = 50, 3, 6
 class ResponseMapping:
     """Expressions for the fields of a response; empty where there is none.
 
-    Parameters
-    ----------
-    rows, subject, item, score, answer, question, choices, target, images, category, error : str
-        See `MAPPING_FIELDS` and `parse_expression`.
+    Args:
+        rows, subject, item, score, answer, question, choices, target, images, category, error: See `MAPPING_FIELDS` and
+            `parse_expression`.
     """
 
     rows: str = ""
@@ -126,10 +123,8 @@ class ResponseMapping:
     def parsed(self) -> dict[str, Expression]:
         """Return the expressions by field, without that for the rows.
 
-        Raises
-        ------
-        ConfigError
-            One of them is malformed.
+        Raises:
+            ConfigError: One of them is malformed.
         """
         return {name: parse_expression(text, f"--{_flag(name)}") for name, text in self.given.items() if name != "rows"}
 
@@ -149,10 +144,8 @@ def _quoted(text: str) -> str:
 def read_mapping(path: Path) -> ResponseMapping:
     """Read a mapping from a TOML file with the fields as keys.
 
-    Raises
-    ------
-    ConfigError
-        Not TOML, an unknown key, or a value that is no text.
+    Raises:
+        ConfigError: Not TOML, an unknown key, or a value that is no text.
     """
     try:
         data = tomllib.loads(read_regular(path).decode("utf-8-sig"))
@@ -192,12 +185,9 @@ def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[
 def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> ResponseMapping:
     """Suggest expressions from the names of columns, those whose values fit.
 
-    Parameters
-    ----------
-    rows : iterable of Row
-        The first `_SAMPLE` are looked at.
-    read : callable
-        Return a verdict as a score; raise ValueError for a value that is none.
+    Args:
+        rows: The first `_SAMPLE` are looked at.
+        read: Return a verdict as a score; raise ValueError for a value that is none.
     """
     sample = list(islice(rows, _SAMPLE))
     columns = list(dict.fromkeys(path for row in sample for path in _columns(row.record)))

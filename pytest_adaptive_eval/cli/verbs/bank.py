@@ -15,8 +15,6 @@ from pytest_adaptive_eval.errors import ConfigError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["REGISTERED"]
-
 #: Item ids of a kind that are shown.
 _SHOWN = 8
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_responses_arguments(
@@ -171,7 +169,7 @@ def _write_questions(options: argparse.Namespace) -> int:
 
 def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any]:
     """Return where the questions come from: what the bank of ``--items`` records, else the file or the logs."""
-    from pytest_adaptive_eval.banks.importing.sources import licence_of
+    from pytest_adaptive_eval.banks.licences import licence_of
 
     source = bank.report.get("source") if bank is not None else None
     if not isinstance(source, dict):

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.comparison import Comparison
     from pytest_adaptive_eval.records.run_record import RunRecord
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", metavar="RUN", help=RUN)

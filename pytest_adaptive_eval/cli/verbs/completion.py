@@ -10,8 +10,6 @@ from pytest_adaptive_eval.cli.options import PASSED
 from pytest_adaptive_eval.cli.screen import put
 from pytest_adaptive_eval.cli.verb import Verb
 
-__all__ = ["REGISTERED"]
-
 _BASH = """\
 # Completion of adaptive-eval in bash.
 _adaptive_eval() {{

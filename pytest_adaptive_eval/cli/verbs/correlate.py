@@ -20,8 +20,6 @@ from pytest_adaptive_eval.inputs import open_text
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.correlation import Measure
 
-__all__ = ["REGISTERED"]
-
 #: Column of a reference that names the subjects.
 SUBJECT = "subject"
 

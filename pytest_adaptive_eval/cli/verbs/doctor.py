@@ -15,8 +15,6 @@ from pytest_adaptive_eval.errors import ConfigError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cli.diagnosis import Finding
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

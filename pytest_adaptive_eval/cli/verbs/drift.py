@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm, Series
     from pytest_adaptive_eval.records.history import History
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pattern_arguments(parser)
@@ -121,10 +119,8 @@ def _watched(history: History, options: argparse.Namespace) -> tuple[list[Series
 def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
     """Keep the level from a run on as accepted, of the series whose alarms last.
 
-    Raises
-    ------
-    ConfigError
-        There is no such run or alarm, the drop began later, or the history is not a folder.
+    Raises:
+        ConfigError: There is no such run or alarm, the drop began later, or the history is not a folder.
     """
     from pytest_adaptive_eval.records.accepted import AcceptedLevel, accept_levels
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
     from pytest_adaptive_eval.gates.verdict import Verdict
 
-__all__ = ["REGISTERED"]
-
 #: Margin of a comparison when ``--margin`` is omitted.
 _MARGIN = 0.02
 

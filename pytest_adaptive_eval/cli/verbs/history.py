@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pattern_arguments(parser)

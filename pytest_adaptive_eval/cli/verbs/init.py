@@ -11,8 +11,6 @@ from pytest_adaptive_eval.cli.screen import say, screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

@@ -11,8 +11,6 @@ from pytest_adaptive_eval.cli.runs import RUN, add_source_argument, keep_record,
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help=RUN)

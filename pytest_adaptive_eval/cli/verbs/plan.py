@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.outlook import Outlook
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

@@ -22,13 +22,12 @@ from pytest_adaptive_eval.cli.runs import (
 from pytest_adaptive_eval.cli.screen import put, screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
     from pytest_adaptive_eval.records.run_record import RunRecord
-
-__all__ = ["REGISTERED"]
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +88,7 @@ def _write(
     """Write the files that the options name."""
     banks: dict[str, ItemBank] = {}
     if options.html or options.markdown or options.comment or options.every_eval_ever:
-        from pytest_adaptive_eval.config import recorded_banks
+        from pytest_adaptive_eval.evaluation import recorded_banks
 
         banks = recorded_banks(
             record, [Path.cwd()], paths, unread=lambda error: screen.note(f"shown without questions: {error}")
@@ -125,8 +124,6 @@ def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, 
     """Write answers and studies for other tools."""
     if not (options.responses or options.studies or options.every_eval_ever or options.mlflow or options.wandb):
         return
-    from pytest_adaptive_eval.reports.exports import every_eval_ever
-    from pytest_adaptive_eval.reports.trackers import log_mlflow, log_wandb
     from pytest_adaptive_eval.text import counted
 
     if options.responses:
@@ -139,21 +136,22 @@ def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, 
     if options.studies:
         _export_rows(record, options.studies, "studies")
     if options.every_eval_ever:
-        written = every_eval_ever(record, options.every_eval_ever, banks=banks)
+        written = service("every_eval_ever", "exports")(record, options.every_eval_ever, banks=banks)
         screen.note(f"Every Eval Ever: {options.every_eval_ever}, {counted(len(written), 'file')}")
     if options.mlflow:
-        log_mlflow(record)
+        service("log_mlflow", "exports")(record)
     if options.wandb:
-        screen.note(f"Weights & Biases: baseline = {log_wandb(record)!r} compares with this run")
+        screen.note(f"Weights & Biases: baseline = {service('log_wandb', 'exports')(record)!r} compares with this run")
 
 
 def _export_rows(record: RunRecord, path: Path, content: str) -> None:
     """Write answers or studies as JSON lines or, by the path's suffix, as CSV."""
-    from pytest_adaptive_eval.reports.exports import write_export
     from pytest_adaptive_eval.text import counted
 
     studies = content == "studies"
-    rows = write_export(record, path, "csv" if path.suffix.lower() == ".csv" else "jsonl", studies=studies)
+    rows = service("write_export", "exports")(
+        record, path, "csv" if path.suffix.lower() == ".csv" else "jsonl", studies=studies
+    )
     none = ": the run held no study" if studies and not record.studies else ""
     screen.note(f"{content}: {path}, {counted(rows, 'row')}{none}")
 

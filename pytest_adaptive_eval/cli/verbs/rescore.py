@@ -22,8 +22,6 @@ from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
@@ -38,7 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.cli.rescore import rescore
-    from pytest_adaptive_eval.config import read_toml, recorded_banks
+    from pytest_adaptive_eval.evaluation import read_toml, recorded_banks
 
     writes = {"-o": options.output}
     record = open_run(options.run, options.source, writes)

@@ -10,15 +10,13 @@ from pytest_adaptive_eval.cli.options import PASSED, check_writable
 from pytest_adaptive_eval.cli.screen import put, save
 from pytest_adaptive_eval.cli.verb import Verb
 
-__all__ = ["REGISTERED"]
-
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the schema there (standard output)")
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_adaptive_eval.config.schema import file_schema
+    from pytest_adaptive_eval.evaluation.schema import file_schema
 
     if options.output is None:
         put(json.dumps(file_schema(), indent=1) + "\n")

@@ -17,8 +17,6 @@ from pytest_adaptive_eval.cli.screen import say
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["REGISTERED"]
-
 #: Newest runs that are listed, and those of them that get a page each.
 RUNS, PAGES = 100, 10
 

@@ -26,8 +26,6 @@ from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["METRIC", "Ability", "AbilityComponent"]
-
 #: Fewest answers per dimension that decide a component.
 FEWEST_ANSWERS = 10
 #: Warn above this standard error of a component, in standard deviations of the bank's subjects.
@@ -118,10 +116,8 @@ class Ability(Metric[SessionResult]):
 class AbilityComponent(Metric[SessionResult]):
     """One component of ability, in standard deviations of the bank's subjects, decided by weighted draws.
 
-    Parameters
-    ----------
-    part : str
-        Name of the component, such as ``cross``.
+    Args:
+        part: Name of the component, such as ``cross``.
     """
 
     name = "ability"

@@ -23,8 +23,6 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
 
-__all__ = ["METRIC", "Gain"]
-
 
 class Gain(Metric[SessionResult]):
     """Smallest difference of accuracy between the fullest format and a smaller one."""

@@ -13,8 +13,6 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, Cells, MatrixTable
 
-__all__ = ["ORIENTATIONS", "REGISTERED", "read_matrix"]
-
 ORIENTATIONS = ("items-by-subjects", "subjects-by-items")
 
 
