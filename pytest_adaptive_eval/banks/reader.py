@@ -30,6 +30,7 @@ from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regu
 from pytest_adaptive_eval.irt.prediction import Design, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Grader, Item
+from pytest_adaptive_eval.types import Ints
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
@@ -58,7 +59,7 @@ class _LazyItems(Sequence[Item]):
         self,
         path: Path,
         ids: Sequence[str],
-        offsets: NDArray[np.int64],
+        offsets: Ints,
         trusted: tuple[Sequence[str], Mapping[str, Grader]],
         expected: str,
     ) -> None:

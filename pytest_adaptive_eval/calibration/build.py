@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.choice import ModelChoice
 from pytest_adaptive_eval.calibration.engine import Calibration
@@ -30,8 +29,7 @@ from pytest_adaptive_eval.items.contamination import LOW_QUALITY
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.text import counted, number
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
 FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
@@ -127,9 +125,7 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
     return Responses(selected.subjects, ids, scores, selected.families, responses.source)
 
 
-def _with_texts(
-    responses: Responses, answered: NDArray[np.bool_], items: Sequence[Item], note: Callable[[str], None]
-) -> NDArray[np.bool_]:
+def _with_texts(responses: Responses, answered: Bools, items: Sequence[Item], note: Callable[[str], None]) -> Bools:
     """Return whether each item of the responses has a text, shape (n,)."""
     ids = {item.id for item in items}
     with_text = np.array([name in ids for name in responses.items])

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.quality import losses, predicted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import folds
 from pytest_adaptive_eval.items.responses import Responses
-
-Array = NDArray[np.float64]
 
 #: Models to choose from, the simplest first.
 CANDIDATES = ("1pl", "2pl-shrunk", "2pl", "mirt")

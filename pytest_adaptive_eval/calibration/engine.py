@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +36,7 @@ class Calibration:
         """Return a bank without texts."""
         return ItemBank(name, ids, (), self.discrimination, self.intercept, self.guess, model=self.model)
 
-    def expand(self, fitted: NDArray[np.bool_]) -> Calibration:
+    def expand(self, fitted: Bools) -> Calibration:
         """Return the parameters of all items, shape (n,) of `fitted`; items not fitted get the mean parameters."""
 
         def expand_array(values: Array, other: Any) -> Array:

@@ -8,14 +8,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import pdtr
 
 from pytest_adaptive_eval.calibration.quality import predicted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.items.responses import Responses
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Cohen's kappa above which two subjects count as one model under two names.
 SAME_MODEL = 0.75
@@ -69,14 +67,14 @@ def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _counts(of: NDArray[np.bool_], by: NDArray[np.bool_]) -> Array:
+def _counts(of: Bools, by: Bools) -> Array:
     """Return the number of columns in which a row of `of` (S, n) and one of `by` (S, n) are true, shape (S, S)."""
     first = of.astype(np.float32)  # single precision holds such numbers exactly
     second = first if by is of else by.astype(np.float32)
     return (first @ second.T).astype(np.float64)
 
 
-def _component_weights(same: NDArray[np.bool_]) -> Array | None:
+def _component_weights(same: Bools) -> Array | None:
     """Return weights, of mean 1, with which subjects that are linked by `same`, shape (S, S), weigh as one."""
     from scipy.sparse.csgraph import connected_components
 

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Mean and logarithm of the standard deviation of each latent variable's variational Gaussian.
 Parameters = dict[str, tuple[Array, Array]]
@@ -138,7 +137,7 @@ class MeanField:
         free = [name for name in self.latents if name not in self.fixed]
         return {name: tuple(x.detach().cpu().numpy().copy() for x in self.gaussian(name)) for name in free}
 
-    def step(self, batch: NDArray[np.int64] | None) -> None:
+    def step(self, batch: Ints | None) -> None:
         """Take one step of Adam."""
         import torch
 

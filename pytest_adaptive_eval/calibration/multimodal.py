@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.multimodal_errors import item_covariance, with_item_errors
 from pytest_adaptive_eval.calibration.multimodal_marginal import Standing, standing
@@ -29,8 +29,7 @@ from pytest_adaptive_eval.irt.multimodal import (
     Population,
     estimate_abilities,
 )
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Upper bounds q to try.
 BOUNDS = (2.0, 4.0, 8.0, 16.0)
@@ -298,8 +297,8 @@ class _Descent:
     def __init__(
         self,
         scores: Array,
-        trained: NDArray[np.bool_],
-        held_out: NDArray[np.bool_],
+        trained: Bools,
+        held_out: Bools,
         modalities: Modalities,
         form: Form,
         bound: float,
@@ -331,7 +330,7 @@ class _Descent:
         self.free = [self.a, self.b, self.theta, self.mean]
         self.optimiser = torch.optim.Adam(self.free, lr=training.rate)
 
-    def _start(self, scores: Array, trained: NDArray[np.bool_], modalities: Modalities) -> tuple[Array, Array, Array]:
+    def _start(self, scores: Array, trained: Bools, modalities: Modalities) -> tuple[Array, Array, Array]:
         """Return free numbers from the log-odds of the mean scores of each item and subject in each format."""
         q = self.q
         first = min(START, 0.3 * q)

@@ -19,13 +19,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.multimodal import Abilities, MultimodalItems
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Largest number of derivatives computed for a block of items.
 BLOCK = 4_000_000

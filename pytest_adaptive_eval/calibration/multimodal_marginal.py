@@ -31,11 +31,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt.multimodal import AT_BOUND, MultimodalItems, unbounded
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Number of added items, independent and of spread 1 in all directions, from which the items' prior is learned too.
 PSEUDO = 10.0
@@ -67,7 +65,7 @@ class Standing:
 
     value: Array
     standard_error: Array
-    at_bound: NDArray[np.bool_]
+    at_bound: Bools
     converged: bool = True
 
     def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:

@@ -13,12 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.multimodal import checked_formats
 from pytest_adaptive_eval.irt.multimodal import Modalities
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Numbers of latent classes, over which quality is averaged.
 CLASSES = (8, 12, 16, 20)
@@ -54,7 +52,7 @@ class ItemQuality:
         return np.asarray(self.gain - LEAST * (1.0 - self.right))
 
     @property
-    def genuine(self) -> NDArray[np.bool_]:
+    def genuine(self) -> Bools:
         """Whether each item has a `value` of at least 0, shape (n,)."""
         return np.asarray(self.value >= 0)
 

@@ -8,7 +8,6 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.families import family_weights
@@ -20,9 +19,7 @@ from pytest_adaptive_eval.cat.policy import POLICIES, SHARE
 from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Design, Evidence, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Shares of the bank at which designs are chosen.
 BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2)

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.recipe import ENGINES, Recipe
@@ -15,10 +14,7 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.text import counted, number
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Share of the responses held out at a time, its seed, and the seed of the choice of dimensions.
 HELD_OUT, HELD_OUT_SEED, CHOOSING_SEED = 0.1, 20240601, 20240602

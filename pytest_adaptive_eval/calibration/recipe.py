@@ -7,14 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Engines by the name used in settings.
 ENGINES: Mapping[str, FitEngine] = registered(

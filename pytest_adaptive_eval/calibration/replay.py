@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.lockstep import interview_in_step, servable, uniform_draws
 from pytest_adaptive_eval.cat.policy import Policy
@@ -16,9 +15,7 @@ from pytest_adaptive_eval.cat.stopping import Budget
 from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Share of the subjects, the weakest or the strongest, on which items are calibrated to test extrapolation to the rest.
 EXTRAPOLATED = 0.6
@@ -213,7 +210,7 @@ def conformal_tables(
     fold = folds(responses.families, min(count, len(set(responses.families))), np.random.default_rng(seed))
     errors, projected = np.empty((2, len(policies), len(truth)))
 
-    def test_errors(learn: NDArray[np.bool_], ask: NDArray[np.bool_]) -> tuple[Array, Array]:
+    def test_errors(learn: Bools, ask: Bools) -> tuple[Array, Array]:
         """Return scaled errors and projections, (policies, tested subjects), with items calibrated on others."""
         fitted = recipe(responses.of(np.flatnonzero(learn)))
         scaled, projections = np.empty((2, len(policies), int(ask.sum())))
@@ -232,7 +229,7 @@ def conformal_tables(
     none = np.empty((len(policies), 0))  # if too many are equally strong
     families = np.array(responses.families)
 
-    def beyond(side: NDArray[np.bool_]) -> Array:
+    def beyond(side: Bools) -> Array:
         """Return errors of subjects on one side, by items calibrated on the others without their families."""
         learn = ~side & ~np.isin(families, families[side])
         if learn.sum() < max(

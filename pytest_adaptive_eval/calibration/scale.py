@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, fit_multimodal
 from pytest_adaptive_eval.calibration.separation import separation
 from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
+from pytest_adaptive_eval.types import Bools
 
 
 def format_scale(
@@ -18,7 +19,7 @@ def format_scale(
     modalities: Modalities | None = None,
     form: Form = "m2",
     *,
-    low: NDArray[np.bool_] | None = None,
+    low: Bools | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> FormatScale:

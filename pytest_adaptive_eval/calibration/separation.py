@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Bools = NDArray[np.bool_]
+from pytest_adaptive_eval.types import Bools
 
 #: Bins of a drawn distribution.
 BINS = 12

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Error of a curvature of at most 1/4.
 ERROR = 1e-9

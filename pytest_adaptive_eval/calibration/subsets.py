@@ -6,13 +6,10 @@ Each function takes a matrix (S, n) of scores, NaN where missing, and returns co
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Evolutionary search: subsets per generation, generations, and parents of the next one.
 POPULATION, GENERATIONS, ELITE = 60, 15, 12

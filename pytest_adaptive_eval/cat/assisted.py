@@ -9,16 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.selection import Selector
 from pytest_adaptive_eval.cat.selectors import Form, Variance
 from pytest_adaptive_eval.irt.estimation import Estimator
 from pytest_adaptive_eval.irt.prediction import Curves, Design, Evidence
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Selectors of first items, by the name in designs.
 FIRST: Mapping[str, Selector] = {"variance": Variance(), "form": Form()}

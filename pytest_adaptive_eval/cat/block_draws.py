@@ -20,10 +20,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.cat.selection import BLOCK, Selector, View, propose
 from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
 
 #: Largest distance of an item's logit from its value at the centre of the nodes.

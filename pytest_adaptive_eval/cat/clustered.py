@@ -6,14 +6,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Largest number of clusters: k-means of more is slow, and many would have one member.
 CLUSTERS = 200

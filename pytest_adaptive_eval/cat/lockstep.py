@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.block_draws import BlockDraws, SmoothSelector
 from pytest_adaptive_eval.cat.policy import Policy
@@ -18,9 +17,7 @@ from pytest_adaptive_eval.cat.top_draws import TopDraws
 from pytest_adaptive_eval.irt.estimation import MAP, Estimate
 from pytest_adaptive_eval.irt.running import RunningMAP
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 
 class Interviews(NamedTuple):

@@ -21,16 +21,13 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.stopping import StoppingRule
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, Proposal
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Items per block of the two-level weighted draw; near the square root of a large bank's size.
 BLOCK = 128

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.cat.clustered import cluster_order
 from pytest_adaptive_eval.cat.selection import Selector, View, take_highest
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.types import Array, Ints
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 
 #: Additional items rated in the first pass of `MaximumInformation.highest`.

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import (
@@ -41,9 +41,7 @@ from pytest_adaptive_eval.inference.sampling import uniform_block
 from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
 CELLS = 1 << 15
@@ -500,7 +498,7 @@ class Session:
         self._looked = True
         self.unlike = self.refuted_by_block(self._items[:, :stop], self._scores[:, :stop])
 
-    def refuted_by_block(self, items: Ints, scores: Array) -> NDArray[np.bool_]:
+    def refuted_by_block(self, items: Ints, scores: Array) -> Bools:
         """Return which subjects are unlike the bank's population, shape (S,), by the items up to the block's end.
 
         Without later items, or a block, nobody is: `projection` looks at the end.
@@ -539,7 +537,7 @@ class Session:
         return self._scores[subject, : block[1]], block[0], len(self.bank)
 
     @property
-    def stopped(self) -> NDArray[np.bool_]:
+    def stopped(self) -> Bools:
         """Whether each subject's interview has ended, shape (S,)."""
         return np.array([reason is not None for reason in self.stop])
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Items that are rated at every step.
 CANDIDATES = 192
@@ -70,7 +67,7 @@ class TopDraws:
         self._free[self._rows, items] = False
         self._squared[self._items == items[:, None]] = -1.0
 
-    def _best(self, rows: Ints, theta: Array) -> tuple[Ints, NDArray[np.bool_]]:
+    def _best(self, rows: Ints, theta: Array) -> tuple[Ints, Bools]:
         """Return the place of some subjects' best candidate, and whether no other item can be better."""
         p = irt.probability(theta[:, None], self._slope[rows, :, None], self._intercept[rows])
         rated = irt.weight(p)

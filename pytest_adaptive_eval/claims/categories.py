@@ -13,8 +13,8 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, standard_error, with_missing_bounded
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.types import Array, Bools
 
-Array = NDArray[np.float64]
 #: Maximum number of ability estimates that predict a category; each takes a row of predicted scores over the bank.
 _ABILITIES = 16
 #: Maximum number of reported categories; the largest are kept.
@@ -144,7 +144,7 @@ class _Expected:
         self.code, self.p = code, p
         self.drawn = p[self.row, log.items]
 
-    def log(self, category: int, inside: NDArray[np.bool_]) -> DesignLog:
+    def log(self, category: int, inside: Bools) -> DesignLog:
         """Return the draws with scores that are zero outside the category."""
         outer, members = self.outer, self.code == category
         spread = self.p * (1.0 - self.p)

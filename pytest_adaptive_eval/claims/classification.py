@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Half-width of the indifference region in logits: a quarter of the calibration subjects' standard deviation.  The
 #: literature uses .1 to .3; half the width needs up to four times the items.
@@ -41,8 +39,8 @@ class Classification:
         at: Shape (S,). Number of administrations at the decision; all of them for an undecided subject.
     """
 
-    side: NDArray[np.int64]
-    at: NDArray[np.int64]
+    side: Ints
+    at: Ints
 
 
 def wald_bounds(confidence: float = 0.95) -> tuple[float, float]:

@@ -19,8 +19,7 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Prior accuracy of a format, and the number of answers with the same weight.
 GUESS, WORTH = 0.5, 2.0

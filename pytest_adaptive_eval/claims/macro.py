@@ -14,14 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import UNIT, Claim
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.types import Array
 
-Array = NDArray[np.float64]
 #: Limits of the mean prediction, which keep the variance above 0.
 LEAST_PREDICTED, MOST_PREDICTED = 0.02, 0.98
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.inference.betting import Claim
@@ -19,9 +18,7 @@ from pytest_adaptive_eval.inference.design import DesignLog, Proposal
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Prior share of items on which a candidate differs (flips), and the number of items with the same weight.
 FLIPS, GUESS_WORTH = 0.05, 10.0

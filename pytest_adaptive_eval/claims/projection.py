@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 
 def expected_accuracy(bank: ItemBank, theta: Array) -> Array:

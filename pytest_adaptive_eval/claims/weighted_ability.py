@@ -16,14 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 ITERATIONS, TOLERANCE = 60, 1e-7
 

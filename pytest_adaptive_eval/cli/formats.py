@@ -11,13 +11,9 @@ from pytest_adaptive_eval.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import FormatResponses
-
-    Bools = NDArray[np.bool_]
+    from pytest_adaptive_eval.types import Bools
 
 
 def read_in_formats(sources: Sequence[Path], bank: str | None = None, families: Path | None = None) -> FormatResponses:

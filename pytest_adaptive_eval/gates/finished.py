@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
@@ -25,8 +24,7 @@ from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_m
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.text import counted
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Questions that stand for those like the ones asked, per question asked: so many that the asked ones are no share.
 _LIKE = 10_000

@@ -13,10 +13,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.betting import DISTANCES, UNIT
 from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.types import Array
 
 #: Cost of the mean over several bets, of predictions that are not there yet, and of the last draw's overshoot, in nats.
 #: Fitted to interviews on real response matrices, where it brings the expected number of items within a tenth.
@@ -80,7 +80,7 @@ class Outlook:
         return min(1.0, _normal(ahead) + math.exp(2.0 * drift * needed / (stake**2 * variance) + _log_normal(behind)))
 
     @property
-    def distribution(self) -> NDArray[np.float64]:
+    def distribution(self) -> Array:
         """Probability of a verdict after at most 0 ... `size` items, shape (size + 1,)."""
         return np.array([self.chance(n) for n in range(self.size + 1)])
 

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import View, chances
@@ -21,8 +20,7 @@ from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.inference.betting import decide
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Distance from the threshold, in accuracy, at which a gate without a margin forecasts its verdict.
 PLANNING_MARGIN = 0.10

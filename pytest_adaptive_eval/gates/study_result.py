@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.gates.condition import Condition
@@ -23,8 +23,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.ranks import RankDistribution, joint_ranks
 from pytest_adaptive_eval.text import number
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Confidence of the bounds in records and reports.
 CONFIDENCE = 0.95

@@ -23,15 +23,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin, widen_for_noise
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Distance from the threshold, as a share of the bank, that the middle bets assume.
 UNIT = 0.05
@@ -188,7 +185,7 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
     return Decisions(outcome, np.where(outcome == 0, 0, at))
 
 
-def _first(reached: NDArray[np.bool_]) -> Ints:
+def _first(reached: Bools) -> Ints:
     """Return the number of draws up to the first true one, or one more than all, along the last axis."""
     return np.asarray(np.where(reached.any(axis=-1), reached.argmax(axis=-1) + 1, reached.shape[-1] + 1))
 

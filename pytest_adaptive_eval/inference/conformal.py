@@ -31,12 +31,11 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Share of the calibration subjects beyond which a subject counts as of one side.  Most subjects are of both: where a
 #: projection errs by extrapolation it errs towards the middle, so that a strong subject seems hardly above it.

@@ -7,10 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Least share of uniform draws with which a selector that is not uniform may feed a gate.
 GATE_FLOOR = 0.1

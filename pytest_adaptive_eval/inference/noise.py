@@ -14,12 +14,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.text import number
+from pytest_adaptive_eval.types import Array
 
 #: Largest variance of a score in [0, 1].
 LARGEST = 0.25
@@ -33,7 +34,7 @@ def item_score(scores: Sequence[float | None]) -> float | None:
     return math.fsum(present) / len(present) if present and len(present) == len(scores) else None
 
 
-def variance_bound(scores: ArrayLike) -> NDArray[np.float64]:
+def variance_bound(scores: ArrayLike) -> Array:
     """Return the largest possible mean variance of answers to items of these scores, shape (...) of (..., t).
 
     A score in [0, 1] with mean m has variance m (1 - m) at most, whose mean over items is largest when all are alike.

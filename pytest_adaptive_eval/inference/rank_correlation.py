@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from pytest_adaptive_eval.types import Array
 
 
 def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["half", "autojudger"] = "half") -> float:
@@ -36,7 +38,7 @@ def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["ha
     return float(100.0 * (0.5 + 0.5 * product.mean()))
 
 
-def mean_ranks(values: ArrayLike) -> NDArray[np.float64]:
+def mean_ranks(values: ArrayLike) -> Array:
     """Return ranks from 1, ties at their mean; all NaN if one value is.
 
     They are those of `scipy.stats.rankdata`, whose import takes nearly a second.

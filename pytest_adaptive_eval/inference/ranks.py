@@ -20,12 +20,11 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Draws of a predictive distribution, at the middles of as many equal shares of its probability.
 DRAWS = 2000

@@ -11,15 +11,13 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import widen_for_noise
 from pytest_adaptive_eval.inference.student import student_quantile
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Lower limit for model standard deviations in weights, per remaining item.
 SUREST = 0.1

@@ -28,10 +28,7 @@ from pytest_adaptive_eval.interviewer.memory import Memory, MemoryTable
 from pytest_adaptive_eval.interviewer.retrieval import Distances, Retrieval, best, within
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

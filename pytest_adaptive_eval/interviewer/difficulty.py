@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.selection import View
 from pytest_adaptive_eval.interviewer.retrieval import proximity
@@ -15,9 +14,8 @@ from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.types import Array, Ints
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Difficulty = Literal["irt", "annotated", "none"]
 
 #: Difficulties of annotations in words, at equal distances.

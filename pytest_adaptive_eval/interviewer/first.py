@@ -12,9 +12,8 @@ from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.types import Array, Ints
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 FirstItems = Literal["cluster", "difficulty", "random", "none"]
 
 #: Most points for k-means; of a larger bank it uses a random sample of this size.

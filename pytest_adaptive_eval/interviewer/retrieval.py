@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
-Array = NDArray[np.float64]
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Retrieval = Literal["farthest", "nearest-difficulty", "random"]
 
 #: Most widenings of an empty window; its bounds are then within 1e-7 of 0 and 1.

@@ -9,11 +9,9 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt import model as irt
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class Estimate:
 
     theta: Array
     covariance: Array
-    converged: NDArray[np.bool_]
+    converged: Bools
 
     @property
     def standard_error(self) -> Array:
@@ -85,7 +83,7 @@ def fisher_scoring(
     information: Array,
     near: Array | float,
     iterations: int,
-) -> tuple[Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Bools]:
     """Return the posterior modes of S subjects, the information of the last point but one, and who arrived.
 
     Args:
@@ -104,7 +102,7 @@ def fisher_scoring(
     # a step of more than 2 logits jumps over the slope of the logistic onto its plateau; if steps alternate in
     # direction, or guessing makes the scoring step too long, the limit halves each time, as in a bisection
     limit: Array | float = 2.0
-    done: NDArray[np.bool_] | None = None
+    done: Bools | None = None
     last, arrived = theta, np.zeros(theta.shape, dtype=bool)
     for i in range(iterations):
         gradient, fisher = derivatives(theta)

@@ -8,9 +8,8 @@ All functions take abilities ``theta`` of shape (S, D) in logits and item parame
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Largest logit, with a probability of 1e-304: the exponential of larger ones overflows.
 FARTHEST = 700.0

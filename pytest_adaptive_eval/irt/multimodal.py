@@ -30,12 +30,12 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.types import Array, Bools
 
-Array = NDArray[np.float64]
 Form = Literal["m2", "m3"]
 
 #: An ability or a parameter nearer to a bound than this share of the range is at the bound.
@@ -314,7 +314,7 @@ class Abilities:
     u: Array
     spread: Array
     bound: float
-    converged: NDArray[np.bool_]
+    converged: Bools
 
     @property
     def standard_error(self) -> Array:
@@ -322,7 +322,7 @@ class Abilities:
         return np.sqrt(self.covariance.diagonal(axis1=1, axis2=2))
 
     @property
-    def at_bound(self) -> NDArray[np.bool_]:
+    def at_bound(self) -> Bools:
         """Whether an ability is within a hundredth of the range of a bound, and so not estimated, shape (S, K)."""
         share = self.theta / self.bound
         return np.asarray((share < AT_BOUND) | (share > 1.0 - AT_BOUND))

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.multimodal import Abilities, Information, MultimodalItems, Population, estimate_abilities
+from pytest_adaptive_eval.types import Ints
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Rule = Literal["fisher", "d-optimal"]
 
 

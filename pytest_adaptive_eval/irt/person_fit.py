@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: One-sided level of `PersonFit.flag`: one fitting subject in a hundred is flagged.
 LEVEL = 0.01
@@ -35,7 +34,7 @@ class PersonFit:
 
     statistic: Array
     skewness: Array
-    scored: NDArray[np.int64]
+    scored: Ints
 
     @property
     def normal(self) -> Array:
@@ -52,7 +51,7 @@ class PersonFit:
         """Probability, under the model, of a fit as low as this, shape (S,); NaN where not measurable."""
         return np.array([0.5 * math.erfc(-z / math.sqrt(2.0)) for z in self.normal.tolist()])
 
-    def flag(self, level: float = LEVEL) -> NDArray[np.bool_]:
+    def flag(self, level: float = LEVEL) -> Bools:
         """Return whether each subject's fit is too low at the one-sided `level`, shape (S,).
 
         A flag means that the ability is not reliable, without a cause. With few answers, the absence of a flag means

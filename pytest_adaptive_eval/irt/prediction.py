@@ -15,10 +15,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Smallest variance p(1-p) of a score.
 LEAST_VARIANCE = 0.01

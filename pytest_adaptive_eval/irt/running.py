@@ -10,13 +10,10 @@ and may differ by some parts in 10^5 where it takes one step more or less.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
 from pytest_adaptive_eval.irt.estimation import MAP, Estimate, fisher_scoring
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: With fewer scores the sums are as fast.
 FEWEST = 64

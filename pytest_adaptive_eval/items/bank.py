@@ -9,18 +9,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.types import Array, Ints
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
-
-Array = NDArray[np.float64]
 
 
 class _Selection(Sequence[Any]):
@@ -64,8 +63,8 @@ class Steepest:
         ceiling: Shape (n,). Upper limit of the item information, ``|A|^2 / 4`` rounded up, in rising order.
     """
 
-    order: NDArray[np.int64]
-    place: NDArray[np.int64]
+    order: Ints
+    place: Ints
     discrimination: Array
     intercept: Array
     squared_slope: Array

@@ -15,13 +15,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Item
-
-Array = NDArray[np.float64]
 
 #: Stands for every format of an item.
 ALL = "all"

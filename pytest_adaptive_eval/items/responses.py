@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.types import Array, Bools
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import Modalities
-
-Array = NDArray[np.float64]
 
 
 def _duplicate(names: Sequence[str]) -> str | None:
@@ -77,7 +76,7 @@ class Responses:
     source: str = "responses"
     questions: Mapping[str, LoggedQuestion] = field(default_factory=dict)
     weights: Array | None = None
-    administered: NDArray[np.bool_] | None = None
+    administered: Bools | None = None
 
     def __post_init__(self) -> None:
         for name in ("subjects", "items", "families"):

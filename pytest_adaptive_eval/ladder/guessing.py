@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Fewest levels and answers that are compared: a subject that is right in half of 30 cases is told from a floor of .15
 #: with a probability of .997.

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import SelectorSession, View
@@ -19,14 +18,13 @@ from pytest_adaptive_eval.cat.stopping import Progress, StoppingRule, StopReason
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.types import Array, Ints
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.inference.interval import Interval
     from pytest_adaptive_eval.ladder.result import Ladder
     from pytest_adaptive_eval.ladder.schedule import Schedule
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Batch size, in items, if a level may end early.
 SETTLING_BATCH = 5

@@ -26,12 +26,11 @@ from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.types import Array
 
-Array = NDArray[np.float64]
 Untested = Literal["bounded", "zero"]
 
 #: Pseudo-answers of each pool of levels, half of them right, which keep every variance above zero.

@@ -22,13 +22,11 @@ from itertools import product
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Ladder, Levels, area_bounds, reach, smoothed
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Rates of lapses, and of successes by chance besides the family's guessing parameter, with equal prior weights.
 RATES = (0.005, 0.03, 0.1)
@@ -150,7 +148,7 @@ class Schedule:
             chosen.append(n + 1)
         return chosen
 
-    def _best(self, p: Array, counts: Array, available: NDArray[np.bool_]) -> int:
+    def _best(self, p: Array, counts: Array, available: Bools) -> int:
         """Return the available level whose next answer narrows the interval most at accuracies `p`, from 0."""
         z = NormalDist().inv_cdf(self.confidence)
         easy = p > 0.5

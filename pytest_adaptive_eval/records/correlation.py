@@ -20,14 +20,12 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation
 from pytest_adaptive_eval.records.repetitions import area, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Subjects below which Fisher's z has no error.
 LEAST = 4

@@ -32,12 +32,11 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.types import Array
 
-Array = NDArray[np.float64]
 #: Runs of a series before it can raise an alarm.
 BASELINE = 10
 #: Half of the shift that is detected soonest, in standard errors.  Shifts below 1 are within the error of the mean

@@ -14,14 +14,12 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Ladder, Levels, area_bounds
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 
 def ladder_of(interview: InterviewRecord) -> Ladder | None:

@@ -6,14 +6,12 @@ import re
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.ladder.result import pooled
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Abilities over which the items of a level are averaged, and their weights in the bank's population.
 ABILITIES = np.linspace(-4.0, 4.0, 161)

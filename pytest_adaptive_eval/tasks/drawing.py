@@ -10,12 +10,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.tasks.family import Picture
-
-Mask = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Corners of shapes that are polygons, from -100 to 100, to the right and down.
 _CORNERS: Mapping[str, Sequence[tuple[int, int]]] = MappingProxyType(
@@ -81,7 +78,7 @@ def indefinite(words: str) -> str:
     return f"{'an' if words[0] in 'aeo' or words.startswith('hourglass') else 'a'} {words}"
 
 
-def _inside(corners: Sequence[tuple[int, int]], x: Floats, y: Floats) -> Mask:
+def _inside(corners: Sequence[tuple[int, int]], x: Array, y: Array) -> Bools:
     """Return which points have an odd number of the polygon's sides to their right."""
     inside = np.zeros(x.shape, dtype=bool)
     for (x1, y1), (x2, y2) in zip(corners, [*corners[1:], corners[0]], strict=True):
@@ -89,7 +86,7 @@ def _inside(corners: Sequence[tuple[int, int]], x: Floats, y: Floats) -> Mask:
     return inside
 
 
-def _solid(shape: str, size: int) -> Mask:
+def _solid(shape: str, size: int) -> Bools:
     """Return the mask of a shape, shape (size, size)."""
     line = (2.0 * np.arange(size) + 1 - size) * 100 / size
     x, y = np.meshgrid(line, line)
@@ -105,7 +102,7 @@ def _solid(shape: str, size: int) -> Mask:
     return np.asarray(disc)
 
 
-def _shrunk(mask: Mask, steps: int) -> Mask:
+def _shrunk(mask: Bools, steps: int) -> Bools:
     """Return a mask without what is nearer than about `steps` to its edge."""
     for step in range(steps):
         framed = np.pad(mask, 1)
@@ -116,7 +113,7 @@ def _shrunk(mask: Mask, steps: int) -> Mask:
 
 
 @functools.lru_cache(maxsize=512)
-def _coverage(shape: str, fill: str, size: int) -> NDArray[np.int64]:
+def _coverage(shape: str, fill: str, size: int) -> Ints:
     """Return the share of each pixel that a shape covers, shape (size, size), from 0 to 255."""
     samples = max(1, min(_MOST_SAMPLES, math.ceil(_SAMPLES / size)))
     side = size * samples

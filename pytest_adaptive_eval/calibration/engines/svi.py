@@ -14,15 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.calibration.engines.variational import checked
 from pytest_adaptive_eval.calibration.meanfield import MeanField, Parameters, random_numbers
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError, EstimationError, UsageError
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Latent variables of each model, in the order in which they are drawn.
 LATENTS = {
@@ -300,7 +299,7 @@ def _fit(
     return _result(model, parameters, converged, interrupted, state, seed)
 
 
-def _batches(total: int, most: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64] | None]:
+def _batches(total: int, most: int, rng: np.random.Generator) -> Iterator[Ints | None]:
     """Yield batches without end, each pass over the responses in a new order; None means all of them."""
     count = -(-total // most)
     while True:

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.calibration.subject_grid import SubjectGrid, subject_grid
 from pytest_adaptive_eval.errors import EstimationError
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Item response models by the name used in settings.
 MODELS = ("1pl", "2pl", "2pl-shrunk", "3pl", "mirt")

@@ -19,12 +19,10 @@ from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
     from pytest_adaptive_eval.gates.verdict import Verdict
+    from pytest_adaptive_eval.types import Array
 
 #: Margin of a comparison when ``--margin`` is omitted.
 _MARGIN = 0.02
@@ -65,8 +63,8 @@ class _Pair:
 
     title: str
     items: Sequence[str]
-    scores: NDArray[np.float64]
-    baseline: NDArray[np.float64] | None
+    scores: Array
+    baseline: Array | None
     whole: bool = False
 
 
@@ -266,7 +264,7 @@ def _lines(
     return lines
 
 
-def _accuracy(scores: NDArray[np.float64]) -> str:
+def _accuracy(scores: Array) -> str:
     """Return the mean of scores, with the sum of which it is."""
     if not len(scores):
         return "unknown"

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.families import effective_weights
 from pytest_adaptive_eval.calibration.prediction import FEWEST_FAMILIES, Designs, choose_designs
@@ -39,10 +39,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.text import counted
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Contenders by name.
 CONTENDERS: Mapping[str, Contender] = registered(None, "adaptive_eval.contenders", Contender)

@@ -6,13 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.items.bank import ItemBank
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Makes a policy from the scores (S, n) of the calibration subjects, embeddings (n, E) of the items or None, the budget
 #: in items, and a seed.

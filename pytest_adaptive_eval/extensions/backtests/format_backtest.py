@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
@@ -25,9 +25,7 @@ from pytest_adaptive_eval.extensions.backtests.format_contender import FitEnd, F
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.items.responses import FormatResponses
 from pytest_adaptive_eval.registry import registered
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Contenders by name.
 FORMAT_CONTENDERS: Mapping[str, FormatContender] = registered(None, "adaptive_eval.format_contenders", FormatContender)

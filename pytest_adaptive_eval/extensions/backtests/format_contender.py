@@ -12,15 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines.variational import fit_map
 from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, Training, fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.irt.multimodal import Form, Modalities
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Fits by the likelihood alone: priors so wide that they say nothing.
 PLAIN = Training(item_spread=10.0, ability_spread=10.0)
@@ -134,7 +131,7 @@ class Fold:
             results[name] = FormatInterviewResult(pairs, mean_score(scores), mean_score(scores[self.in_fullest(pairs)]))
         return results
 
-    def in_fullest(self, pairs: Ints) -> NDArray[np.bool_]:
+    def in_fullest(self, pairs: Ints) -> Bools:
         """Return whether each pair is in the fullest format."""
         return np.asarray(pairs % self.formats == self.modalities.fullest)
 

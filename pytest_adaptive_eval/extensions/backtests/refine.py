@@ -28,9 +28,7 @@ from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 from pytest_adaptive_eval.items.responses import FormatResponses
 from pytest_adaptive_eval.records.correlation import Correlation, correlate
 from pytest_adaptive_eval.text import counted
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: One-sided confidence of a gain above 0.  A higher one keeps fewer items, of which hardly fewer are of low quality.
 CONFIDENCE = 0.8

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.network_agents import COST, CodedAgent, chance, writer
+from benchmarks.network_agents import CodedAgent, chance
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.pool import AgentPool

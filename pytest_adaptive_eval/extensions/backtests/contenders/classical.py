@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.subsets import evolved, item_total
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
@@ -23,8 +22,7 @@ from pytest_adaptive_eval.cat.selectors import (
 from pytest_adaptive_eval.extensions.backtests.contender import Contender
 from pytest_adaptive_eval.inference.clusters import clusters, response_factors
 from pytest_adaptive_eval.irt.estimation import PseudoItems
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 
 def _form(order: Sequence[int]) -> Policy:

@@ -6,16 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.extensions.backtests.contender import Contender
 from pytest_adaptive_eval.inference.clusters import residual_factors
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.embeddings import FactorsEmbedder
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total
 from pytest_adaptive_eval.extensions.backtests.format_contender import (
@@ -18,8 +17,8 @@ from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.irt.multimodal import Form, Information
 from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
+from pytest_adaptive_eval.types import Array
 
-Array = NDArray[np.float64]
 Results = dict[str, FormatInterviewResult]
 
 #: An adaptive interview estimates anew after so many answers, or after this part of the answers so far if larger.

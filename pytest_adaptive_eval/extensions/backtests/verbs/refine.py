@@ -22,10 +22,8 @@ from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pytest_adaptive_eval.items.item import Item
+    from pytest_adaptive_eval.types import Bools
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +109,7 @@ def _refine(options: argparse.Namespace) -> int:
     return PASSED if result.kept else NOT_PASSED
 
 
-def _check_texts(path: Path, texts: set[str], names: Sequence[str], low: NDArray[np.bool_]) -> None:
+def _check_texts(path: Path, texts: set[str], names: Sequence[str], low: Bools) -> None:
     """Refuse texts of other items, and note how many items have none."""
     if texts.isdisjoint(names):
         raise ConfigError(f"--items {path}: no text for any item, such as {names[0]!r}")

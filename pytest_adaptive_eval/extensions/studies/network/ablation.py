@@ -12,13 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.student import student_quantile
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Confidence of each one-sided bound of a change: 95 % two-sided.
 CONFIDENCE = 0.975

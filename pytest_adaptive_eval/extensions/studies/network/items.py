@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node
@@ -15,9 +14,10 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks.bank import task_bank
 from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.tasks.guessing import guess_floors
+from pytest_adaptive_eval.types import Ints
 
 
-def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[NDArray[np.int64]]:
+def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
     """Return the positions of a bank's items by level, the easiest level first.
 
     A calibrated bank is split by difficulty into levels of the same size. An uncalibrated one is split by its items'

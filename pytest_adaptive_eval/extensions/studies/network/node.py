@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.extensions.studies.network import prompts
 from pytest_adaptive_eval.extensions.studies.network.engine import AgentCall, Call, Conversation, Result, SubjectCall
@@ -22,6 +21,7 @@ from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.foreign import Unranked, one_line, read_rank
 from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
+from pytest_adaptive_eval.types import Array
 
 #: Returns the reason why a text must not be shown or passed on; empty if there is none.
 ContentFilter = Callable[[str], str]
@@ -114,7 +114,7 @@ class Interview:
         start = 1
         for round_ in range(self.network.rounds):
             level = start
-            asked: list[NDArray[np.float64]] = []
+            asked: list[Array] = []
             climb = replace(self.node.climb, guess=self.items.guess[start - 1 :])
             records = [f"Round {n}: levels {low} to {high} were asked." for n, (low, high) in enumerate(self.rounds, 1)]
             while True:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Exchange, Review
 from pytest_adaptive_eval.extensions.studies.plain import fields_json, plain
@@ -15,8 +14,8 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.guessing import guessed_levels
 from pytest_adaptive_eval.ladder.result import Ladder, last_above
 from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.types import Array
 
-Array = NDArray[np.float64]
 #: Counters of a node, with their meanings.
 COUNTERS: Mapping[str, str] = {
     "attempts": "requests for a question to an interviewer, repetitions included",

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.extensions.studies.peers import tasks
@@ -28,8 +27,8 @@ from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.foreign import Unranked, clean, read_rank
 from pytest_adaptive_eval.models.replies import ReplyStore
 from pytest_adaptive_eval.models.requests import draw_number, identity_key, request_key
+from pytest_adaptive_eval.types import Array
 
-Array = NDArray[np.float64]
 Role = Literal["task", "vote", "answer", "judgment"]
 ROLES: tuple[Role, ...] = ("task", "vote", "answer", "judgment")
 #: Accepted tasks before votes are weighted by the judges' reliability.

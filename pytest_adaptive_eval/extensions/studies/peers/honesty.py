@@ -12,10 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Level of all tests of one kind on a panel.
 LEVEL = 0.05
@@ -46,13 +44,13 @@ class Flags:
     excess: Array
     p_values: Array
     partiality: Array
-    constant: Mask
-    reversed: Mask
-    self_favouring: Mask
-    partial: Mask
+    constant: Bools
+    reversed: Bools
+    self_favouring: Bools
+    partial: Bools
 
     @property
-    def silent(self) -> Mask:
+    def silent(self) -> Bools:
         """Judges whose scores must not count: constant or reversed."""
         return np.asarray(self.constant | self.reversed)
 

@@ -24,15 +24,13 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.extensions.studies.peers.honesty import Flags, flags
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.ranks import RankDistribution, joint_ranks
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Fewest contestants with which a judge, whose own answer is ignored, compares two answers.
 LEAST = 3
@@ -144,7 +142,7 @@ class _Data:
             )
         self.self_scores = values[:, np.arange(self.n), np.arange(self.n)]
         values[:, np.arange(self.n), np.arange(self.n)] = np.nan
-        self.mask: Mask = np.isfinite(values)
+        self.mask: Bools = np.isfinite(values)
         count = self.mask.sum(axis=2)
         self.mask &= (count >= 2)[..., None]  # a single score compares nothing
         if not self.mask.any():
@@ -180,7 +178,7 @@ class _Data:
         rest = (self.m * (self.scores - expected)).sum(axis=(0, 2))
         return np.asarray(np.where(count > 0, rest / np.maximum(count, 1.0), np.nan))
 
-    def by_rounds(self, expected: Array, judges: Mask) -> Array:
+    def by_rounds(self, expected: Array, judges: Bools) -> Array:
         """Return the mean residual of the selected judges in each round with scores of theirs, shape (at most T,)."""
         m = self.m[:, judges]
         count, rest = m.sum(axis=(1, 2)), (m * (self.scores - expected)[:, judges]).sum(axis=(1, 2))
@@ -411,7 +409,7 @@ def _reliability(data: _Data, f: _Fit, sweeps: int, converged: bool) -> Reliabil
     )
 
 
-def _trusted(judge_flags: Flags, scales: Array) -> Mask:
+def _trusted(judge_flags: Flags, scales: Array) -> Bools:
     """Return the judges that define the scale: those whose scores count, or all if there are none."""
     trusted = ~judge_flags.silent & (scales > 0)
     return trusted if trusted.any() else np.ones(len(scales), bool)

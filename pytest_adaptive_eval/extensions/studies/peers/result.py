@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.extensions.studies.peers.reliability import Reliability, fit_reliability, part_qualities
@@ -18,8 +17,7 @@ from pytest_adaptive_eval.extensions.studies.plain import fields_json, plain
 from pytest_adaptive_eval.inference.ranks import RankDistribution
 from pytest_adaptive_eval.items.item import UNANSWERED
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,7 @@ class Assessment:
         """Return the probabilities of ranks, 1 is best; None if the model of reliability was not fitted."""
         return None if self.reliability is None else self.reliability.ranks(seed=self.settings.seed)
 
-    def heatmap(self) -> tuple[Array, NDArray[np.int64]]:
+    def heatmap(self) -> tuple[Array, Ints]:
         """Return mean judgments by judge and contestant, NaN where missing, and their counts, shape (n, n) each."""
         return _mean_and_count(self.judgments)
 
@@ -307,7 +305,7 @@ def _round(data: Mapping[str, Any]) -> Round:
     return Round(tuple(attempts), tuple(data["answers"]))
 
 
-def _mean_and_count(values: Array) -> tuple[Array, NDArray[np.int64]]:
+def _mean_and_count(values: Array) -> tuple[Array, Ints]:
     """Return mean and count of the finite values over the first axis; the mean is NaN without values."""
     finite = np.isfinite(values)
     counts = finite.sum(axis=0)

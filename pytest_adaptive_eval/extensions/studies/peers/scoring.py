@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Iterations, and attempts at a task in each.
 ROUNDS = 40
