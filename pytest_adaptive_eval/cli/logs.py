@@ -21,7 +21,7 @@ def add_mapping_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the columns of a response."""
     from pytest_adaptive_eval.banks.responses.mapping import MAPPING_FIELDS
 
-    text = "of any file: columns, paths such as doc.id, or expressions (docs/responses.md)"
+    text = "of any file: columns, paths such as doc.id, or expressions (docs/reference/responses.md)"
     add = parser.add_argument_group("columns of rows", text).add_argument
     for name, meaning in MAPPING_FIELDS.items():
         add(f"--{name}", metavar="EXPR", dest=f"map_{name}", help=meaning.replace("%", "%%"))

@@ -316,7 +316,8 @@ def _add_workflow(project: Project, setup: Setup) -> None:
 
 
 def _github_lines(install: str, commands: list[str]) -> Iterator[str]:
-    yield "# Written by adaptive-eval init. Promotion by a baseline: docs/promotion.md of pytest-adaptive-eval."
+    yield "# Written by adaptive-eval init. Promotion by a baseline: pytest-adaptive-eval,"
+    yield "# docs/how-to/gate-in-github-actions.md."
     yield from ("name: adaptive-eval", "", "on:", "  workflow_dispatch:", "", "permissions:", "  contents: read", "")
     yield from ("jobs:", "  gate:", "    runs-on: ubuntu-latest # or the label of a runner that has the model")
     yield from ("    timeout-minutes: 60", "    steps:")
@@ -326,6 +327,7 @@ def _github_lines(install: str, commands: list[str]) -> Iterator[str]:
 
 
 def _gitlab_lines(install: str, commands: list[str]) -> Iterator[str]:
-    yield "# Written by adaptive-eval init. Promotion by a baseline: docs/promotion.md of pytest-adaptive-eval."
+    yield "# Written by adaptive-eval init. Promotion by a baseline: pytest-adaptive-eval,"
+    yield "# docs/how-to/gate-in-gitlab-or-jenkins.md."
     yield from ("adaptive-eval:", "  image: python:3.12", "  rules:", "    - when: manual", "  script:")
     yield from (f"    - {json.dumps(command)}" for command in (install, *commands))

@@ -22,9 +22,9 @@ EXAMPLES = sorted(path for path in ROOT.glob("examples/*/*.toml") if path.name n
 
 
 def test_reference_page_and_schema_file_equal_the_declarations() -> None:
-    script = runpy.run_path(str(ROOT / "docs" / "settings_table.py"))
-    remedy = "run: python docs/settings_table.py"
-    assert (ROOT / "docs" / "settings.md").read_text("utf-8") == script["settings_page"](), remedy
+    script = runpy.run_path(str(ROOT / "docs/_build/settings_table.py"))
+    remedy = "run: python docs/_build/settings_table.py"
+    assert (ROOT / "docs/reference/settings.md").read_text("utf-8") == script["settings_page"](), remedy
     assert (ROOT / "docs" / "adaptive-eval.schema.json").read_text("utf-8") == script["schema_text"](), remedy
 
 
