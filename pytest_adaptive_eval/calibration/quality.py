@@ -321,7 +321,7 @@ def _problems(
         out.append("the fit was interrupted before it converged: run it again to the end")
     elif not bank.converged:
         out.append(
-            f"the fit did not converge in {counted(bank.about.get('iterations', 0), 'iteration')}: raise --limit, or "
+            f"the fit did not converge in {counted(bank.about.get('iterations', 0), 'iteration')}: raise limit, or "
             "use a simpler model"
         )
     if not loss and not bank.interrupted:
@@ -476,7 +476,7 @@ def choose_dimensions(
     tenths = list(_held_out(scores, copies, CHOOSING_SEED))
     if not tenths:
         raise ResponsesError(
-            "too few responses to hold some out and choose the number of dimensions by them: give --dimensions D"
+            "too few responses to hold some out and choose the number of dimensions by them: give dimensions"
         )
     held_out = np.logical_or.reduce(tenths)
     by_dimensions = {}

@@ -240,7 +240,7 @@ def _chance(item: Any) -> float:
 def _config(
     source: Mapping[str, Any], subject: _Subject | None, budget: int | str, reason: str, threshold: float
 ) -> str:
-    lines = ["# Written by adaptive-eval init; the settings are listed by `adaptive-eval schema`.", "", "[[eval]]"]
+    lines = ["# Written by adaptive-eval init, which writes a schema for editors with --schema FILE.", "", "[[eval]]"]
     lines += [f"{key} = {json.dumps(value)}" for key, value in source.items()]
     if subject is not None:
         lines.append(f"model = {json.dumps(subject.spec)}")

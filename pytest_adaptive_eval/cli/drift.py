@@ -1,9 +1,8 @@
-"""``adaptive-eval drift``: monitoring of past runs."""
+"""``adaptive-eval history --drift``: monitoring of past runs."""
 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,15 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED
-from pytest_adaptive_eval.cli.runs import (
-    add_pattern_arguments,
-    add_source_argument,
-    history_patterns,
-    no_runs_text,
-    open_history,
-)
+from pytest_adaptive_eval.cli.runs import history_patterns, no_runs_text, open_history
 from pytest_adaptive_eval.cli.screen import save, say, screen, width
-from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -28,30 +20,12 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_pattern_arguments(parser)
-    add = parser.add_argument
-    add("--since", metavar="RUN|DATE", default="", help="watch the runs from here on only")
-    text = "accept the level since RUN of the series that alarm; it is kept in the history's folder"
-    add("--accept", metavar="RUN", help=text)
-    text = "runs between false alarms, over all that is watched (%(default)s)"
-    add("--average-run-length", metavar="N", type=float, default=1000.0, help=text)
-    text = "environment variable with the URL of the service that gets a message on an alarm, in apprise's form"
-    add("--webhook", metavar="VARIABLE", help=text)
-    text = "write the message on an alarm as JSON for an incoming webhook of Slack"
-    add("--alert-file", metavar="FILE", type=Path, help=text)
-    add("--link", metavar="URL", default="", help="address of the report, for the message")
-    add("--json", metavar="FILE", type=Path, help="write series and alarms as JSON")
-    add_source_argument(parser)
-
-
-def _run(options: argparse.Namespace) -> int:
+def watch(options: argparse.Namespace) -> int:
+    """Watch past runs for a drop, and alert; returns the exit code."""
     from pytest_adaptive_eval.records.alerts import compose_alert
     from pytest_adaptive_eval.records.drift import lasting
     from pytest_adaptive_eval.reports.history import drift_lines, drift_message
 
-    if not 10 <= options.average_run_length < math.inf:
-        raise ConfigError(f"--average-run-length {options.average_run_length:g}: expected a number of at least 10")
     if options.alert_file is not None and "://" in str(options.alert_file).replace(":/", "://", 1):
         raise ConfigError("--alert-file is a URL, expected a file: --webhook VARIABLE sends the message to a service")
     service = None if options.webhook is None else _service(options.webhook)
@@ -72,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
         save(options.json, data)
     try:
         if news and (service or options.alert_file):
-            _alert(compose_alert(news, run=history.newest, report_url=options.link), service, options.alert_file)
+            _alert(compose_alert(news, run=history.newest, report_url=options.link or ""), service, options.alert_file)
     finally:  # the alarm is shown here too where the service does not take it
         say(drift_lines(series, alarms, history.accepted, width()))
         if not series:
@@ -112,8 +86,8 @@ def _watched(history: History, options: argparse.Namespace) -> tuple[list[Series
     """Return the series of a history and their alarms."""
     from pytest_adaptive_eval.records.drift import monitor
 
-    series = history.series(since=options.since, **history_patterns(options))
-    return series, monitor(series, average_run_length=options.average_run_length)
+    series = history.series(**history_patterns(options))
+    return series, monitor(series)
 
 
 def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
@@ -163,21 +137,4 @@ def _unwatched(history: History, options: argparse.Namespace) -> str:
         return no_runs_text(options)
     if not asked:
         return "all of them are copies, rescored or merged: only runs that asked are watched"
-    return "no evaluation came to its end and measured something" + (" since then" if options.since else "")
-
-
-REGISTERED = (
-    Verb(
-        "drift",
-        "watch past runs for a drop, and alert",
-        "Watch each evaluation and each category over the past runs. Exit code 1 while an alarm lasts: until the level "
-        "is back, or accepted.",
-        _add_arguments,
-        _run,
-        (
-            "drift --json drift.json",
-            "drift --accept latest",
-            "drift --webhook ALERT_URL",
-        ),
-    ),
-)
+    return "no evaluation came to its end and measured something"

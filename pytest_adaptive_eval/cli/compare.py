@@ -1,27 +1,18 @@
-"""``adaptive-eval compare``: two runs side by side."""
+"""``adaptive-eval history --compare``: two runs side by side."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import PASSED, USAGE
-from pytest_adaptive_eval.cli.runs import RUN, add_source_argument, open_run
+from pytest_adaptive_eval.cli.runs import open_run
 from pytest_adaptive_eval.cli.screen import save, say, width
-from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.comparison import Comparison
     from pytest_adaptive_eval.records.run_record import RunRecord
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("before", metavar="RUN", help=RUN)
-    parser.add_argument("after", metavar="RUN", help=RUN)
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write the comparison as JSON")
-    add_source_argument(parser)
 
 
 def _compare_runs(before: RunRecord, after: RunRecord) -> list[Comparison]:
@@ -41,11 +32,12 @@ def _compare_runs(before: RunRecord, after: RunRecord) -> list[Comparison]:
     return comparisons
 
 
-def _run(options: argparse.Namespace) -> int:
+def compare(options: argparse.Namespace) -> int:
+    """Show the change from one run to another; returns the exit code."""
     from pytest_adaptive_eval.reports.history import comparison_lines
 
     writes = {"--json": options.json}
-    before, after = (open_run(name, options.source, writes) for name in (options.before, options.after))
+    before, after = (open_run(name, options.source, writes) for name in options.compare)
     comparisons = _compare_runs(before, after)
     if options.json:
         runs = {"before": before.run, "after": after.run}
@@ -54,19 +46,3 @@ def _run(options: argparse.Namespace) -> int:
     for comparison in comparisons:
         say(comparison_lines(comparison, width()))
     return USAGE if all(comparison.refused for comparison in comparisons) else PASSED
-
-
-REGISTERED = (
-    Verb(
-        "compare",
-        "two runs side by side",
-        "Show the change from one run to another, with 95 % intervals. Runs on different banks, or asked in another "
-        "way, are refused. A gate not_worse_than decides such a question; this only shows it.",
-        _add_arguments,
-        _run,
-        (
-            "compare latest 20310506T07",
-            "compare before.json after.json",
-        ),
-    ),
-)

@@ -1,4 +1,4 @@
-"""``adaptive-eval correlate``: correlations of evaluations and of a user's scores over the subjects of past runs."""
+"""``adaptive-eval history --correlate``: correlations of evaluations, and of a user's scores, over past subjects."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import PASSED, spare
-from pytest_adaptive_eval.cli.runs import add_pattern_arguments, add_source_argument, history_patterns, open_history
+from pytest_adaptive_eval.cli.runs import history_patterns, open_history
 from pytest_adaptive_eval.cli.screen import save, say, screen
-from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import open_text
 
@@ -24,20 +23,14 @@ if TYPE_CHECKING:
 SUBJECT = "subject"
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_pattern_arguments(parser)
-    text = "your own scores: a column subject, and columns of scores"
-    parser.add_argument("--reference", metavar="FILE.csv", type=Path, help=text)
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write values and correlations as JSON")
-    add_source_argument(parser)
-
-
-def _run(options: argparse.Namespace) -> int:
+def correlate(options: argparse.Namespace) -> int:
+    """Show how alike evaluations order the subjects; returns the exit code."""
     from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, study_measures, table
     from pytest_adaptive_eval.reports.correlation import correlation_lines
 
     writes = {"--json": options.json}
-    spare(writes, [options.reference])
+    reference = Path(options.correlate) if options.correlate else None
+    spare(writes, [reference])
     history = open_history(options.source, writes)
     patterns = history_patterns(options)
     measured = measures(interview for _, interview in history.interviews(**patterns))
@@ -49,13 +42,14 @@ def _run(options: argparse.Namespace) -> int:
             screen.note(
                 f"{measure.name}: {measure.elsewhere} left out, asked on another bank or levels than the newest run"
             )
-    if options.reference:
+    if reference is not None:
         subjects = {subject for measure in measured for subject in measure.values}
-        measured += _reference(options.reference, subjects)
+        measured += _reference(reference, subjects)
     pairs = table(measured)
     if not pairs:
         raise ConfigError(
-            f"{options.source} has one evaluation and nothing to correlate it with: give --reference, or other patterns"
+            f"{options.source} has one evaluation and nothing to correlate it with: give --correlate FILE.csv with "
+            "your own scores, or other patterns"
         )
     if options.json:
         rows = [{"first": i, "second": j, **correlation.to_json()} for (i, j), correlation in pairs.items()]
@@ -75,11 +69,11 @@ def _reference(path: Path, subjects: set[str]) -> list[Measure]:
     if not names & subjects:
         history_names, file_names = (", ".join(sorted(group)[:3]) or "none" for group in (subjects, names))
         raise ConfigError(
-            f"--reference {path} has none of the subjects: the history has {history_names}; the file has {file_names}"
+            f"--correlate {path} has none of the subjects: the history has {history_names}; the file has {file_names}"
         )
     if unscored := sorted(subjects - names):
         screen.note(
-            f"--reference {path} has no scores of {', '.join(unscored[:5])}{', ...' if len(unscored) > 5 else ''}"
+            f"--correlate {path} has no scores of {', '.join(unscored[:5])}{', ...' if len(unscored) > 5 else ''}"
         )
     return [Measure(head, "reference", scores) for head, scores in columns.items()]
 
@@ -93,7 +87,7 @@ def _read_scores(path: Path) -> tuple[dict[str, dict[str, float]], set[str]]:
             rows.fieldnames = heads = _headers(path, rows.fieldnames)
             columns: dict[str, dict[str, float]] = {head: {} for head in heads if head != SUBJECT}
             for row in rows:
-                where = f"--reference {path}:{rows.line_num}"
+                where = f"--correlate {path}:{rows.line_num}"
                 if None in row or None in row.values():
                     raise ConfigError(f"{where}: expected {len(heads)} cells, as in the first line")
                 subject = row[SUBJECT].strip()
@@ -104,7 +98,7 @@ def _read_scores(path: Path) -> tuple[dict[str, dict[str, float]], set[str]]:
                 for head, cell in cells.items():
                     columns[head][subject] = _score(cell, f"{where}: {head}")
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"--reference {path} is no CSV in UTF-8: {error}") from None
+        raise ConfigError(f"--correlate {path} is no CSV in UTF-8: {error}") from None
     return columns, names
 
 
@@ -113,7 +107,7 @@ def _headers(path: Path, written: Sequence[str] | None) -> list[str]:
     heads = [(head or "").strip() for head in written or ()]
     if SUBJECT not in heads or len(heads) < 2 or "" in heads or len(set(heads)) < len(heads):
         raise ConfigError(
-            f"--reference {path}: expected a column {SUBJECT!r} and columns of scores, each with its own name; found "
+            f"--correlate {path}: expected a column {SUBJECT!r} and columns of scores, each with its own name; found "
             f"{', '.join(heads) or 'nothing':.200}"
         )
     return heads
@@ -127,20 +121,3 @@ def _score(cell: str, where: str) -> float:
     if not math.isfinite(value):
         raise ConfigError(f"{where} is {cell[:40]!r}, expected a number, or nothing where there is none")
     return value
-
-
-REGISTERED = (
-    Verb(
-        "correlate",
-        "how alike evaluations order the subjects of past runs",
-        "Rank and linear correlations between evaluations over subjects, from the newest run of each: areas of climbs, "
-        "energies and areas of networks, scores of panels, and else accuracies. 95 % intervals take the subjects as "
-        "drawn independently.",
-        _add_arguments,
-        _run,
-        (
-            "correlate",
-            "correlate --reference scores.csv --json correlation.json",
-        ),
-    ),
-)
