@@ -15,7 +15,7 @@ CHECKPOINT = ROOT / "fixtures" / "checkpoints" / "text-late"
 @pytest.fixture(scope="session")
 def model(pytestconfig: pytest.Config) -> Iterator[Any]:
     """The checkpoint that --adaptive-eval-model names, else the late one of the fixtures."""
-    from pytest_adaptive_eval.config import load_model
+    from pytest_adaptive_eval.evaluation import load_model
 
     named = pytestconfig.getoption("adaptive_eval_model", None)
     subject = load_model(

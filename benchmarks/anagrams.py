@@ -1,6 +1,6 @@
 """Other English words with the letters of a word of `unscramble`, to compare with the stored table.
 
-``python benchmarks/anagrams.py`` needs the package wordfreq, whose large English list is the lexicon.  It prints a line
+``python benchmarks/anagrams.py`` needs the package wordfreq, whose large English list is the lexicon. It prints a line
 for each word that has anagrams at a Zipf frequency of at least ``--least``, and those of them that the table lacks:
 names, abbreviations and foreign words.
 """

@@ -16,12 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.subjects import load_subject
+from pytest_adaptive_eval.models import load_subject
 from pytest_adaptive_eval.tasks import FAMILIES, TaskFamily, families
 from tests.plugin.json_server import JsonServer, completion
 from tests.tasks.solvers import InProcess, solve
-
-__all__ = ["IN_WORDS", "STYLES", "StyleServer"]
 
 #: The families in words, which run programs in this process.
 IN_WORDS: Mapping[str, TaskFamily] = {

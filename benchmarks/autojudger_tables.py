@@ -1,15 +1,15 @@
 """AutoJudger's experiments on real response matrices: its paper's tables and figures, as far as the data allow.
 
 ``run`` interviews and keeps what it finds in ``--out``, a file of JSON lines; what is there already is not done again,
-so that a run can be stopped, gone on with and done in parts (``--benchmark``, ``--split``, ``--only``).  ``show``
-prints the tables from that file, with the paper's rows beside ours.
+so that a run can be stopped, gone on with and done in parts (``--benchmark``, ``--split``, ``--only``). ``show`` prints
+the tables from that file, with the paper's rows beside ours.
 
 Splits: ``paper``, the paper's 60 / 17 models, by five runs of different seeds; ``random``, 20 draws of 60 / 17 of those
-77 models with near-duplicates on one side.  ``run --first`` is table 7, ``run --mathvista`` table 14.
+77 models with near-duplicates on one side. ``run --first`` is table 7, ``run --mathvista`` table 14.
 
 There are no texts or images for these matrices, so that no encoder can be used: ``residual_factors`` of the calibration
-models' responses stand in for embeddings, and vectors drawn at random for a control that knows nothing.  The
-interviewer is the one without a model.  What needs either is told of by the fixture banks.
+models' responses stand in for embeddings, and vectors drawn at random for a control that knows nothing. The interviewer
+is the one without a model. What needs either is told of by the fixture banks.
 
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
@@ -37,7 +37,6 @@ from backtests import BENCHMARKS, DATA, FOLDER, draw, models, read
 from interview_metrics import relative_cost, spread
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
@@ -45,6 +44,7 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import FixedForm
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Split
 from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger

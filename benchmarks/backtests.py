@@ -3,14 +3,14 @@
 ``python benchmarks/backtests.py paper`` runs the split of the AutoJudger paper once: AutoJudger's IRT baseline with the
 released difficulties and with our converged Rasch bank, and every policy of ``adaptive-eval backtest``.
 
-``python benchmarks/backtests.py splits`` draws splits of 60 calibration and 17 test models, duplicates on one side,
-and prints the mean ranking accuracy of the default policy and bank model, and of uniform draws.  ``--pool others``
-draws from all models but the paper's 17 test models, which is where the defaults were chosen; ``--pool paper`` from the
-paper's 77.  ``--train 1000`` calibrates on all models of the pool that are not tested, and ``--train oracle`` on the
+``python benchmarks/backtests.py splits`` draws splits of 60 calibration and 17 test models, duplicates on one side, and
+prints the mean ranking accuracy of the default policy and bank model, and of uniform draws. ``--pool others`` draws
+from all models but the paper's 17 test models, which is where the defaults were chosen; ``--pool paper`` from the
+paper's 77. ``--train 1000`` calibrates on all models of the pool that are not tested, and ``--train oracle`` on the
 tested ones as well as 60 others: what no bank of others can reach.
 
 ``python benchmarks/backtests.py intervals`` adds the intervals: coverage, in each fifth of the subjects too, and width
-over that of as many uniform draws.  ``--shift`` calibrates on the weakest 70 % of a random 77 and interviews the rest.
+over that of as many uniform draws. ``--shift`` calibrates on the weakest 70 % of a random 77 and interviews the rest.
 
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
@@ -32,15 +32,15 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Split, backtest, splits
-from pytest_adaptive_eval.calibration.contender import Contender
-from pytest_adaptive_eval.calibration.contenders.classical import REGISTERED as CLASSICAL
 from pytest_adaptive_eval.calibration.families import effective_weights, grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.quality import assess
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Backtest, Split, backtest, splits
+from pytest_adaptive_eval.extensions.backtests.contender import Contender
+from pytest_adaptive_eval.extensions.backtests.contenders.classical import REGISTERED as CLASSICAL
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.responses import Responses
 

@@ -1,6 +1,6 @@
 """Ask a checkpoint without a chat template behind llama.cpp, by completions and by chats, and in this process.
 
-``pip install xllamacpp gguf`` and ``python benchmarks/base_model.py [--items N]``.  Printed are, for the checkpoint in
+``pip install xllamacpp gguf`` and ``python benchmarks/base_model.py [--items N]``. Printed are, for the checkpoint in
 this process and for each path of the server, the accuracy and the number of answers equal to those in this process.
 """
 
@@ -17,7 +17,7 @@ from real_servers import CHECKPOINT, llama_cpp, write_gguf
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.items.item import WRONG
-from pytest_adaptive_eval.subjects import load_subject
+from pytest_adaptive_eval.models import load_subject
 
 BANK = Path(__file__).parents[1] / "fixtures" / "banks" / "text.bank"
 

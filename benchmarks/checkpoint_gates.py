@@ -2,9 +2,9 @@
 
 ``python benchmarks/checkpoint_gates.py`` lets the fixture checkpoint text-late answer the text bank twice at
 temperature 0.7 with two seeds, and judges the second by ``not_worse_than`` the first (A/A), and a twin that loses one
-item more than the margin.  Then the regressed checkpoints are judged against text-late as recorded (A/B): the
-broadly regressed one on the whole bank, the one that lost a single task by that task's gate.  Each line is of many
-seeds of the default policy.
+item more than the margin. Then the regressed checkpoints are judged against text-late as recorded (A/B): the broadly
+regressed one on the whole bank, the one that lost a single task by that task's gate. Each line is of many seeds of the
+default policy.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG
+from pytest_adaptive_eval.models import load_subject
 from pytest_adaptive_eval.records.baseline import read_baseline
-from pytest_adaptive_eval.subjects import load_subject
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "fixtures" / "responses" / "released-text.csv.gz"

@@ -2,12 +2,12 @@
 
 Each item of a bank has an expected score, drawn once from a beta distribution, and an answer is right with that chance.
 The threshold lies at the bank's expected accuracy, where a verdict may be wrong at most one time in twenty to each
-side; the bank's predictions are the expected scores with noise.  Beside it the same gate without measuring.
+side; the bank's predictions are the expected scores with noise. Beside it the same gate without measuring.
 
     python benchmarks/decoding_noise.py --seeds 1000
 
 With ``--runs`` it makes whole runs of pytest instead: a sampling model whose expected accuracy is the threshold is
-asked its whole bank, by default and with ``repeat = 0``.  It prints the outcomes, and the notes of open verdicts.
+asked its whole bank, by default and with ``repeat = 0``. It prints the outcomes, and the notes of open verdicts.
 
     python benchmarks/decoding_noise.py --runs 40 --items 60
 """

@@ -2,10 +2,10 @@
 
 ``python benchmarks/drift_alarms.py normal`` compares the limits with long simulations, and runs `monitor` over
 histories of six series whose truth stays, with standard errors that are right and ones that leave out half of the
-variance, then over months with a drop of 3 standard errors after the ten runs that set the level.  ``interviews`` does
+variance, then over months with a drop of 3 standard errors after the ten runs that set the level. ``interviews`` does
 the same with real interviews: every released checkpoint of the fixtures, as recorded, is interviewed 3 000 times by
 each policy, and what a record would hold (its ability, and its accuracy in each of five categories) is watched.
-``wandering`` watches 2 000 normal series of autocorrelation 0, .4 and .8.  The stated rate is one alarm in 1 000 runs,
+``wandering`` watches 2 000 normal series of autocorrelation 0, .4 and .8. The stated rate is one alarm in 1 000 runs,
 over all series together.
 """
 
@@ -208,7 +208,7 @@ def fallen(
 ) -> tuple[Array, tuple[Array, Array]] | None:
     """Answers with as many lost as lower series `k` by 3 of its standard errors, and interviews of them.
 
-    The errors are those of the runs before or after the drop, whichever are larger.  None where the answers to lose do
+    The errors are those of the runs before or after the drop, whichever are larger. None where the answers to lose do
     not suffice.
     """
 

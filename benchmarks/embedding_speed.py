@@ -1,9 +1,8 @@
 """Items a second of each kind of embeddings, on the fixture banks, and whether CUDA agrees with the CPU.
 
-Each encoder is loaded, embeds a first few items, and is then timed over the
-whole bank, several times; the median is shown, and the fastest in brackets.
-Where there is a GPU the largest difference of any number from the CPU's is
-shown as well; where there is none that column says so.
+Each encoder is loaded, embeds a first few items, and is then timed over the whole bank, several times; the median is
+shown, and the fastest in brackets. Where there is a GPU the largest difference of any number from the CPU's is shown as
+well; where there is none that column says so.
 
 Run as ``python benchmarks/embedding_speed.py [--repeats 5] [--threads 1]``.
 """

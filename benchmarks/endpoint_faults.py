@@ -1,9 +1,9 @@
 """Items in error when a server is killed and started again, or limits the rate of requests.
 
-``python benchmarks/endpoint_faults.py [--runs 3] [--fault kill] [--fault limit] [--server transformers]`` needs
-``pip install xllamacpp gguf`` for llama.cpp, ``pip install transformers[serving]`` for ``transformers serve`` and, for
-the rate limits, the program ``nginx``.  The server serves ``fixtures/checkpoints/text-late``; a subject asks it all
-items of the bank.
+``python benchmarks/endpoint_faults.py [--runs 3] [--fault kill] [--fault limit] [--server transformers]`` needs ``pip
+install xllamacpp gguf`` for llama.cpp, ``pip install transformers[serving]`` for ``transformers serve`` and, for the
+rate limits, the program ``nginx``. The server serves ``fixtures/checkpoints/text-late``; a subject asks it all items of
+the bank.
 
 * kill: after a third of the answers the server is killed, and started again 0, 1 or 2 seconds later.
 * limit: nginx passes on 20 requests per second and refuses the others by HTTP 429 or 503, with or without
@@ -31,7 +31,7 @@ from real_servers import RealServer, _free_port, llama_cpp, transformers_serve, 
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FAULTS = ("kill", "limit")

@@ -1,14 +1,14 @@
 """Requests per second to a server on loopback with 16 at once: a subject of this package, and whole runs, beside wrk.
 
 ``python benchmarks/endpoint_throughput.py [--seconds 5] [--milliseconds 50] [--tls]`` starts a server that answers each
-chat after a fixed time, as many at once as are asked.  wrk (``apt-get install wrk``) and the subject send it the same
-16 bodies in turns: the subject with the package's own transport, which uses connections again, and with that of
-httpcore2 whose keep-alive is off.  Printed are three such rounds and the medians of the ratios to wrk: only within a
-round had all the same machine.  ``--tls`` encrypts, with a certificate that ``openssl`` makes.
+chat after a fixed time, as many at once as are asked. wrk (``apt-get install wrk``) and the subject send it the same 16
+bodies in turns: the subject with the package's own transport, which uses connections again, and with that of httpcore2
+whose keep-alive is off. Printed are three such rounds and the medians of the ratios to wrk: only within a round had all
+the same machine. ``--tls`` encrypts, with a certificate that ``openssl`` makes.
 
-With ``--runs``, wrk takes turns with whole pytest runs: one interview of 320 questions, four of 160, these four side
-by side, and in two workers of xdist, each of which asks 8 at once, without and with the flag for side by side.  The
-rate of a run is that of the replies from the first to the last.
+With ``--runs``, wrk takes turns with whole pytest runs: one interview of 320 questions, four of 160, these four side by
+side, and in two workers of xdist, each of which asks 8 at once, without and with the flag for side by side. The rate of
+a run is that of the replies from the first to the last.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ import numpy as np
 
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
 
 AT_ONCE = 16
 ROUNDS = 3

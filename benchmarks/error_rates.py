@@ -1,15 +1,15 @@
 """Error rates of every kind of gate, with the truth right at the threshold.
 
 ``python benchmarks/error_rates.py`` simulates at least 5000 interviews for each cell, judges each as a run does, and
-counts false verdicts.  A cell is a kind of gate, a bank, a way to stop and a side: a false PASS where the truth is just
-below the threshold, a false FAIL where it is at the threshold.  Each rate has an exact two-sided interval
-(Clopper-Pearson), at a level that holds for all cells together (Bonferroni).  The command exits with 1 where an
-interval lies above the rate that the gate promises.  It names cells whose interval lies below half of it, which cost
-questions and are no error.
+counts false verdicts. A cell is a kind of gate, a bank, a way to stop and a side: a false PASS where the truth is just
+below the threshold, a false FAIL where it is at the threshold. Each rate has an exact two-sided interval
+(Clopper-Pearson), at a level that holds for all cells together (Bonferroni). The command exits with 1 where an interval
+lies above the rate that the gate promises. It names cells whose interval lies below half of it, which cost questions
+and are no error.
 
 Gates on ranks promise a probability: of their PASS verdicts at most 5 % are wrong for candidates of the references'
-population, so that their trials are verdicts.  ``--json FILE`` keeps the table, ``--cells TEXT`` selects cells by name,
-``--workers N`` measures N cells at once.  The same seed gives the same table.
+population, so that their trials are verdicts. ``--json FILE`` keeps the table, ``--cells TEXT`` selects cells by name,
+``--workers N`` measures N cells at once. The same seed gives the same table.
 """
 
 from __future__ import annotations
@@ -79,13 +79,10 @@ STOPS = {"decision": DECIDE, "budget": replace(DECIDE, stop="budget")}
 class Cell:
     """A kind of gate, with a bank and a way to stop.
 
-    Parameters
-    ----------
-    name : str
-        Kind, bank, stop and details, separated by commas.
-    false_verdicts : callable
-        Takes the number of seeds and a generator. Returns for each side whether each trial ended with that verdict,
-        wrongly.
+    Args:
+        name: Kind, bank, stop and details, separated by commas.
+        false_verdicts: Takes the number of seeds and a generator. Returns for each side whether each trial ended with
+            that verdict, wrongly.
     """
 
     name: str
@@ -96,13 +93,8 @@ class Cell:
 class Rate:
     """The measured error rate of a cell, with its simultaneous interval.
 
-    Parameters
-    ----------
-    cell : str
-    side : str
-    errors, trials : int
-    low, high : float
-        Clopper-Pearson, at the level of the whole table.
+    Args:
+        low, high: Clopper-Pearson, at the level of the whole table.
     """
 
     cell: str

@@ -1,10 +1,10 @@
 """Gates on items in formats: error rates of abilities in parts and of gains, on checkpoints the bank has not seen.
 
 ``python benchmarks/format_gates.py parts`` leaves a quarter of the runs of a fixture family out at a time, fits M2 and
-M3 to the rest, and interviews those left out by their recorded answers.  What an ability *is* for a checkpoint is its
-estimate from all its answers in all formats, by the same parameters; printed is how often the one-sided 95 % bounds
-of the interview miss it, by part, how far off the estimate is, and the half width that is stated.  ``--kind``
-(cross), ``--form`` (m3), ``--budget`` (20%,40%), ``--selector`` (information), ``--floor`` (0.5), ``--repeats`` (5).
+M3 to the rest, and interviews those left out by their recorded answers. What an ability *is* for a checkpoint is its
+estimate from all its answers in all formats, by the same parameters; printed is how often the one-sided 95 % bounds of
+the interview miss it, by part, how far off the estimate is, and the half width that is stated. ``--kind`` (cross),
+``--form`` (m3), ``--budget`` (20%,40%), ``--selector`` (information), ``--floor`` (0.5), ``--repeats`` (5).
 
 ``python benchmarks/format_gates.py gains`` puts the threshold of a gain gate at each checkpoint's own gain, and a
 hundredth above and below it: the share of PASS where the claim is false and of FAIL where it is true, for interviews
@@ -32,6 +32,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_format_responses
@@ -43,7 +44,6 @@ from pytest_adaptive_eval.claims.gain import fullest, gap_claims
 from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.inference.betting import decide
 from pytest_adaptive_eval.inference.sampling import with_missing_bounded
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt.estimation import Estimator
 from pytest_adaptive_eval.irt.multimodal import Form
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -111,7 +111,7 @@ def parts(options: argparse.Namespace) -> None:
                 for s, own in enumerate(truth):
                     found = weighted_ability(pairs, session.log(s))
                     errors[budget].append(found.theta - own)
-                    z = np.array([student_quantile(float(f), CONFIDENCE) for f in found.freedom])
+                    z = stdtrit(found.freedom, CONFIDENCE)
                     bounds[budget].append(z * found.standard_error)
     spread = np.vstack(truths).std(axis=0)
     told = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, spread, strict=True))

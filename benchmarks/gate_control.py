@@ -1,13 +1,13 @@
 """Gates whose predictions join the item response model and what the items' residuals have in common: what is gained.
 
 ``python benchmarks/gate_control.py`` compares two kinds of predicted scores, the control variates and draws of gates:
-those of the item response model, which gates have, and those of a Gaussian predictor around it.  It prints the variance
-of a draw's estimate of the bank's sum after some answers, and the questions to a verdict, as ratios.  The predictions
+those of the item response model, which gates have, and those of a Gaussian predictor around it. It prints the variance
+of a draw's estimate of the bank's sum after some answers, and the questions to a verdict, as ratios. The predictions
 follow from earlier answers alone, so that the error rate is the stated one with either.
 
 ``--kind residuals`` takes the residuals of the bank's own predictor, `irt.prediction`, at a fifth of their weight.
 ``--kind factors`` takes the components of the standardised residuals that are larger than noise would make them
-(Marchenko and Pastur 1967), shrunk by as much.  The constants of both were chosen on splits of the other models.
+(Marchenko and Pastur 1967), shrunk by as much. The constants of both were chosen on splits of the other models.
 
 Half of the families calibrate the banks of other matrices than AI2D and MMMU, as in ``gate_decisions.py``.
 """

@@ -1,14 +1,14 @@
 """Error rates of gates and the questions they take, on real response matrices.
 
 ``python benchmarks/gate_decisions.py errors`` interviews the 17 held-out models of AI2D and MMMU with a bank calibrated
-from others, looks after every answer, and counts false verdicts with the truth right at the threshold: false PASS
-with the true accuracy at c - 1/N, false FAIL with it at c.  ``items`` counts the questions to a verdict at margins of
-10, 5 and 2 points, against uniform draws without a bank, the oracle's bets and the classical test of fixed size;
-``--data`` takes the other matrices too, whose banks are of half of the families.
-``paired`` does so for a candidate against its baseline, against the unpaired gate and the bets of one who knows how
-likely every item is to flip, ``defaults`` counts the gates that the default budget decides, on the other matrices,
-and ``planning`` compares what a gate promises before the first
-question with what happens.  The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
+from others, looks after every answer, and counts false verdicts with the truth right at the threshold: false PASS with
+the true accuracy at c - 1/N, false FAIL with it at c. ``items`` counts the questions to a verdict at margins of 10, 5
+and 2 points, against uniform draws without a bank, the oracle's bets and the classical test of fixed size; ``--data``
+takes the other matrices too, whose banks are of half of the families. ``paired`` does so for a candidate against its
+baseline, against the unpaired gate and the bets of one who knows how likely every item is to flip, ``defaults`` counts
+the gates that the default budget decides, on the other matrices, and ``planning`` compares what a gate promises before
+the first question with what happens. The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default
+``../shared/data``).
 """
 
 from __future__ import annotations

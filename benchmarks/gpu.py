@@ -7,7 +7,7 @@
 - a gate on its likelihoods of choices, which are as good as chance;
 - the gate of a fixture checkpoint here and on the processor: questions, scores and verdict must be equal.
 
-``--device cpu --layers 2 --width 64`` runs the same small, to try the command where there is no GPU.  Embeddings a
+``--device cpu --layers 2 --width 64`` runs the same small, to try the command where there is no GPU. Embeddings a
 second are a benchmark of their own, `embedding_speed.py`.
 """
 
@@ -30,9 +30,9 @@ import torch
 import transformers
 
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.checkpoint.decoding import own_generation_config
-from pytest_adaptive_eval.subjects.checkpoint.placement import GIB, weight_bytes
-from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.checkpoint.decoding import own_generation_config
+from pytest_adaptive_eval.models.checkpoint.placement import GIB, weight_bytes
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURE = ROOT / "fixtures" / "checkpoints" / "text-late"

@@ -1,13 +1,13 @@
 """Runs of lm-evaluation-harness and Inspect, as they are, to a bank and a gate in two commands.
 
 ``python benchmarks/harness_runs.py`` writes 300 questions of the text fixture to a file and has both tools ask three
-checkpoints of it.  Of the unedited logs of each tool ``adaptive-eval calibrate`` makes a bank, and ``pytest`` asks it:
+checkpoints of it. Of the unedited logs of each tool ``adaptive-eval calibrate`` makes a bank, and ``pytest`` asks it:
 the table compares the accuracy that the tool printed, the one read from its logs, and the gate's on the whole bank.
-Then the same questions come from a folder of ``datasets`` (``save_to_disk``; their
-prompts without an instruction, since these models know no other), and ``adaptive-eval gate`` judges logs
-of two runs of one checkpoint, and of a worse one.  ``--tool`` names one of the tools, where each has an environment of
-its own, and ``--folder`` leaves both out and times the two commands from the folder of `datasets`.  The first line
-is the versions.  What is asked for must be importable; nothing is downloaded.
+Then the same questions come from a folder of ``datasets`` (``save_to_disk``; their prompts without an instruction,
+since these models know no other), and ``adaptive-eval gate`` judges logs of two runs of one checkpoint, and of a worse
+one. ``--tool`` names one of the tools, where each has an environment of its own, and ``--folder`` leaves both out and
+times the two commands from the folder of `datasets`. The first line is the versions. What is asked for must be
+importable; nothing is downloaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Import every folder of published benchmarks, with its preset and by the general mapping.
 
 ``python benchmarks/import_table.py`` prints a Markdown table of both, what was refused and why; with ``--items`` one
-item of each follows, as a subject is asked it, to be read by a person.  Data: ``ADAPTIVE_EVAL_DATA`` (../shared/data).
+item of each follows, as a subject is asked it, to be read by a person. Data: ``ADAPTIVE_EVAL_DATA`` (../shared/data).
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_adaptive_eval.banks.importing.base import ImportSettings
-from pytest_adaptive_eval.banks.importing.importer import Imported, import_items
 from pytest_adaptive_eval.errors import AdaptiveEvalError
-
-__all__ = ["PRESETS", "main"]
+from pytest_adaptive_eval.extensions.importing.base import ImportSettings
+from pytest_adaptive_eval.extensions.importing.importer import Imported, import_items
 
 #: Preset of each folder, and the file in it where the preset is for one; folders without have no preset.
 PRESETS = {

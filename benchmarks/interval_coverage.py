@@ -1,11 +1,10 @@
 """Coverage and width of the intervals that gates use, on real response matrices.
 
-``python benchmarks/interval_coverage.py`` calibrates a bank from 60 models on AI2D and MMMU, interviews the 17
-held-out models many times by each policy, and prints how often each one-sided 95 % bound misses the true accuracy, the
-coverage of both bounds in the fifth of the models by accuracy where it is least, and the width over that of a plain
-mean of as many uniform draws.  ``--confidence 0.975`` makes 95 % intervals.  The same with shuffled difficulties shows
-that the bounds do not rest on the bank.  The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default
-``../shared/data``).
+``python benchmarks/interval_coverage.py`` calibrates a bank from 60 models on AI2D and MMMU, interviews the 17 held-out
+models many times by each policy, and prints how often each one-sided 95 % bound misses the true accuracy, the coverage
+of both bounds in the fifth of the models by accuracy where it is least, and the width over that of a plain mean of as
+many uniform draws. ``--confidence 0.975`` makes 95 % intervals. The same with shuffled difficulties shows that the
+bounds do not rest on the bank. The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
 from __future__ import annotations

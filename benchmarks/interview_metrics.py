@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["relative_cost", "spread"]
-
 
 def spread(values: Sequence[float]) -> float:
     """Return 1.96 standard deviations over runs, as in the paper's tables."""
@@ -19,21 +17,14 @@ def relative_cost(
 ) -> float:
     """Return the cost of an interview relative to the whole bank, R(alpha) of the paper's appendix H.
 
-    Parameters
-    ----------
-    share : float
-        Share alpha of the bank that is administered.
-    model : float
-        Cost of an answer by the subject, in any unit.
-    step : float
-        Cost of a choice by the interviewer, in the same unit.
-    first : float
-        One-time cost of the embeddings and the first summary.
-    firsts : int
-        Number beta of first items, which no interviewer chooses.
-    items : int, optional
-        Size of the bank.  When omitted, the result is the paper's simple form alpha (1 + step / model) without first
-        items.
+    Args:
+        share: Share alpha of the bank that is administered.
+        model: Cost of an answer by the subject, in any unit.
+        step: Cost of a choice by the interviewer, in the same unit.
+        first: One-time cost of the embeddings and the first summary.
+        firsts: Number beta of first items, which no interviewer chooses.
+        items: Size of the bank. When omitted, the result is the paper's simple form alpha (1 + step / model) without
+            first items.
     """
     cost = share * (1.0 + step / model)
     if items is not None:

@@ -2,9 +2,9 @@
 
 ``python benchmarks/interviewer_gates.py`` interviews the fixture checkpoints text-late and text-regressed by their
 recorded answers, at the settings of the example (``examples/promotion``): half of the questions are the interviewer's
-and half are drawn uniformly, and the gate wants three fifths of the bank to be right.  Printed are the verdicts and the
+and half are drawn uniformly, and the gate wants three fifths of the bank to be right. Printed are the verdicts and the
 questions asked, by interviewer: by code, by the fixture's interviewer checkpoint, and the default policy ``decide``
-beside.  ``--seeds`` (20), ``--budget`` (20%), ``--floor`` (0.5).
+beside. ``--seeds`` (20), ``--budget`` (20%), ``--floor`` (0.5).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.config.interviewing import interviewed
-from pytest_adaptive_eval.config.tables import InterviewTable
+from pytest_adaptive_eval.evaluation.interviewing import interviewed
+from pytest_adaptive_eval.evaluation.tables import InterviewTable
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.records.baseline import read_baseline

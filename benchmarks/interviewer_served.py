@@ -1,8 +1,8 @@
 """The interviewer checkpoint in this process and behind a real server: the same choices, in whatever order.
 
 ``python benchmarks/interviewer_served.py --transformers PATH`` draws moments of interviews over the fixture banks'
-items and lets the checkpoint ``fixtures/checkpoints/interviewer`` choose in each.  It prints how often it picks what
-its teacher would (an equally good candidate counts), beside what a uniform draw would; how many choices flip when the
+items and lets the checkpoint ``fixtures/checkpoints/interviewer`` choose in each. It prints how often it picks what its
+teacher would (an equally good candidate counts), beside what a uniform draw would; how many choices flip when the
 candidates are shuffled; and how many differ between this process and ``transformers serve`` on loopback (PATH is that
 command, of an environment with transformers[serving] and accelerate).
 """
@@ -32,9 +32,9 @@ from fixtures.recipe.interviewer import State, States, best, category
 from pytest_adaptive_eval.interviewer import prompts
 from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
 from pytest_adaptive_eval.interviewer.interviewer import Choice
-from pytest_adaptive_eval.subjects.agent import Agent
-from pytest_adaptive_eval.subjects.checkpoint.agent import TransformersAgent
-from pytest_adaptive_eval.subjects.endpoint.subject import EndpointAgent
+from pytest_adaptive_eval.models.agent import Agent
+from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
+from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints" / "interviewer"
 MODES = ("rate", "reply")

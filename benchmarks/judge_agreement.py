@@ -4,9 +4,9 @@
 of real models (``ADAPTIVE_EVAL_DATA``, default ``../shared/data``), whose labels are by people, and prints the share of
 lines on which each grader agrees with them, the right ones that it refuses and the wrong ones that it accepts.
 
-SPEC is a folder or ``http://HOST:PORT/v1#MODEL`` of a chat model.  Without one the judge is a stand-in by code, which
-ranks by the share of the accepted answer's words that stand in the answer.  Its figures show what the path from a
-prompt to a score makes of such a judge, and nothing about models.
+SPEC is a folder or ``http://HOST:PORT/v1#MODEL`` of a chat model. Without one the judge is a stand-in by code, which
+ranks by the share of the accepted answer's words that stand in the answer. Its figures show what the path from a prompt
+to a score makes of such a judge, and nothing about models.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.network_agents import CodedAgent
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects import load_agent
-from pytest_adaptive_eval.subjects.judging import Judge
+from pytest_adaptive_eval.models import load_agent
+from pytest_adaptive_eval.models.judging import Judge
 
 FILES = ("evouna", "openqa_eval")
 

@@ -29,7 +29,7 @@ CHECKPOINTS = ("text-late", "text-regressed")
 CONFTEST = f'''
 import pytest
 from pathlib import Path
-from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
 
 def counted(name, folder):
     """A real checkpoint that notes every question before it answers."""

@@ -2,8 +2,8 @@
 
 ``python benchmarks/ladder_gates.py [--seeds 10] [--queries 50]`` climbs every task that the text checkpoints were
 trained on with the early, the mid and the late one, and with one that lost addition alone, on the same questions.
-Printed are the areas, in how many seeds early < mid < late, and the verdicts of
-``auc.not_worse_than(late, margin=0.5)``.
+Printed are the areas, in how many seeds early < mid < late, and the verdicts of ``auc.not_worse_than(late,
+margin=0.5)``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pytest_adaptive_eval.ladder.result import Ladder, difference
-from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
 from pytest_adaptive_eval.tasks import FAMILIES
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints"

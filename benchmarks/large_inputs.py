@@ -9,9 +9,9 @@ Run one part, or all, as ``python benchmarks/large_inputs.py [PART ...]``:
 - ``history``: the verbs `history` and `drift` over 100 to 10 000 runs;
 - ``record``: the report of a run with 1 000 to 100 000 answers.
 
-Responses are simulated from a 2PL model.  Every command is a process of its own, whose CPU seconds and largest
-resident memory the system tells.  With ``--before FOLDER``, a checkout of an earlier state, its ``calibrate`` and
-``backtest`` take turns with those of this one.
+Responses are simulated from a 2PL model. Every command is a process of its own, whose CPU seconds and largest resident
+memory the system tells. With ``--before FOLDER``, a checkout of an earlier state, its ``calibrate`` and ``backtest``
+take turns with those of this one.
 """
 
 from __future__ import annotations

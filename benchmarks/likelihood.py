@@ -1,9 +1,9 @@
 """Compare log-likelihoods of choices with those of lm-evaluation-harness: figures, choices and time.
 
-``pip install lm_eval`` into an environment that has this package with the extra hf, then
-``python benchmarks/likelihood.py [--items N] [--repeats N]``.  Each checkpoint gets items of the fixtures' text bank
-with four choices, with a prefix of five examples and without one.  Choices are compared by all normalizations, and
-texts by their bits per byte.  Both sides run in this process, in turns, with the same batch size and number of threads.
+``pip install lm_eval`` into an environment that has this package with the extra hf, then ``python
+benchmarks/likelihood.py [--items N] [--repeats N]``. Each checkpoint gets items of the fixtures' text bank with four
+choices, with a prefix of five examples and without one. Choices are compared by all normalizations, and texts by their
+bits per byte. Both sides run in this process, in turns, with the same batch size and number of threads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import torch
 from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS, BitsPerByte, ChoiceLikelihood
-from pytest_adaptive_eval.subjects import load_subject
+from pytest_adaptive_eval.models import load_subject
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CHECKPOINTS = ("text-early", "text-mid", "text-late")

@@ -3,12 +3,12 @@
     python benchmarks/log_table.py [--items] [--gates]
 
 For each folder: the command that reads it, responses read of those that the files hold, what was left out or refused
-and why, the accuracy as read and as the log states it, and one item in full.  The numbers to compare with are counted
+and why, the accuracy as read and as the log states it, and one item in full. The numbers to compare with are counted
 here from the raw files, without the readers.
 
 With ``--gates``, ``adaptive-eval gate`` judges the logs: each subject against itself, against accuracies .006 below and
-above what the log states, and against the subject before it with a margin of .02.  Beside each verdict stands that
-which follows from the stated accuracies.
+above what the log states, and against the subject before it with a margin of .02. Beside each verdict stands that which
+follows from the stated accuracies.
 """
 
 from __future__ import annotations

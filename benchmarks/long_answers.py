@@ -1,10 +1,10 @@
 """Time and memory of 30 answers of up to 50 million characters from a server on loopback.
 
 ``python benchmarks/long_answers.py [--characters 1000 1000000 50000000]`` serves a model whose answers have that many
-characters, all but the first five of them spaces.  Each length is asked for twice, in a process of its own each time:
-by a subject that is given 30 items, and by a run of pytest on a bank of 30 items with a gate.  Printed are statuses
-with what is said of them, characters kept, seconds of a processor (those of a run with its start), the peak of the
-resident memory with what it has above that of short answers, and how much the server sent.
+characters, all but the first five of them spaces. Each length is asked for twice, in a process of its own each time: by
+a subject that is given 30 items, and by a run of pytest on a bank of 30 items with a gate. Printed are statuses with
+what is said of them, characters kept, seconds of a processor (those of a run with its start), the peak of the resident
+memory with what it has above that of short answers, and how much the server sent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.items.item import Item, cut_text
-from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
 
 ITEMS = 30
 ANSWER = "right"
@@ -58,15 +58,11 @@ def peak() -> int:
 class LongAnswers:
     """A server of one model whose answers have a given number of characters.
 
-    Parameters
-    ----------
-    characters : int
-        Length of an answer.  A request with a cap of one token gets the first word alone.
+    Args:
+        characters: Length of an answer. A request with a cap of one token gets the first word alone.
 
-    Attributes
-    ----------
-    sent : int
-        Bytes of answers that were handed to the network.
+    Attributes:
+        sent: Bytes of answers that were handed to the network.
     """
 
     def __init__(self, characters: int) -> None:

@@ -1,9 +1,9 @@
 """A recipe without an item response model, beside which `estimate` is held: its error over that of uniform draws.
 
 ``python benchmarks/mean_recipe.py --splits 10`` predicts scores by the items' means and what the calibration subjects'
-deviations from them have in common, with a shift of the subject's own and a slope along the means.  Half of the budget
-is a greedy form, the same for everybody, and half is drawn uniformly.  The estimate mixes the predicted accuracy with
-the difference estimator.  Noise, shift, slope and mixture are chosen by held-out families, for the budget.  Splits and
+deviations from them have in common, with a shift of the subject's own and a slope along the means. Half of the budget
+is a greedy form, the same for everybody, and half is drawn uniformly. The estimate mixes the predicted accuracy with
+the difference estimator. Noise, shift, slope and mixture are chosen by held-out families, for the budget. Splits and
 yardstick are those of ``prediction.py``.
 """
 

@@ -1,14 +1,16 @@
 """Mutation testing: share of small faults in a module that the tests notice.
 
 ``python benchmarks/mutants.py cover tests/gates tests/plugin`` runs these tests once and keeps in the folder ``--data``
-which lines each test covers and how long it takes.  ``python benchmarks/mutants.py run claims/paired.py`` then draws 20
-mutants of each named module (without names: of all in `MODULES`).  For each mutant it runs the tests that cover the
-line, the quickest of each file first, and stops at the first failure.  One that survives is tried on more of them.  A
-test that hangs counts as a failure.  The command exits with 1 if fewer than 95 % of the mutants of a module are killed.
+which lines each test covers and how long it takes. ``python benchmarks/mutants.py run claims/paired.py`` then draws 20
+mutants of each named module (without names: of all in `MODULES`). For each mutant it runs the tests that cover the
+line, the quickest of each file first, and stops at the first failure. One that survives is tried on more of them. A
+test that hangs counts as a failure. The command exits with 1 if fewer than 95 % of the mutants of a module are killed.
 `mutants_equivalent.toml` lists those that no test can kill.
 
-The tests run on a copy of the working tree, in processes forked from one that has loaded pytest, numpy and scipy.
-After changes of the tests, run ``cover`` again on them.  After changes of the package, begin with an empty folder.
+Both commands take the fast tests; with ``--slow`` before the command, the slow ones too.
+
+The tests run on a copy of the working tree, in processes forked from one that has loaded pytest, numpy and scipy. After
+changes of the tests, run ``cover`` again on them. After changes of the package, begin with an empty folder.
 """
 
 from __future__ import annotations
@@ -61,10 +63,10 @@ MODULES = [
     *(
         "records/baseline.py",
         "calibration/quality.py",
-        "subjects/checkpoint/folder.py",
-        "subjects/checkpoint/generation.py",
-        "subjects/checkpoint/subject.py",
-        "subjects/endpoint/subject.py",
+        "models/checkpoint/folder.py",
+        "models/checkpoint/generation.py",
+        "models/checkpoint/subject.py",
+        "models/endpoint/subject.py",
         "reports/junit.py",
     ),
     *("records/journal.py", "tasks/answers.py"),
@@ -74,7 +76,7 @@ MOST_TESTS, LONGEST_TEST, LONGEST = 40, 3.0, 12.0
 #: What these limits are multiplied by for a mutant that survives.
 SECOND_TRY = 20
 #: Of pytest.
-OPTIONS = ("-q", "-p", "no:cacheprovider")
+OPTIONS = ["-q", "-p", "no:cacheprovider"]
 #: Folder of the package that measures coverage.
 COVERAGE = str(Path(coverage.__file__).parent)
 #: Share of the mutants that must be killed.
@@ -110,16 +112,11 @@ FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": 
 class Mutant:
     """One change of a module.
 
-    Parameters
-    ----------
-    start, end : int
-        Characters of the source that `after` replaces.
-    line, last : int
-        First and last line of the changed expression, from 1.
-    code : str
-        The first of these lines.
-    before, after : str
-        Source text of the expression.
+    Args:
+        start, end: Characters of the source that `after` replaces.
+        line, last: First and last line of the changed expression, from 1.
+        code: The first of these lines.
+        before, after: Source text of the expression.
     """
 
     start: int
@@ -230,10 +227,8 @@ def _passed_over(node: ast.AST, field: str, child: ast.AST) -> bool:
 class Watch:
     """Plugin of the test runs: seconds of processor time of each test that passed, and the tests that failed.
 
-    Parameters
-    ----------
-    longest : float
-        Seconds of processor time after which a test is skipped; 0 for any.
+    Args:
+        longest: Seconds of processor time after which a test is skipped; 0 for any.
     """
 
     def __init__(self, longest: float = 0.0) -> None:
@@ -519,6 +514,7 @@ def measure(tree: Tree, covering: Covering | None, module: str, options: argpars
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "adaptive-eval-mutants")
+    parser.add_argument("--slow", action="store_true", help="also the tests that are marked slow")
     commands = parser.add_subparsers(dest="command", required=True)
     covers = commands.add_parser("cover", help="keep which test covers which line")
     covers.add_argument("tests", nargs="+", help="files and folders of tests, and options of pytest such as -n2")
@@ -530,6 +526,8 @@ def main() -> int:
     runs.add_argument("--tests", nargs="+", help="run these for each mutant, whatever they cover")
     runs.add_argument("--verbose", action="store_true", help="also say what killed a mutant")
     options, more = parser.parse_known_args()
+    if options.slow:
+        OPTIONS.extend(["-m", ""])
     if options.command == "cover":
         return cover(options.data, [*options.tests, *more])
     load_dependencies(options.modules)

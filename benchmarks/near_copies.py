@@ -1,10 +1,10 @@
 """What one large family of near-copies does to a bank: 150 of 300 made subjects answer nearly as one.
 
-``python benchmarks/near_copies.py`` plants a 2PL of 400 items and 150 subjects that differ, and adds 150 near-copies
-of one of them, each with 3 % of its answers turned.  Items are calibrated on all 300 subjects as `calibrate` groups
-them, on one subject of the family and the 149 others, and on all 300 as if each were different.  60 new subjects tell
-how good the items are: correlation of the slopes with the planted ones, share of negative slopes, loss of their answers
-in nats, and ranking accuracy and error of the policy `estimate` without a predictor at 5 % of the items.
+``python benchmarks/near_copies.py`` plants a 2PL of 400 items and 150 subjects that differ, and adds 150 near-copies of
+one of them, each with 3 % of its answers turned. Items are calibrated on all 300 subjects as `calibrate` groups them,
+on one subject of the family and the 149 others, and on all 300 as if each were different. 60 new subjects tell how good
+the items are: correlation of the slopes with the planted ones, share of negative slopes, loss of their answers in nats,
+and ranking accuracy and error of the policy `estimate` without a predictor at 5 % of the items.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ injected      meaningless text added to what is passed on, over five rounds
 static        a bank that stays the same beside questions drawn anew
 passing       errors of an interviewer with and without the dialogue of the node before
 
-SPEC is a folder or ``http://HOST:PORT/v1#MODEL`` of an agent.  Without one, interviewers are by code and err as often
-as they are told to, so that ``injected`` and ``passing`` show that the network measures what was planted, and nothing
-about models.  The fixture checkpoints cannot restore texts, multiply decimals, find ways or write programs: where
-these are asked, the interviewee is by code too.  Questions that ask for programs cannot be written by an interviewer,
-as no code could tell their truth; generation and debugging are asked by code alone, without errors to count.
+SPEC is a folder or ``http://HOST:PORT/v1#MODEL`` of an agent. Without one, interviewers are by code and err as often as
+they are told to, so that ``injected`` and ``passing`` show that the network measures what was planted, and nothing
+about models. The fixture checkpoints cannot restore texts, multiply decimals, find ways or write programs: where these
+are asked, the interviewee is by code too. Questions that ask for programs cannot be written by an interviewer, as no
+code could tell their truth; generation and debugging are asked by code alone, without errors to count.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from scipy import stats
 from benchmarks.network_agents import CodedAgent, chance, writer
 from benchmarks.network_energy import CHECKPOINTS, COUNTING, OPERATIONS, ORDER, subject
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.studies.network.declare import read_network
-from pytest_adaptive_eval.studies.network.result import NetworkResult
-from pytest_adaptive_eval.studies.network.run import hold_network
-from pytest_adaptive_eval.subjects import load_agent
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity
-from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.models import load_agent
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.pool import AgentPool
 
 SEQUENCES = {
     "disrupt -> mask": ("scrambled", "masked"),
@@ -172,7 +172,7 @@ class Injecting(CodedAgent):
 
 
 def _message(text: str) -> Any:
-    from pytest_adaptive_eval.subjects.agent import Message
+    from pytest_adaptive_eval.models.agent import Message
 
     return Message("user", text)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from pytest_adaptive_eval.subjects.agent import Message, Preference, Reply
-from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.agent import Message, Preference, Reply
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.sentences import compose
 
@@ -64,16 +64,11 @@ def writer(
 ) -> Callable[[str], str]:
     """Writes questions of any family that can be written.
 
-    Parameters
-    ----------
-    wrong : float
-        Chance of a wrong answer along with it.
-    broken : float
-        Chance of a reply that is no question.
-    repeats : float
-        Chance of a question that was asked before.
-    attentive : float
-        Factor of `broken` where it is told what was examined before.
+    Args:
+        wrong: Chance of a wrong answer along with it.
+        broken: Chance of a reply that is no question.
+        repeats: Chance of a question that was asked before.
+        attentive: Factor of `broken` where it is told what was examined before.
     """
 
     def write(text: str) -> str:

@@ -5,9 +5,9 @@ hybrid network with a panel, with questions by code, and prints energies and in 
 then the same with a coded interviewer that claims a wrong answer to half of its questions.
 
 ``--loads`` holds one network with all roles played by real checkpoints, with room for one, two and all of them in
-memory.  ``--transformers PATH`` has the checkpoint ``interviewer`` write questions and supervise in this process and
-behind ``transformers serve`` on loopback (PATH is that command), and compares.  ``--coverage`` simulates
-interviewees with random curves and counts how often the bounds hold.
+memory. ``--transformers PATH`` has the checkpoint ``interviewer`` write questions and supervise in this process and
+behind ``transformers serve`` on loopback (PATH is that command), and compares. ``--coverage`` simulates interviewees
+with random curves and counts how often the bounds hold.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ import torch
 
 from benchmarks.interviewer_served import server
 from benchmarks.network_agents import CodedAgent, writer
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.energy import energy, energy_difference
+from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.ladder.policy import Climb
-from pytest_adaptive_eval.studies.network.declare import read_network
-from pytest_adaptive_eval.studies.network.energy import energy, energy_difference
-from pytest_adaptive_eval.studies.network.node_result import NodeResult
-from pytest_adaptive_eval.studies.network.result import NetworkResult
-from pytest_adaptive_eval.studies.network.run import hold_network
-from pytest_adaptive_eval.subjects.checkpoint.agent import TransformersAgent
-from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
-from pytest_adaptive_eval.subjects.endpoint.subject import EndpointAgent
-from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent
+from pytest_adaptive_eval.models.pool import AgentPool
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints"
 ADDITION, OPERATIONS = (

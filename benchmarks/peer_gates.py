@@ -2,7 +2,7 @@
 
 ``python benchmarks/peer_gates.py`` draws panels of honest judges: qualities of sd .3, answers that vary by .3 about
 them, tasks of which some get better scores (sd .3), judges with biases of sd .3 and noise of sd .7; scores are rounded
-to 1 to 5.  The first model is the candidate.  Printed are, of gates at 95 %:
+to 1 to 5. The first model is the candidate. Printed are, of gates at 95 %:
 
 - false PASS and false FAIL of ``score.at_least`` with the threshold right at what the panel gives the candidate on
   average over all tasks that there could be, and in brackets what both would be if the tasks drawn were all there are;
@@ -21,8 +21,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.extensions.studies.peers.reliability import fit_reliability
 from pytest_adaptive_eval.gates.study_result import Measured
-from pytest_adaptive_eval.studies.peers.reliability import fit_reliability
 
 Array = NDArray[np.float64]
 SIZES = ((3, 3), (3, 10), (3, 40), (4, 5), (5, 10), (8, 5), (8, 10), (8, 40), (12, 40))

@@ -1,11 +1,11 @@
 """Simulated panels of judges: how well each rule of `peers` ranks them, and whether its intervals hold.
 
 ``python benchmarks/peer_panels.py`` draws 200 panels for each kind: 12 models of true quality N(0, .3), all of which
-judge all, with biases of their own (sd .3) and noise of sd .7, in 40 rounds; scores are rounded to 1 to 5.  Three of
-the models are bad judges: one gives always 4, one gives itself always 5, and one is a liar.  A ``fixed`` liar knows
-the order, and gives the worst contestant 5 and the best 1, in every round; a ``mirror`` finds what an honest
-judge would, s, and tells 6 - s.  In a ``ring`` the bad judges give fives to one another and themselves, and are
-honest otherwise.  The other kinds change one thing.
+judge all, with biases of their own (sd .3) and noise of sd .7, in 40 rounds; scores are rounded to 1 to 5. Three of the
+models are bad judges: one gives always 4, one gives itself always 5, and one is a liar. A ``fixed`` liar knows the
+order, and gives the worst contestant 5 and the best 1, in every round; a ``mirror`` finds what an honest judge would,
+s, and tells 6 - s. In a ``ring`` the bad judges give fives to one another and themselves, and are honest otherwise. The
+other kinds change one thing.
 
 Printed are means over panels of Spearman's correlation with the true qualities: of the oracle (the mean score by the
 honest judges, self-scores included), of mode ``reliability`` and of mode ``paper``; the share of panels where
@@ -13,7 +13,7 @@ reliability is above, and not below, paper, and where the oracle is above it; th
 the truth (qualities against their panel's mean); which planted judges are flagged (liar as reversed, constant,
 self-favouring; a ring as partial) and in how many panels an honest one is, of any kind; by how many standard errors the
 bad judges move the contestant that they move most, against a fit without their scores, and in how many panels more than
-5; and milliseconds a fit.  ``--only NAME`` runs kinds whose name holds NAME.
+5; and milliseconds a fit. ``--only NAME`` runs kinds whose name holds NAME.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.extensions.studies.peers.reliability import fit_reliability
+from pytest_adaptive_eval.extensions.studies.peers.scoring import paper_scores
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
-from pytest_adaptive_eval.studies.peers.reliability import fit_reliability
-from pytest_adaptive_eval.studies.peers.scoring import paper_scores
 
 Array = NDArray[np.float64]
 

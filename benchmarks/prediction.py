@@ -1,16 +1,16 @@
 """Error of the accuracy over that of uniform draws, and ranking accuracy, by matrix and budget.
 
 ``python benchmarks/prediction.py --splits 10`` splits the families of each matrix into four fifths that calibrate and a
-fifth that is interviewed, and compares the policies `estimate` and `form`, `estimate` without the bank's predictor,
-and the mean of uniform draws.  AI2D and MMMU are split into 60 and 17 models, without the paper's test models.  The
-designs are chosen anew in every split.  Errors are divided by the mean error of as many uniform draws of the same
-subjects; all numbers have standard errors over splits, which share subjects.
+fifth that is interviewed, and compares the policies `estimate` and `form`, `estimate` without the bank's predictor, and
+the mean of uniform draws. AI2D and MMMU are split into 60 and 17 models, without the paper's test models. The designs
+are chosen anew in every split. Errors are divided by the mean error of as many uniform draws of the same subjects; all
+numbers have standard errors over splits, which share subjects.
 
-``--intervals`` prints instead the coverage of the 95 % intervals of `estimate`, that in each fifth of the subjects
-by accuracy, and the half-width over that of as many uniform draws.
+``--intervals`` prints instead the coverage of the 95 % intervals of `estimate`, that in each fifth of the subjects by
+accuracy, and the half-width over that of as many uniform draws.
 
-``--out FILE`` keeps the results of each split.  What is there already is not done again, so that a run can be stopped,
-gone on with, and done in parts.  One file may hold both kinds.
+``--out FILE`` keeps the results of each split. What is there already is not done again, so that a run can be stopped,
+gone on with, and done in parts. One file may hold both kinds.
 
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
@@ -32,12 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Cell, Split, backtest, splits
 from pytest_adaptive_eval.calibration.families import grouped
 from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import folds, replay
 from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Cell, Split, backtest, splits
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses

@@ -1,11 +1,9 @@
 """The promotion example over many seeds and all released text checkpoints.
 
-``python benchmarks/promotion_table.py`` runs ``pytest --adaptive-eval`` on
-``examples/promotion``, without the interview that another model leads, in a process
-of its own for each checkpoint and seed, and prints verdicts, exit codes, abilities
-and calls.  ``--replay`` takes the recorded
-answers of the checkpoints, which are the same as decoding is greedy; without it the
-checkpoints are loaded and asked.
+``python benchmarks/promotion_table.py`` runs ``pytest --adaptive-eval`` on ``examples/promotion``, without the
+interview that another model leads, in a process of its own for each checkpoint and seed, and prints verdicts, exit
+codes, abilities and calls. ``--replay`` takes the recorded answers of the checkpoints, which are the same as decoding
+is greedy; without it the checkpoints are loaded and asked.
 """
 
 from __future__ import annotations

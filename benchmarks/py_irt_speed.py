@@ -3,10 +3,10 @@
 ``python benchmarks/py_irt_speed.py --python /path/to/venv/bin/python`` hides a tenth of the 60 x 1050 responses, fits
 the rest by this package's ``map`` engine and by py-irt 2PL, each in a process of its own with as many threads, and
 prints the CPU time of the fit alone and of the whole process, from the start of Python to written parameters, with the
-mean negative log-likelihood of the hidden responses.  CPU time, since whatever else runs on the machine weighs less on
-it; with one thread the clock of an idle machine shows the same.  The other Python is one where ``pip install py-irt``
+mean negative log-likelihood of the hidden responses. CPU time, since whatever else runs on the machine weighs less on
+it; with one thread the clock of an idle machine shows the same. The other Python is one where ``pip install py-irt``
 was done; py-irt runs as its command line would (Adam 0.1, decay .9999, its own prior and posterior means), but without
-the live table, in its favour.  The matrix is looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
+the live table, in its favour. The matrix is looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
 from __future__ import annotations

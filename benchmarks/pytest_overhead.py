@@ -1,6 +1,6 @@
 """What the plugin costs: whole pytest processes, user and system CPU seconds, medians of 5.
 
-Run with ``python benchmarks/pytest_overhead.py``.  Three comparisons:
+Run with ``python benchmarks/pytest_overhead.py``. Three comparisons:
 
 1. questions: 500 questions with the body ``assert True``, journal on, at the default settings and one by one,
    against the same test parametrized 500 times.  From each run the CPU of the collect-only run next to it is
@@ -10,14 +10,14 @@ Run with ``python benchmarks/pytest_overhead.py``.  Three comparisons:
    collecting one test; CPU and peak memory.
 3. plain pytest: one test with and without the plugin installed, and what it imports.
 
-Each is done twice: with the other plugins of the environment, as users have them, and with no other plugin at all.
-The runs take turns, a difference is taken between neighbours, and the median of the 5 differences is what is compared:
-a machine with other work to do changes its speed from second to second.  ``--repeats`` gives more than 5.  Plain pytest
+Each is done twice: with the other plugins of the environment, as users have them, and with no other plugin at all. The
+runs take turns, a difference is taken between neighbours, and the median of the 5 differences is what is compared: a
+machine with other work to do changes its speed from second to second. ``--repeats`` gives more than 5. Plain pytest
 takes five times as many turns.
 
-With ``--instructions``, valgrind counts instructions in place of seconds, once a job.  Such a count varies by a
-thousandth where seconds vary by a third, and needs no quiet machine.  Valgrind's own memory would hide that of the
-runs, so it is not shown.
+With ``--instructions``, valgrind counts instructions in place of seconds, once a job. Such a count varies by a
+thousandth where seconds vary by a third, and needs no quiet machine. Valgrind's own memory would hide that of the runs,
+so it is not shown.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """Whether stated probabilities of ranks come true, on real response matrices.
 
 ``python benchmarks/rank_reliability.py`` draws splits of 60 calibration and 17 test models of AI2D and MMMU, duplicates
-on one side, calibrates a bank on the former with its replayed errors, and interviews the latter at 5 % of the items.
-Of each test model it states how probable it is among the first 3, 10, 20 and 30 of the calibration models, and above
-those at four places of their order.  It prints, by tenths of what is stated, the mean stated, how often it was so, with
-the standard error over splits of their difference, and the number of statements; and the Brier skill over the base rate
-of each kind of statement: 0 is to know the base rates only, 1 is to know all.
+on one side, calibrates a bank on the former with its replayed errors, and interviews the latter at 5 % of the items. Of
+each test model it states how probable it is among the first 3, 10, 20 and 30 of the calibration models, and above those
+at four places of their order. It prints, by tenths of what is stated, the mean stated, how often it was so, with the
+standard error over splits of their difference, and the number of statements; and the Brier skill over the base rate of
+each kind of statement: 0 is to know the base rates only, 1 is to know all.
 
 The predictive distributions: ``replayed`` errors of the policy, the same ``level``, without regard to the projections
 they are of, and a ``normal`` of the design-based estimate or, where the policy ``estimate`` leaves none, of the
-projection with the bank's own error; that one is also placed ``among`` the calibration models.  ``--pool others`` (the
-default) leaves out the 17 test models of the AutoJudger paper, ``--pool paper`` takes its 77 models.  The matrices are
+projection with the bank's own error; that one is also placed ``among`` the calibration models. ``--pool others`` (the
+default) leaves out the 17 test models of the AutoJudger paper, ``--pool paper`` takes its 77 models. The matrices are
 looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
@@ -22,6 +22,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from statistics import NormalDist
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -37,7 +38,6 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale
 from pytest_adaptive_eval.inference.ranks import Predictive, above_probability, rank_probability
 from pytest_adaptive_eval.inference.sampling import design_based
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -60,7 +60,7 @@ def predictives(session: Session, table: Conformal, known: NDArray[np.float64]) 
         if not session.policy.design_based:
             found = design_based(session.log(s), CONFIDENCE)
             estimate = found.estimate
-            standard_error = (found.high - found.low) / (2.0 * student_quantile(np.inf, CONFIDENCE))
+            standard_error = (found.high - found.low) / (2.0 * NormalDist().inv_cdf(CONFIDENCE))
         normal = Predictive.normal(estimate, standard_error)
         yield {
             "replayed": Predictive.replayed(table, float(accuracy[s]), float(scale[s])),

@@ -4,7 +4,7 @@
 
 Reads the published answers of some 150 models in ``ADAPTIVE_EVAL_DATA/answers`` (default ``../shared/data``), grades
 each by the grader of its kind, and compares with a mechanical check of lines that state their answer (*explicit*) and
-with the publishers' labels (*labelled*, of which some are known to be wrong).  Beside today's graders stand those of
+with the publishers' labels (*labelled*, of which some are known to be wrong). Beside today's graders stand those of
 before (``real_answers_before.json``, made by ``--counts`` with ``PYTHONPATH`` set to a checkout of commit 2091726),
 math-verify alone, and regular expressions of lm-evaluation-harness: `flexible-extract` of its GSM8K for numbers,
 `custom-extract` of its MMLU-Pro for letters, and its `take_first` with `exact_match` for the others.

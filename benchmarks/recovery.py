@@ -4,8 +4,8 @@
 2PL to all responses and to a tenth of them, and prints the correlation with the planted parameters, the spread of the
 slopes, the gradient, and the loss on responses that neither fit has seen; beside it that of the planted parameters.
 ``--optimum`` adds the loss of the posterior mean given a tenth, under the prior that the parameters were drawn from
-(its first two moments): no method does better on average.  ``--subjects`` takes as many others, all their responses
-alone.  ``--large`` fits 2000 subjects x 20 000 items and prints time and memory.
+(its first two moments): no method does better on average. ``--subjects`` takes as many others, all their responses
+alone. ``--large`` fits 2000 subjects x 20 000 items and prints time and memory.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Gates on published benchmarks, asked of a server that replays the recorded answers of real models.
 
 ``python benchmarks/replayed_answers.py`` takes the questions of the published files of GSM8K, MMLU-Pro and IFEval
-(strict and loose) for which answers of a model are recorded, imports them with their presets, serves the answers on
-the loopback interface, and lets ``pytest --adaptive-eval`` ask all of them. A line for each model: the accuracy by
-the publisher's labels, the gate's on the whole bank, and the items on which the two disagree, which ``--show`` prints
-with the end of the answer, to be read by a person. Most recorded answers to MMLU-Pro are to questions that the
-published file in the data folder lacks: these are imported from the rows that the answers carry. Data:
-``ADAPTIVE_EVAL_DATA`` (../shared/data).
+(strict and loose) for which answers of a model are recorded, imports them with their presets, serves the answers on the
+loopback interface, and lets ``pytest --adaptive-eval`` ask all of them. A line for each model: the accuracy by the
+publisher's labels, the gate's on the whole bank, and the items on which the two disagree, which ``--show`` prints with
+the end of the answer, to be read by a person. Most recorded answers to MMLU-Pro are to questions that the published
+file in the data folder lacks: these are imported from the rows that the answers carry. Data: ``ADAPTIVE_EVAL_DATA``
+(../shared/data).
 """
 
 from __future__ import annotations

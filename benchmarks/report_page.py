@@ -1,7 +1,7 @@
 """The HTML report at its largest: 2 000 questions with text answers, 200 of them with a picture, in headless Chromium.
 
-Run with ``python benchmarks/report_page.py``; needs ``chromium``, the extra ``html`` and Pillow.  The pictures are so
-rich that each thumbnail comes near its limit of 5 kB, and every text is about as long as a paragraph.  Printed are the
+Run with ``python benchmarks/report_page.py``; needs ``chromium``, the extra ``html`` and Pillow. The pictures are so
+rich that each thumbnail comes near its limit of 5 kB, and every text is about as long as a paragraph. Printed are the
 page's size and how long it took to make, then the medians of 5 loads, each in a fresh browser: the end of
 DOMContentLoaded since navigation began, and one search, from the input event until the page is laid out anew.
 """

@@ -2,8 +2,8 @@
 
 A step is what happens between two questions of one subject: the answer is told, the distance of every item to the
 nearest question is brought up to date, the window is laid around the ability, and the farthest items in it are offered
-to the interviewer without a model, who picks one.  The product is that of the embeddings with one vector, laid out as
-the interview keeps them, and for comparison as they mostly come, an item a row.  The three take turns; medians.
+to the interviewer without a model, who picks one. The product is that of the embeddings with one vector, laid out as
+the interview keeps them, and for comparison as they mostly come, an item a row. The three take turns; medians.
 ``--from-scratch`` also times what keeping the distances up spares: the smallest distance to all questions, anew.
 
 Run as ``python benchmarks/retrieval_step.py [--items 100000] [--dimensions 512] [--threads 2]``.

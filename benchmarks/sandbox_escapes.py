@@ -1,10 +1,9 @@
 """The escape suite of ``tests/sandbox`` as a table: how many hostile programs are held.
 
-``python benchmarks/sandbox_escapes.py`` runs it in the best tier as the user who
-starts it; ``--all`` in both tiers, and, for root, also started by nobody and by a
-plain user (which needs an interpreter outside root's home; one is looked for).
-``--layers`` takes each layer away in turn and says what notices.
-Exits with 1 if something is not held that should be.
+``python benchmarks/sandbox_escapes.py`` runs it in the best tier as the user who starts it; ``--all`` in both tiers,
+and, for root, also started by nobody and by a plain user (which needs an interpreter outside root's home; one is looked
+for). ``--layers`` takes each layer away in turn and says what notices. Exits with 1 if something is not held that
+should be.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from escape import other_interpreter, suite, suite_as
 from hostile import NOT_HELD_BY_LOCKDOWN, PROGRAMS
 from layers import without
 
-from pytest_adaptive_eval.sandbox import Sandbox
+from pytest_adaptive_eval.extensions.sandbox import Sandbox
 
 USERS = {"nobody": 65534, "plain user": 12345}
 

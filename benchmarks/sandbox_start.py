@@ -1,8 +1,7 @@
 """What a start of the sandbox costs: milliseconds from a call that does nothing to the end of its process.
 
-``python benchmarks/sandbox_start.py [--repeats 100]`` prints the median and the
-quartiles for each tier that holds, beside the bare interpreter, for the user
-who starts it and, for root, a plain user too.  It means something on an idle
+``python benchmarks/sandbox_start.py [--repeats 100]`` prints the median and the quartiles for each tier that holds,
+beside the bare interpreter, for the user who starts it and, for root, a plain user too. It means something on an idle
 machine only, so the load is printed.
 """
 
@@ -21,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "sandbox"))
 from escape import as_user, other_interpreter, starts
 
 from pytest_adaptive_eval.errors import SandboxUnavailable
-from pytest_adaptive_eval.sandbox.machine import OPTIONS, find_interpreter
+from pytest_adaptive_eval.extensions.sandbox.machine import OPTIONS, find_interpreter
 
 
 def bare(repeats: int) -> list[float]:

@@ -1,9 +1,9 @@
 """Whole runs of pytest with mistakes, damage and misfortune, and what each must not do.
 
-Four groups: gates and flags, files, answers, endpoints.  Every scenario is a small project of its own, whose run is a
-process forked from this one.  None may last 60 seconds, print a traceback of ours, end in an internal error, promote
-or exit with 0 without a PASS, or do so where the model is known to be worse than the gate asks.  Where a scenario
-must pass, not passing is reported as well.
+Four groups: gates and flags, files, answers, endpoints. Every scenario is a small project of its own, whose run is a
+process forked from this one. None may last 60 seconds, print a traceback of ours, end in an internal error, promote or
+exit with 0 without a PASS, or do so where the model is known to be worse than the gate asks. Where a scenario must
+pass, not passing is reported as well.
 
     python benchmarks/scenarios.py
     python benchmarks/scenarios.py --group files --show "nul byte"
@@ -85,16 +85,11 @@ Files = Mapping[str, str | bytes | Callable[[Path], None]]
 class Scenario:
     """A project, its command line, and whether its gate is met.
 
-    Parameters
-    ----------
-    group, name : str
-    files : Files
-    flags : tuple of str
-        Of pytest, behind ``--adaptive-eval``.
-    passes : bool or None
-        Whether the run must exit with 0, must not, or may do either, where no gate judged or the user's code decides.
-    handle, listing : handler or None
-        Of the server behind the model, whose URL stands for ``{url}`` in the flags and files.
+    Args:
+        flags: Of pytest, behind ``--adaptive-eval``.
+        passes: Whether the run must exit with 0, must not, or may do either, where no gate judged or the user's code
+            decides.
+        handle, listing: Of the server behind the model, whose URL stands for ``{url}`` in the flags and files.
     """
 
     group: str

@@ -1,11 +1,9 @@
 """Time of one adaptive step against catsim: choosing the next item, and estimating ability after its answer.
 
-A step is ``Session.ask`` and ``Session.tell`` with 30 items answered already, on
-a two-parameter bank.  catsim (``pip install catsim``) does the same work with
-``MaxInfoSelector.select`` and ``NumericalSearchEstimator.estimate``, called with
-bank, answers and ability as its documentation has it, and once before it is
-timed.  The three take turns, so that whatever else runs on the machine weighs on
-all of them; medians of CPU time are shown.
+A step is ``Session.ask`` and ``Session.tell`` with 30 items answered already, on a two-parameter bank. catsim (``pip
+install catsim``) does the same work with ``MaxInfoSelector.select`` and ``NumericalSearchEstimator.estimate``, called
+with bank, answers and ability as its documentation has it, and once before it is timed. The three take turns, so that
+whatever else runs on the machine weighs on all of them; medians of CPU time are shown.
 
 Run as ``python benchmarks/selection_speed.py [--repeats 60] [--subjects]``.
 """

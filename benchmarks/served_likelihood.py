@@ -17,8 +17,8 @@ from typing import Any
 from likelihood import BATCH, FIXTURES, by_likelihood, choice_items
 
 from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS
-from pytest_adaptive_eval.subjects import load_subject
-from pytest_adaptive_eval.subjects.endpoint.likelihood import METHODS, PROBES
+from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models.endpoint.likelihood import METHODS, PROBES
 
 CHECKPOINT = FIXTURES / "checkpoints" / "text-late"
 #: Text of the token that begins a document for this checkpoint.

@@ -1,8 +1,8 @@
 """Four evaluations of one fixture checkpoint, side by side against one after the other.
 
 ``python benchmarks/side_by_side.py`` runs both in turns, each as a pytest process of its own, and prints wall and
-processor time, the time in the model, its calls and how full their batches were.  It ends with an error unless both
-have the same questions, answers, scores, verdicts and costs.
+processor time, the time in the model, its calls and how full their batches were. It ends with an error unless both have
+the same questions, answers, scores, verdicts and costs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TIMES = {"run", "started", "seconds"}
 
 def pytest_configure() -> None:
     """Write down size and time of each batch: this module is loaded as a plugin of the runs that it starts."""
-    from pytest_adaptive_eval.subjects.checkpoint.generation import Generator
+    from pytest_adaptive_eval.models.checkpoint.generation import Generator
 
     generate = Generator.generate
 

@@ -2,10 +2,10 @@
 
 ``python benchmarks/side_by_side_tools.py --environments FOLDER`` makes an environment for each tool in the folder (from
 PyPI, promptfoo from npm), or takes those that are there, and runs each tool as its documents say against a server of
-this machine that takes 100 ms for an answer.  The table has what was written (lines without the questions), seconds and
+this machine that takes 100 ms for an answer. The table has what was written (lines without the questions), seconds and
 calls of a first and a second run, most calls at once, exit codes, reports, and what a kill, HTTP 429 and a misspelt key
-did.  ``--seeds 20`` adds, for tools with a gate, the verdicts of as many runs in which each answer is right with a
-probability of 60 %, the threshold itself.  Telemetry of the tools is off; nothing but this machine is asked.
+did. ``--seeds 20`` adds, for tools with a gate, the verdicts of as many runs in which each answer is right with a
+probability of 60 %, the threshold itself. Telemetry of the tools is off; nothing but this machine is asked.
 """
 
 from __future__ import annotations
@@ -155,27 +155,16 @@ def ask(question):
 class Tool:
     """How a tool does the task.
 
-    Parameters
-    ----------
-    name : str
-    packages : tuple of str
-        What the environment is made of.
-    files : mapping
-        What is written, by file; ``URL`` is the server's.
-    commands : sequence of sequence of str
-        Commands one after the other; the exit code is the last one's.
-    again : sequence of sequence of str
-        Commands that go on after a kill; `commands` if empty.
-    junit, page : str
-        Reports that the commands write, as a pattern of files; empty if the tool has none.
-    misspelt : tuple of str
-        What is misspelt in the files, and how.
-    cost : str
-        Pattern of the cost in what is printed.
-    gate : bool
-        Whether the task has a threshold that sets the exit code.
-    note : str
-        What had to be written by hand.
+    Args:
+        packages: What the environment is made of.
+        files: What is written, by file; ``URL`` is the server's.
+        commands: Commands one after the other; the exit code is the last one's.
+        again: Commands that go on after a kill; `commands` if empty.
+        junit, page: Reports that the commands write, as a pattern of files; empty if the tool has none.
+        misspelt: What is misspelt in the files, and how.
+        cost: Pattern of the cost in what is printed.
+        gate: Whether the task has a threshold that sets the exit code.
+        note: What had to be written by hand.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 ``python benchmarks/strange_subjects.py --splits 10`` splits the families of each matrix as `prediction.py` does, makes
 six kinds of strange subjects of the tested ones, and interviews all by two selectors, without a uniform share and with
-one of .1 and .2.  It prints the root mean square error of the shown accuracy and the share of subjects that the check
+one of .1 and .2. It prints the root mean square error of the shown accuracy and the share of subjects that the check
 names, and for the ordinary subjects the ranking accuracy, with standard errors over splits.
 
 The kinds: ``reversed`` is right on the hardest items, as many as before; ``knows the hardest`` has the hardest 30 %

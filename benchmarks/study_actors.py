@@ -17,15 +17,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 from benchmarks.network_agents import CodedAgent, chance
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.run import hold_network
+from pytest_adaptive_eval.extensions.studies.peers.assessment import assess
+from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
+from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.studies.network.declare import read_network
-from pytest_adaptive_eval.studies.network.result import NetworkResult
-from pytest_adaptive_eval.studies.network.run import hold_network
-from pytest_adaptive_eval.studies.peers.assessment import assess
-from pytest_adaptive_eval.studies.peers.result import Assessment
-from pytest_adaptive_eval.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity
-from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.pool import AgentPool
 
 #: The command `adaptive-eval` of this checkout.
 CLI = "import sys; from pytest_adaptive_eval.cli import main; raise SystemExit(main(sys.argv[1:]))"

@@ -26,8 +26,8 @@ import numpy as np
 
 from benchmarks.network_agents import CodedAgent, chance, writer
 from benchmarks.study_actors import SKILLS, Pupil, network, panel, run
-from pytest_adaptive_eval.studies.network.node_result import NodeResult
-from pytest_adaptive_eval.studies.peers.result import Assessment
+from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
+from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 
 #: Interviewers, a pal and a judge by code, on loopback with the pupil.
 WRITERS = {"ann": writer(), "bob": writer(), "weak": writer(broken=0.7)}
@@ -324,7 +324,7 @@ def messages() -> str:
 
 def refusing() -> str:
     """A supervisor that answers yes to everything."""
-    from pytest_adaptive_eval.config import network as config
+    from pytest_adaptive_eval.extensions.studies.network import kind as config
 
     data = {"interviewer": "ann", "supervisor": "sol", "retries": 0, "node": [{"task": "addition", "levels": 2}]}
     result = network(data, CodedAgent("ann", writer()), CodedAgent("sol", "yes"))
@@ -384,7 +384,7 @@ def topics() -> str:
         result, _ = panel(rounds=40, topics=[f"topic {n}" for n in range(20)], seed=seed)
         drawn = {attempt.topic for cycle in result.rounds for attempt in cycle.attempts}
         missed += len(drawn) < 20
-        from pytest_adaptive_eval.config import panel as config
+        from pytest_adaptive_eval.extensions.studies.peers import kind as config
 
         told += any("not drawn" in note for note in config._notes(result))
     return f"topics were missed in {missed} of 20 runs, and told in {told}"

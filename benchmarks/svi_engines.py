@@ -1,13 +1,13 @@
 """The published engine on MMMU: whether it converges, how it agrees with ``map``, and how its banks rank models.
 
-``python benchmarks/svi_engines.py`` fits 60 models x 1050 items by ``svi`` as 1PL, 2PL and 3PL.  For each it prints the
+``python benchmarks/svi_engines.py`` fits 60 models x 1050 items by ``svi`` as 1PL, 2PL and 3PL. For each it prints the
 steps, whether the stopping rule was reached, and the correlation with ``map`` of the difficulties b, of the intercepts
 d and of the predicted scores: the first two over the items that some solved and some did not, since for the others b
-has no bound on one side, and b of 2PL and 3PL over those with a slope of at least .3 in both, since b = -d / a.
-Then the 17 held-out models are interviewed with 5 % of the items from each ``svi`` bank, and ranked: by ability after
+has no bound on one side, and b of 2PL and 3PL over those with a slope of at least .3 in both, since b = -d / a. Then
+the 17 held-out models are interviewed with 5 % of the items from each ``svi`` bank, and ranked: by ability after
 AutoJudger's nearest difficulty (with its five pseudo-items; in 3PL with a normal prior of ability), and by projected
-accuracy after the policy ``estimate``, whose draws are random (mean and standard deviation over seeds).  A pair of
-equals counts one half.  The last column is AutoJudger's own, with a language model as interviewer (its Table 13).  The
+accuracy after the policy ``estimate``, whose draws are random (mean and standard deviation over seeds). A pair of
+equals counts one half. The last column is AutoJudger's own, with a language model as interviewer (its Table 13). The
 matrix is looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 

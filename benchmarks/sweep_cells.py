@@ -1,9 +1,9 @@
 """Sweeps against plain runs: the same verdicts after any kill, the cost of a cell, and a grid of 1 000 cells.
 
 ``python benchmarks/sweep_cells.py plain`` runs 24 cells (6 fixture checkpoints x 4 evaluations) as 24 plain runs, as a
-sweep with one and with two cells at once, and compares times and records.  ``... kills`` (needs Ray) runs them on three
+sweep with one and with two cells at once, and compares times and records. ``... kills`` (needs Ray) runs them on three
 Ray nodes of one core each, kills a worker, a whole node and then the driver with SIGKILL, starts the driver again, and
-compares with the plain runs.  ``... grid`` runs 50 recorded subjects on 20 evaluations and measures time, the driver's
+compares with the plain runs. ``... grid`` runs 50 recorded subjects on 20 evaluations and measures time, the driver's
 memory and the page.
 """
 
@@ -264,10 +264,10 @@ def measure(folder: Path, what: str, *arguments: str) -> None:
 
 def copy_cells(folder: Path) -> None:
     """Give cells that were not run the files of those that were, for the size of a whole grid."""
-    from pytest_adaptive_eval.sweeps.cells import read_end, write_end
-    from pytest_adaptive_eval.sweeps.checks import Signatures
-    from pytest_adaptive_eval.sweeps.driver import job_of
-    from pytest_adaptive_eval.sweeps.settings import read_sweep
+    from pytest_adaptive_eval.extensions.sweeps.cells import read_end, write_end
+    from pytest_adaptive_eval.extensions.sweeps.checks import Signatures
+    from pytest_adaptive_eval.extensions.sweeps.driver import job_of
+    from pytest_adaptive_eval.extensions.sweeps.settings import read_sweep
 
     sweep = read_sweep(folder / "sweep.toml")
     signatures, source = Signatures(sweep.base), Path()

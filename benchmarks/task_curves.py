@@ -1,12 +1,12 @@
 """Accuracy against level of every task family, for readers of rising strength.
 
 ``python -m benchmarks.task_curves [--tasks decimals ...] [--queries 40]``. A reader works each answer out by the
-solvers of the tests, from a prompt and a picture that it misreads: a letter or digit of the data becomes another
-with the probability of its weakness, and one of 64 tiles of a picture turns grey. Each family has a row for each
-weakness, with the accuracy at each level. Such a reader fails more often the more has to be read; what else makes a
-level hard, such as the letters to put in order, costs it nothing, so that its rows are level for families whose
-texts do not grow. Counted are the levels at which a reader does better than at the level below, and those at which
-it does better than a stronger one, by more than two standard errors.
+solvers of the tests, from a prompt and a picture that it misreads: a letter or digit of the data becomes another with
+the probability of its weakness, and one of 64 tiles of a picture turns grey. Each family has a row for each weakness,
+with the accuracy at each level. Such a reader fails more often the more has to be read; what else makes a level hard,
+such as the letters to put in order, costs it nothing, so that its rows are level for families whose texts do not grow.
+Counted are the levels at which a reader does better than at the level below, and those at which it does better than a
+stronger one, by more than two standard errors.
 """
 
 from __future__ import annotations

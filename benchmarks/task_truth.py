@@ -2,10 +2,9 @@
 
 ``python -m benchmarks.task_truth`` draws 10 000 items of every task family (1 000 where answers are programs, 500 about
 pictures in colour), works each answer out from the text or picture by the solvers of the tests, has the family mark it,
-and prints how many were right, how many items a second were drawn, and the hash of them all.  ``--compare PYTHON``
-draws them again with another interpreter, which needs numpy alone, and compares the hashes.  The programs that are run
-are the solvers', made from the words of the questions: in this process, or with ``--sandbox`` where a model's would
-run.
+and prints how many were right, how many items a second were drawn, and the hash of them all. ``--compare PYTHON`` draws
+them again with another interpreter, which needs numpy alone, and compares the hashes. The programs that are run are the
+solvers', made from the words of the questions: in this process, or with ``--sandbox`` where a model's would run.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def main() -> None:
         version = subprocess.run([options.compare, "-V"], capture_output=True, check=True, text=True).stdout.strip()
         print(f"compared with {version}, this is Python {sys.version.split()[0]}")
 
-    from pytest_adaptive_eval.sandbox import Sandbox
+    from pytest_adaptive_eval.extensions.sandbox import Sandbox
     from tests.tasks.solvers import InProcess, solve
 
     known = families(runner=Sandbox.open() if options.sandbox else InProcess())

@@ -8,16 +8,12 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["check_count", "check_decoding", "unique_keys"]
-
 
 def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of a JSON text's pairs, as the ``object_pairs_hook`` of `json.loads`.
 
-    Raises
-    ------
-    ValueError
-        A key stands twice; JSON readers would use the last value.
+    Raises:
+        ValueError: A key stands twice; JSON readers would use the last value.
     """
     data = dict(pairs)
     if len(data) != len(pairs):
@@ -29,17 +25,11 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 def check_count(name: str, number: object, least: int = 1) -> None:
     """Raise a ConfigError unless a value is a whole number of at least `least`.
 
-    Parameters
-    ----------
-    name : str
-        Name of the setting, with its place where there may be several.
-    number : object
-    least : int
+    Args:
+        name: Name of the setting, with its place where there may be several.
 
-    Raises
-    ------
-    ConfigError
-        Names the setting.
+    Raises:
+        ConfigError: Names the setting.
     """
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
         raise ConfigError(f"{name} is {number!r}, expected a whole number of at least {least}")
@@ -48,10 +38,8 @@ def check_count(name: str, number: object, least: int = 1) -> None:
 def check_decoding(temperature: object, seed: object, top_p: object = 1.0) -> None:
     """Raise a ConfigError unless the temperature is at least 0, the seed a whole number and top_p in (0, 1].
 
-    Raises
-    ------
-    ConfigError
-        Names the setting.
+    Raises:
+        ConfigError: Names the setting.
     """
     number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
     if not (number and 0.0 <= temperature < math.inf):  # type: ignore[operator]

@@ -10,8 +10,6 @@ import datetime
 import time
 from collections.abc import Callable
 
-__all__ = ["elapsed", "now", "sleep"]
-
 
 def elapsed(_read: Callable[[], float] = time.perf_counter) -> float:
     """Return seconds from a fixed moment in the past."""

@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["Overdue", "within"]
-
 T = TypeVar("T")
 
 #: Time for an overdue thread to end after the exception in it.
@@ -29,17 +27,14 @@ class _GivenUp(BaseException):
 def within(seconds: float, work: Callable[[], T], description: str) -> T:
     """Call `work` in a separate thread and wait for it at most `seconds`.
 
-    Signals are not used, so this works in any thread and beside plugins that
-    use them.  Context variables are those of the caller.
+    Signals are not used, so this works in any thread and beside plugins that use them. Context variables are those of
+    the caller.
 
-    An overdue thread is interrupted at its next Python instruction;
-    one that hangs in native code, or under a tracer on Python 3.11, stays
-    behind as a daemon thread.
+    An overdue thread is interrupted at its next Python instruction; one that hangs in native code, or under a tracer on
+    Python 3.11, stays behind as a daemon thread.
 
-    Raises
-    ------
-    Overdue
-        `work` did not end in time; the message has its `description`.
+    Raises:
+        Overdue: `work` did not end in time; the message has its `description`.
     """
     context = contextvars.copy_context()
     outcome: list[T] = []

@@ -17,30 +17,11 @@
     ├── EstimationError         no finite estimate follows from the numbers
     └── Unscored                there is no answer to grade
 
-A message names the file, line or item, the value found and the value
-expected, and ends with the fix.  The plugin turns every `UsageError` into
-``pytest.UsageError`` (exit code 4); the command line exits with 4 as well.
+A message names the file, line or item, the value found and the value expected, and ends with the fix. The plugin turns
+every `UsageError` into ``pytest.UsageError`` (exit code 4); the command line exits with 4 as well.
 """
 
 from __future__ import annotations
-
-__all__ = [
-    "AdaptiveEvalError",
-    "AdaptiveEvalWarning",
-    "AlertError",
-    "BankError",
-    "BaselineError",
-    "BaselineMissing",
-    "CheckpointError",
-    "ConfigError",
-    "DatasetError",
-    "EstimationError",
-    "JournalError",
-    "ResponsesError",
-    "SandboxUnavailable",
-    "Unscored",
-    "UsageError",
-]
 
 
 class AdaptiveEvalWarning(UserWarning):
@@ -102,19 +83,14 @@ class EstimationError(AdaptiveEvalError):
 class Unscored(AdaptiveEvalError):
     """Raised by a subject or a grader where there is no answer to grade.
 
-    A fault of the infrastructure leaves the item without a score.  With any other status the answer is wrong, unless
-    the evaluation counts unanswered items as missing.
+    A fault of the infrastructure leaves the item without a score. With any other status the answer is wrong, unless the
+    evaluation counts unanswered items as missing.
 
-    Parameters
-    ----------
-    status : str
-        A value of `pytest_adaptive_eval.items.item.Status` other than ``ok``.
-    detail : str
-        Reason, for the report.
-    text : str
-        The answer, perhaps incomplete or empty.
-    lasting : bool
-        Whether another run would end in the same way; the subject is then not asked again.
+    Args:
+        status: A value of `pytest_adaptive_eval.items.item.Status` other than ``ok``.
+        detail: Reason, for the report.
+        text: The answer, perhaps incomplete or empty.
+        lasting: Whether another run would end in the same way; the subject is then not asked again.
     """
 
     def __init__(self, status: str, detail: str = "", text: str = "", *, lasting: bool = False) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-__all__ = ["CONSECUTIVE_FAULTS", "FAULT_SHARE", "FaultLimit"]
-
 #: Consecutive faults of one source that end a run.
 CONSECUTIVE_FAULTS = 3
 #: Largest share of faults in the planned answers.
@@ -17,12 +15,9 @@ _MESSAGE = 200
 class FaultLimit:
     """Counter of faults that gives the reason to end a run.
 
-    Parameters
-    ----------
-    planned : int
-        Planned answers of the whole run.
-    unit, whole : str
-        Names of one answer in the plural, and of all planned ones.
+    Args:
+        planned: Planned answers of the whole run.
+        unit, whole: Names of one answer in the plural, and of all planned ones.
     """
 
     def __init__(self, planned: int, unit: str = "answers", whole: str = "budget") -> None:
@@ -34,12 +29,9 @@ class FaultLimit:
     def add(self, fault: str | None, source: str = "") -> str:
         """Count an answer, and return the reason to end the run; an empty text to go on.
 
-        Parameters
-        ----------
-        fault : str or None
-            Message of a failed answer, None for any other answer.
-        source : str
-            Name of the subject; faults in a row are counted by source.
+        Args:
+            fault: Message of a failed answer, None for any other answer.
+            source: Name of the subject; faults in a row are counted by source.
         """
         of_source = f" of {source}" if source else ""
         if fault is None:

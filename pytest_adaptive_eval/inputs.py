@@ -1,8 +1,7 @@
 """Open input files: regular files only, without waiting for a writer.
 
-A path in a bank, a setting or a folder may lead to a named pipe, a device or a
-socket.  Opening a pipe waits for its writer, and a device may never end.  All
-readers of this package open their files here.
+A path in a bank, a setting or a folder may lead to a named pipe, a device or a socket. Opening a pipe waits for its
+writer, and a device may never end. All readers of this package open their files here.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
-
-__all__ = ["files_of_pytest", "find_input", "open_regular", "open_text", "read_regular"]
 
 #: A path that becomes a pipe between the check and the opening is then refused instead of waited for.
 _NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
@@ -40,17 +37,12 @@ _KINDS = {
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> io.BufferedReader:
     """Open a regular file for reading bytes.
 
-    Parameters
-    ----------
-    path : path
-    follow : bool
-        Whether `path` may be a symbolic link to a regular file.
+    Args:
+        follow: Whether `path` may be a symbolic link to a regular file.
 
-    Raises
-    ------
-    OSError
-        There is no such file, it cannot be read, or it is something else: a folder, a named pipe, a socket, a
-        device, or a symbolic link that may not be followed.
+    Raises:
+        OSError: There is no such file, it cannot be read, or it is something else: a folder, a named pipe, a socket, a
+            device, or a symbolic link that may not be followed.
     """
 
     def opener(name: str, flags: int) -> int:
@@ -88,10 +80,8 @@ def open_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
 
     Line ends are kept, and a byte-order mark is left out.
 
-    Raises
-    ------
-    OSError
-        As `open_regular`.
+    Raises:
+        OSError: As `open_regular`.
     """
     with (
         open_regular(path) as raw,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-__all__ = ["lazy_pattern"]
-
 
 class _LazyPattern:
     """A pattern that compiles itself when it is first searched."""
@@ -26,15 +24,10 @@ def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
 
     Compiling the patterns that read answers takes a tenth of a second, and most runs need few of them.
 
-    Parameters
-    ----------
-    text : str
-    flags : int
-        As of `re.compile`.  An error in the text appears at the first use.
+    Args:
+        flags: As of `re.compile`. An error in the text appears at the first use.
 
-    Returns
-    -------
-    Pattern
+    Returns:
         With all methods of a pattern; the functions of `re` do not take it.
     """
     return cast("re.Pattern[str]", _LazyPattern(text, flags))

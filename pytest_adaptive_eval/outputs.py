@@ -12,8 +12,6 @@ from typing import BinaryIO
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 
-__all__ = ["replacing", "sync_folder", "write_whole"]
-
 
 def sync_folder(folder: Path) -> None:
     """Sync a folder's entries to the disk, so that a new or renamed file survives a power cut."""
@@ -28,22 +26,15 @@ def sync_folder(folder: Path) -> None:
 def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     """Open a file that replaces `path` in one step at the end of the block, and is removed if the block raises.
 
-    Parameters
-    ----------
-    path : Path
-        Missing folders are made.  The target of a symbolic link is replaced, and the link stays.
-    durable : bool
-        Sync the file and its folder to the disk.
+    Args:
+        path: Missing folders are made. The target of a symbolic link is replaced, and the link stays.
+        durable: Sync the file and its folder to the disk.
 
-    Yields
-    ------
-    file
+    Yields:
         For writing bytes; its name has the suffix of `path`.
 
-    Raises
-    ------
-    OSError
-        The file cannot be written, or `path` is a folder, a device, a pipe or a socket.
+    Raises:
+        OSError: The file cannot be written, or `path` is a folder, a device, a pipe or a socket.
     """
     try:
         path = path.resolve()
@@ -76,23 +67,15 @@ def write_whole(
 ) -> None:
     """Write a file that a user named, replacing an earlier one in one step.
 
-    Parameters
-    ----------
-    path : Path
-        Missing folders are made.
-    pieces : iterable of bytes
-        The content, in order.
-    content : str
-        Name of the content for messages, such as ``the page``.
-    error_class : type
-        Class of the exception.
-    durable : bool
-        See `replacing`.
+    Args:
+        path: Missing folders are made.
+        pieces: The content, in order.
+        content: Name of the content for messages, such as ``the page``.
+        error_class: Class of the exception.
+        durable: See `replacing`.
 
-    Raises
-    ------
-    AdaptiveEvalError
-        The path is no regular file, or it cannot be written.
+    Raises:
+        AdaptiveEvalError: The path is no regular file, or it cannot be written.
     """
     try:
         if not path.name or (path.exists() and not path.is_file()):

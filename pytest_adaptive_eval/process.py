@@ -13,8 +13,6 @@ from typing import Self
 
 from pytest_adaptive_eval import clock
 
-__all__ = ["DeadlinePassed", "Died", "Flooded", "Process"]
-
 
 class DeadlinePassed(Exception):
     """The process did not give its line in time."""
@@ -31,19 +29,13 @@ class Flooded(Exception):
 class Process:
     """A process with a private pipe for what it has to say.
 
-    Its standard input is a pipe, its standard output nothing; the first lines of
-    its standard error are kept for messages.  It leads a session of its own, and
-    leaving the ``with`` block kills that session's group.
+    Its standard input is a pipe, its standard output nothing; the first lines of its standard error are kept for
+    messages. It leads a session of its own, and leaving the ``with`` block kills that session's group.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Where ``{keep}`` stands in it, the descriptor `keep` is put.
-    environment : mapping
-    keep : str
-        A folder to hold open for the process, or empty.
-    close : bool
-        Whether other descriptors are closed, as they should be.
+    Args:
+        command: Where ``{keep}`` stands in it, the descriptor `keep` is put.
+        keep: A folder to hold open for the process, or empty.
+        close: Whether other descriptors are closed, as they should be.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], *, keep: str = "", close: bool = True):
@@ -117,16 +109,9 @@ class Process:
     def line(self, most: int, deadline: float) -> bytes:
         """Wait for one line, while what was sent is written.
 
-        Parameters
-        ----------
-        most : int
-            Bytes it may have.
-        deadline : float
-            By `pytest_adaptive_eval.clock.elapsed`.
-
-        Raises
-        ------
-        DeadlinePassed, Died, Flooded
+        Args:
+            most: Bytes it may have.
+            deadline: By `pytest_adaptive_eval.clock.elapsed`.
         """
         poll = select.poll()
         poll.register(self._read, select.POLLIN)

@@ -6,24 +6,17 @@ import datetime
 import email.utils
 import re
 
-__all__ = ["retry_after"]
-
 
 def retry_after(value: str, now: datetime.datetime) -> float | None:
     """Return the seconds that a ``Retry-After`` header asks a client to wait.
 
-    Parameters
-    ----------
-    value : str
-        Of the header: seconds, which some servers send with decimals, or an HTTP date.
-    now : datetime.datetime
-        With a time zone; a date is relative to it.
+    Args:
+        value: Of the header: seconds, which some servers send with decimals, or an HTTP date.
+        now: With a time zone; a date is relative to it.
 
-    Returns
-    -------
-    float or None
-        At least 0, which a date in the past gives, and infinite for numbers above about 1e308.  None for anything
-        else, such as a negative number or an empty text.
+    Returns:
+        At least 0, which a date in the past gives, and infinite for numbers above about 1e308. None for anything else,
+        such as a negative number or an empty text.
     """
     if re.fullmatch(r"[0-9]+(\.[0-9]*)?", value := value.strip()):
         return float(value)

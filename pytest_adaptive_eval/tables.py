@@ -1,7 +1,7 @@
 """Tables of scores in CSV, gzipped or not, read row by row in bounded memory.
 
-A matrix has ids in its first row and column.  Calibration reads all of its rows, and
-the replay of recorded answers reads one.
+A matrix has ids in its first row and column. Calibration reads all of its rows, and the replay of recorded answers
+reads one.
 """
 
 from __future__ import annotations
@@ -20,18 +20,6 @@ from pytest_adaptive_eval.inputs import open_text
 
 if TYPE_CHECKING:
     from _csv import Reader
-
-__all__ = [
-    "FILE_LIMIT",
-    "ITEM_WORDS",
-    "SUBJECT_WORDS",
-    "Cells",
-    "MatrixRow",
-    "MatrixTable",
-    "csv_rows",
-    "read_lines",
-    "read_rows",
-]
 
 #: Upper limit of bytes or characters read from one file or archive member, decompressed.  A small archive can expand to
 #: fill the memory.
@@ -54,10 +42,8 @@ _WORDS = {**dict.fromkeys(("", "na", "n/a", "none", "null"), math.nan), "true": 
 def read_lines(path: Path) -> Iterator[str]:
     """Yield lines of a text file, gzipped or not, with their ends and without a byte-order mark.
 
-    Raises
-    ------
-    ResponsesError
-        Not UTF-8, a broken archive, or larger than the limits.
+    Raises:
+        ResponsesError: Not UTF-8, a broken archive, or larger than the limits.
     """
     number = size = 0
     with open_text(path) as stream:
@@ -119,15 +105,10 @@ class Cells(dict[str, float]):
 class MatrixRow(NamedTuple):
     """One row of a matrix.
 
-    Parameters
-    ----------
-    line : int
-    identity : str
-        Id in the first column, without surrounding spaces.
-    family : str
-        Value of the column ``run``; the id if there is none.
-    cells : list of str
-        One per column of the matrix.
+    Args:
+        identity: Id in the first column, without surrounding spaces.
+        family: Value of the column ``run``; the id if there is none.
+        cells: One per column of the matrix.
     """
 
     line: int
@@ -139,24 +120,16 @@ class MatrixRow(NamedTuple):
 class MatrixTable:
     """Table of scores with ids in its first row and column; iteration yields a `MatrixRow` per row.
 
-    Parameters
-    ----------
-    path : Path
-        ``.csv`` or ``.csv.gz``; a byte-order mark is allowed.
+    Args:
+        path: ``.csv`` or ``.csv.gz``; a byte-order mark is allowed.
 
-    Attributes
-    ----------
-    corner : str
-        First cell of the header.
-    columns : tuple of str
-        Ids in the header.
-    unnamed : int
-        Number of columns that have neither an id nor a value.
+    Attributes:
+        corner: First cell of the header.
+        columns: Ids in the header.
+        unnamed: Number of columns that have neither an id nor a value.
 
-    Raises
-    ------
-    ResponsesError
-        Malformed table; the message names the line and the column.
+    Raises:
+        ResponsesError: Malformed table; the message names the line and the column.
     """
 
     def __init__(self, path: Path) -> None:

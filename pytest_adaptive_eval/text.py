@@ -1,8 +1,7 @@
 r"""Formatting of numbers and lists, and cleaning of foreign text.
 
-Answers, item ids, model names and error messages are foreign.  Only colour codes are
-removed silently: a character that an output cannot hold is
-shown as its escape, such as ``\x00``.
+Answers, item ids, model names and error messages are foreign. Only colour codes are removed silently: a character that
+an output cannot hold is shown as its escape, such as ``\x00``.
 """
 
 from __future__ import annotations
@@ -12,19 +11,6 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-
-__all__ = [
-    "clean_terminal",
-    "clean_xml",
-    "columns",
-    "counted",
-    "guard",
-    "number",
-    "relative",
-    "shown_address",
-    "shown_command",
-    "wrap",
-]
 
 #: Control sequences of terminals: CSI, OSC and two-character escapes.  Each part excludes the characters that
 #: begin the next attempt, so that a text full of unfinished sequences still takes linear time.
@@ -56,10 +42,9 @@ _BREAK = re.compile(r" (?!%|s\b)")
 def shown_address(spec: str) -> str:
     """Return what names a model without what may be secret in an address: user, password and query.
 
-    Examples
-    --------
-    >>> shown_address("https://me:word@host:8000/v1?api_key=abc#model")
-    'https://host:8000/v1#model'
+    Examples:
+        >>> shown_address("https://me:word@host:8000/v1?api_key=abc#model")
+        'https://host:8000/v1#model'
     """
     address, sign, name = spec.partition("#")
     name = name.partition("?")[0]
@@ -77,10 +62,9 @@ def shown_address(spec: str) -> str:
 def shown_command(words: Sequence[str]) -> list[str]:
     """Return the words of a command, or settings as ``name=value``, without the values of keys, tokens and passwords.
 
-    Examples
-    --------
-    >>> shown_command(["serve", "--api-key", "abc", "--hf-token=def", "base_url=http://host/v1?key=ghi"])
-    ['serve', '--api-key', '[hidden]', '--hf-token=[hidden]', 'base_url=http://host/v1']
+    Examples:
+        >>> shown_command(["serve", "--api-key", "abc", "--hf-token=def", "base_url=http://host/v1?key=ghi"])
+        ['serve', '--api-key', '[hidden]', '--hf-token=[hidden]', 'base_url=http://host/v1']
     """
     shown: list[str] = []
     for word in words:
@@ -105,11 +89,8 @@ def _escaped(match: re.Match[str]) -> str:
 def clean_xml(text: str, limit: int | None = None) -> str:
     """Return text that XML 1.0 can hold, in an attribute or an element, name or value.
 
-    Parameters
-    ----------
-    text : str
-    limit : int, optional
-        Longest text, in characters; a longer one ends with the number of characters left out.
+    Args:
+        limit: Longest text, in characters; a longer one ends with the number of characters left out.
     """
     text = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
     text = _NOT_XML.sub(_escaped, text)
@@ -121,14 +102,10 @@ def clean_xml(text: str, limit: int | None = None) -> str:
 def clean_terminal(text: str, limit: int | None = None, *, keep_end: bool = False) -> str:
     """Return one line for a terminal, without control characters, colours and commands of CI runners.
 
-    Parameters
-    ----------
-    text : str
-        White space of any kind becomes single spaces.
-    limit : int, optional
-        Columns of the result; an ellipsis marks a cut.
-    keep_end : bool
-        Cut from the middle: names of checkpoints differ at their end.
+    Args:
+        text: White space of any kind becomes single spaces.
+        limit: Columns of the result; an ellipsis marks a cut.
+        keep_end: Cut from the middle: names of checkpoints differ at their end.
     """
     text = " ".join(_ANSI.sub("", str(text)).split())
     if not text.isprintable():
@@ -145,11 +122,8 @@ def guard(text: str, prefix: str = "") -> str:
 
     Colours are removed, and invisible characters are shown as escapes.
 
-    Parameters
-    ----------
-    text : str
-    prefix : str
-        Prefix of each line; when empty, only a line that would be a command gets one.
+    Args:
+        prefix: Prefix of each line; when empty, only a line that would be a command gets one.
     """
     text = _ANSI.sub("", str(text)).replace("\r\n", "\n")
     if not text.isprintable():
@@ -187,19 +161,14 @@ def _fitting(text: str, limit: int) -> str:
 def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
     """Break a line between words, not before a % sign or an s for seconds.
 
-    A wider word stays whole, so that paths can be copied.
-    Nor does a line begin with a workflow command of CI runners, which read them past an indent.
+    A wider word stays whole, so that paths can be copied. Nor does a line begin with a workflow command of CI runners,
+    which read them past an indent.
 
-    Parameters
-    ----------
-    text : str
-        One line, cleaned.
-    width : int
-        Columns of a line, with its indent.
-    indent : str
-        Start of every line but the first.
-    first : str, optional
-        Start of the first line; the indent when omitted.
+    Args:
+        text: One line, cleaned.
+        width: Columns of a line, with its indent.
+        indent: Start of every line but the first.
+        first: Start of the first line; the indent when omitted.
     """
     lines: list[str] = []
     line = indent if first is None else first

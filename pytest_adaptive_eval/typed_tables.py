@@ -1,7 +1,7 @@
 """Tables of settings declared as types: the checks, error messages and documentation of their keys.
 
-A table is a subclass of `Table` whose fields are its keys.  Types say which values a key takes, and the descriptions
-in ``Annotated[..., described(...)]`` are shown by editors and in the documentation.
+A table is a subclass of `Table` whose fields are its keys. Types say which values a key takes, and the descriptions in
+``Annotated[..., described(...)]`` are shown by editors and in the documentation.
 """
 
 from __future__ import annotations
@@ -17,25 +17,6 @@ import msgspec
 from msgspec import inspect
 
 from pytest_adaptive_eval.errors import ConfigError
-
-__all__ = [
-    "Count",
-    "FewTimes",
-    "Index",
-    "Number",
-    "Size",
-    "Table",
-    "describe",
-    "described",
-    "find_named",
-    "json_schema",
-    "located",
-    "read_table",
-    "refuse_keys",
-    "replaced",
-    "suggestion",
-    "type_words",
-]
 
 #: A number that keeps its type, since names of gates and records show it as it was written.
 Number = int | float
@@ -60,16 +41,11 @@ V = TypeVar("V")
 def described(text: str, names: Iterable[str] = (), *, closed: bool = True, hint: str = "") -> msgspec.Meta:
     """Return the annotation of a key.
 
-    Parameters
-    ----------
-    text : str
-        Meaning of the key, for editors and the documentation.
-    names : iterable of str
-        Names that the key takes.
-    closed : bool
-        Whether plugins cannot add names.
-    hint : str
-        End of an error message about a value of another type.
+    Args:
+        text: Meaning of the key, for editors and the documentation.
+        names: Names that the key takes.
+        closed: Whether plugins cannot add names.
+        hint: End of an error message about a value of another type.
     """
     values = {("enum" if closed else "examples"): list(names)} if names else {}
     return msgspec.Meta(description=text, extra_json_schema=values, extra={"hint": hint} if hint else None)
@@ -78,10 +54,8 @@ def described(text: str, names: Iterable[str] = (), *, closed: bool = True, hint
 def find_named(kind: str, name: str, options: Mapping[str, V]) -> V:
     """Return the option of a name.
 
-    Raises
-    ------
-    ConfigError
-        There is none; the message suggests a similar name.
+    Raises:
+        ConfigError: There is none; the message suggests a similar name.
     """
     if name not in options:
         raise ConfigError(f"{kind} {name!r} is not known; {suggestion(name, options)}")
@@ -103,20 +77,13 @@ def replaced(table: T, **values: Any) -> T:
 def read_table(table: type[T], data: Mapping[str, Any], where: str, *, strict: bool = True) -> T:
     """Convert settings as the user wrote them to a typed table.
 
-    Parameters
-    ----------
-    table : type
-        A subclass of `Table`.
-    data : mapping
-    where : str
-        File and line, for errors.
-    strict : bool
-        Whether a text such as ``"4"`` is refused where a number is expected.
+    Args:
+        table: A subclass of `Table`.
+        where: File and line, for errors.
+        strict: Whether a text such as ``"4"`` is refused where a number is expected.
 
-    Raises
-    ------
-    ConfigError
-        Names the place, the key, its value and the values that it takes.
+    Raises:
+        ConfigError: Names the place, the key, its value and the values that it takes.
     """
     # None stands for keys that were not written; a written None becomes a value that no type takes
     builtins = {key: ... if value is None else _builtin(value, f"{where}: {key}") for key, value in data.items()}
@@ -202,10 +169,8 @@ def type_words(kind: inspect.Type) -> str:
 def _builtin(value: Any, name: str) -> Any:
     """Return a copy in built-in types, without subclasses of float such as numpy's.
 
-    Raises
-    ------
-    ConfigError
-        An integer is larger than those of TOML.
+    Raises:
+        ConfigError: An integer is larger than those of TOML.
     """
     if isinstance(value, Mapping):
         return {key: _builtin(entry, f"{name}.{key}") for key, entry in value.items()}

@@ -1,8 +1,8 @@
 """Call functions on foreign data in a process that can be killed.
 
 A thread that computes ``9**(9**9)`` holds the lock of the interpreter for as long as it computes: no time limit, signal
-or Ctrl-C in the same process acts.  One worker process serves all such calls.  It starts at the first one, is killed
-at a deadline, and ends with its parent.  What it has used of its processor is what counts, so a busy machine changes no
+or Ctrl-C in the same process acts. One worker process serves all such calls. It starts at the first one, is killed at a
+deadline, and ends with its parent. What it has used of its processor is what counts, so a busy machine changes no
 result.
 """
 
@@ -24,8 +24,6 @@ import pytest_adaptive_eval
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.deadline import Overdue
 from pytest_adaptive_eval.process import DeadlinePassed, Died, Flooded, Process
-
-__all__ = ["Raised", "WorkerFault", "call", "serve"]
 
 #: Seconds for the worker to start and to import a function, on however busy a machine.
 START_SECONDS = 60.0
@@ -55,10 +53,8 @@ serve(result)
 class Raised(Exception):
     """The function raised an exception.
 
-    Parameters
-    ----------
-    kind, message : str
-        Name of its type, and its text.
+    Args:
+        kind, message: Name of its type, and its text.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -73,30 +69,19 @@ class WorkerFault(OSError):
 def call(function: str, *arguments: Any, seconds: float, description: str) -> Any:
     """Call a function in the worker.
 
-    Parameters
-    ----------
-    function : str
-        ``module:name``; its import does not count as time of the call.
-    *arguments
-        Values of JSON.
-    seconds : float
-        Limit of processor time.
-    description : str
-        Name of the work, for messages.
+    Args:
+        function: ``module:name``; its import does not count as time of the call.
+        *arguments: Values of JSON.
+        seconds: Limit of processor time.
+        description: Name of the work, for messages.
 
-    Returns
-    -------
-    Any
+    Returns:
         What it returned, a value of JSON.
 
-    Raises
-    ------
-    Overdue
-        It took longer, or needed more memory or a longer result than any that is meant.
-    Raised
-        It raised an exception.
-    WorkerFault
-        There is no worker.
+    Raises:
+        Overdue: It took longer, or needed more memory or a longer result than any that is meant.
+        Raised: It raised an exception.
+        WorkerFault: There is no worker.
     """
     return _CALLER.call(function, list(arguments), seconds, description)
 
@@ -197,10 +182,8 @@ if hasattr(os, "register_at_fork"):
 def serve(result: int) -> None:
     """Answer calls from standard input until it ends.
 
-    Parameters
-    ----------
-    result : int
-        Descriptor of the pipe for replies.
+    Args:
+        result: Descriptor of the pipe for replies.
     """
     _limit_memory()
     with open(os.devnull, "wb") as nothing:  # noqa: PTH123

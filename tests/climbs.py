@@ -10,8 +10,6 @@ import numpy as np
 from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 
-__all__ = ["bare", "climb", "climb_of", "run"]
-
 
 def bare(**changes: Any) -> InterviewRecord:
     """An interview of a bank that measured nothing, with changes."""

@@ -21,37 +21,30 @@ from pytest_adaptive_eval.banks.responses.ids import rename_items
 from pytest_adaptive_eval.banks.responses.mapping import read_mapping
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.config.reply_cache import ReplyCache
-from pytest_adaptive_eval.config.toml import read_toml
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
+from pytest_adaptive_eval.evaluation.toml import read_toml
+from pytest_adaptive_eval.extensions.studies.network.supervision import read_labels
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.models.checkpoint.folder import preflight, preflight_open_clip
+from pytest_adaptive_eval.models.replay import ReplaySubject
 from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.records.history import History
 from pytest_adaptive_eval.records.journal import Journal
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.records.runs import read_run, write_run
-from pytest_adaptive_eval.studies.network.supervision import read_labels
-from pytest_adaptive_eval.subjects.checkpoint.folder import preflight, preflight_open_clip
-from pytest_adaptive_eval.subjects.replay import ReplaySubject
 from pytest_adaptive_eval.tasks.instructions import read_texts
-
-__all__ = ["READERS", "Reader"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
     """One way in which a file is read.
 
-    Attributes
-    ----------
-    file : str
-        The file, relative to a folder.
-    prepare : callable
-        Writes sound input into a folder.
-    read : callable
-        Reads what is in the folder. Returns sentences about files that were left out, if there are any.
-    optional : bool
-        The file only saves time: a bad one is as good as none.
+    Attributes:
+        file: The file, relative to a folder.
+        prepare: Writes sound input into a folder.
+        read: Reads what is in the folder. Returns sentences about files that were left out, if there are any.
+        optional: The file only saves time: a bad one is as good as none.
     """
 
     file: str

@@ -1,8 +1,8 @@
 """Grading of programs: their functions are called in the sandbox, and results are compared outside of it.
 
-Tests of published benchmarks are assertions that hold the expected results.  A program that runs beside them could read
+Tests of published benchmarks are assertions that hold the expected results. A program that runs beside them could read
 or forge them, so each assertion is taken apart into the arguments of a call, which enter the sandbox, and the expected
-result, which does not.  Assertions of other forms are refused when the benchmark is imported.
+result, which does not. Assertions of other forms are refused when the benchmark is imported.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_adaptive_eval.errors import BankError, SandboxUnavailable, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.sandbox import Sandbox
-
-__all__ = ["CODE", "calls_of_tests", "grade_code", "program_of"]
+from pytest_adaptive_eval.registry import service
+from pytest_adaptive_eval.tasks.family import Runner
 
 #: Name of the grader.
 CODE = "code"
@@ -43,22 +40,15 @@ _CALLS, _CHARACTERS = 200, 100_000
 def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
     """Return the calls that assertions make of a function, and what they expect.
 
-    Parameters
-    ----------
-    tests : str
-        Python source: assertions, or a function ``check(candidate)`` with them.
-    function : str
-        Name of the function that is called.
+    Args:
+        tests: Python source: assertions, or a function ``check(candidate)`` with them.
+        function: Name of the function that is called.
 
-    Returns
-    -------
-    list of dict
+    Returns:
         ``arguments`` and ``expected`` as Python literals, and ``tolerance`` of a number.
 
-    Raises
-    ------
-    BankError
-        An assertion of another form, which would have to run beside the program.
+    Raises:
+        BankError: An assertion of another form, which would have to run beside the program.
     """
     try:
         tree = ast.parse(tests)
@@ -160,13 +150,9 @@ def _literal(node: ast.expr) -> Any:
 def program_of(text: str, function: str, start: str) -> str:
     """Return the program of an answer.
 
-    Parameters
-    ----------
-    text : str
-    function : str
-        Name that the program defines.
-    start : str
-        Code that the question gives, which an answer may continue, or leave out.
+    Args:
+        function: Name that the program defines.
+        start: Code that the question gives, which an answer may continue, or leave out.
     """
     defined = re.compile(rf"^[ \t]*def[ \t]+{re.escape(function)}\b", re.MULTILINE)
     blocks = [block for block in _FENCED.findall(text) if block.strip()]
@@ -181,21 +167,17 @@ def program_of(text: str, function: str, start: str) -> str:
 
 
 @functools.cache
-def _sandbox() -> Sandbox:
-    from pytest_adaptive_eval.sandbox import Sandbox
-
-    return Sandbox.open()
+def _sandbox() -> Runner:
+    sandbox: Runner = service("sandbox", "sandbox").open()
+    return sandbox
 
 
 def grade_code(item: Item, text: str) -> float:
     """Return 1 if the program in an answer gives every expected result.
 
-    Raises
-    ------
-    BankError
-        The item's ``meta`` has no calls, or no function.
-    Unscored
-        The machine has no sandbox, or the sandbox failed.
+    Raises:
+        BankError: The item's ``meta`` has no calls, or no function.
+        Unscored: The machine has no sandbox, or the sandbox failed.
     """
     function, calls = item.meta.get("function"), item.meta.get("calls")
     if not isinstance(function, str) or not isinstance(calls, list) or not calls:

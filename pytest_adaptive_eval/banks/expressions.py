@@ -30,8 +30,6 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["FILTERS", "Expression", "parse_expression"]
-
 Value = Callable[[Any, Mapping[str, Any]], Any]
 Step = Callable[[Any, Any, Mapping[str, Any]], Any]
 
@@ -50,11 +48,8 @@ _ESCAPES = MappingProxyType({r"\n": "\n", r"\t": "\t"})
 class Expression:
     """A parsed expression.
 
-    Parameters
-    ----------
-    text : str
-    wild : tuple of str
-        Keys before and after the ``*``; empty if there is none.
+    Args:
+        wild: Keys before and after the ``*``; empty if there is none.
     """
 
     text: str
@@ -64,11 +59,8 @@ class Expression:
     def __call__(self, row: Any, names: Mapping[str, Any]) -> Any:
         """Return the value in a row; None where there is none.
 
-        Parameters
-        ----------
-        row : mapping or list
-        names : mapping
-            Values of ``$key`` and the like, without the dollar, and the key that ``*`` stands for.
+        Args:
+            names: Values of ``$key`` and the like, without the dollar, and the key that ``*`` stands for.
         """
         is_key = isinstance(row, Mapping) and self.text in row
         return row[self.text] if is_key else self.value(row, names)
@@ -88,16 +80,11 @@ class Expression:
 def parse_expression(text: str, where: str = "") -> Expression:
     """Parse an expression.
 
-    Parameters
-    ----------
-    text : str
-    where : str
-        Option, for errors.
+    Args:
+        where: Option, for errors.
 
-    Raises
-    ------
-    ConfigError
-        Names the option, the part that is not understood, and what is.
+    Raises:
+        ConfigError: Names the option, the part that is not understood, and what is.
     """
     try:
         sides = _split(text, ("==", "!="))

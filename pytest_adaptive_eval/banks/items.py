@@ -20,8 +20,6 @@ from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Grader, Item, na
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, no_text_grade
 from pytest_adaptive_eval.items.turns import MOST_CHARACTERS
 
-__all__ = ["ITEM_FIELDS", "LENIENT", "NO_TASKS", "is_item_id", "parse_item"]
-
 #: Fields of an item's JSON object and the type of each.
 ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
     {
@@ -63,22 +61,15 @@ def parse_item(
 ) -> Item:
     """Parse one item from its JSON text.
 
-    Parameters
-    ----------
-    text : bytes or str
-    where : str
-        File and line, for errors.
-    root : str
-        Folder that image names are relative to.
-    graders : sequence of str
-        Modules whose functions may grade (``python:module:function``).
-    tasks : mapping
-        Grader by task family, for items whose grader is ``task``.  Without it, such items can be read but not graded.
+    Args:
+        where: File and line, for errors.
+        root: Folder that image names are relative to.
+        graders: Modules whose functions may grade (``python:module:function``).
+        tasks: Grader by task family, for items whose grader is ``task``. Without it, such items can be read but not
+            graded.
 
-    Raises
-    ------
-    BankError
-        Malformed JSON, a missing or unknown field, or a value of the wrong type.
+    Raises:
+        BankError: Malformed JSON, a missing or unknown field, or a value of the wrong type.
     """
     data = _fields(text, where)
     item_id = data.get("id", "")

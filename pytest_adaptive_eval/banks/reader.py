@@ -1,10 +1,9 @@
 """Read a bank: a folder with parameters, or a plain JSONL of items.
 
-A bank folder ``NAME.bank/`` holds ``bank.json`` (metadata), ``params.npz`` (ids,
-parameters and the offset of each item's line), ``items.jsonl`` (texts, read one at
-a time on access) and ``images/``; ``formats.npz`` and ``predictor.npz`` hold the
-arrays of what some banks have besides.  Nothing in it is executed: npz files are read
-without pickle, and a grader's code runs only if the user lists its module.
+A bank folder ``NAME.bank/`` holds ``bank.json`` (metadata), ``params.npz`` (ids, parameters and the offset of each
+item's line), ``items.jsonl`` (texts, read one at a time on access) and ``images/``; ``formats.npz`` and
+``predictor.npz`` hold the arrays of what some banks have besides. Nothing in it is executed: npz files are read without
+pickle, and a grader's code runs only if the user lists its module.
 """
 
 from __future__ import annotations
@@ -31,11 +30,10 @@ from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regu
 from pytest_adaptive_eval.irt.prediction import Design, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Grader, Item
+from pytest_adaptive_eval.types import Ints
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
-
-__all__ = ["SCHEMA_VERSION", "content_hash", "file_hash", "is_bank", "read_bank"]
 
 SCHEMA_VERSION = 1
 
@@ -61,7 +59,7 @@ class _LazyItems(Sequence[Item]):
         self,
         path: Path,
         ids: Sequence[str],
-        offsets: NDArray[np.int64],
+        offsets: Ints,
         trusted: tuple[Sequence[str], Mapping[str, Grader]],
         expected: str,
     ) -> None:
@@ -142,23 +140,16 @@ class _Ids(Sequence[str]):
 def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[str, Grader] = NO_TASKS) -> ItemBank:
     """Read a bank from ``NAME.bank/`` or from a JSONL file of items.
 
-    Parameters
-    ----------
-    path : str or Path
-    graders : sequence of str
-        Modules whose functions may grade (``python:module:function``).
-    tasks : mapping
-        Grader by task family, for items whose grader is ``task``.  Without it, such items can be read but not graded.
+    Args:
+        graders: Modules whose functions may grade (``python:module:function``).
+        tasks: Grader by task family, for items whose grader is ``task``. Without it, such items can be read but not
+            graded.
 
-    Returns
-    -------
-    ItemBank
+    Returns:
         Uncalibrated when `path` is a JSONL file.
 
-    Raises
-    ------
-    BankError
-        The bank is missing, malformed, edited, or of a newer version.
+    Raises:
+        BankError: The bank is missing, malformed, edited, or of a newer version.
     """
     path = Path(path)
     try:

@@ -15,23 +15,6 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.tables import FILE_LIMIT, csv_rows, read_lines
 
-__all__ = [
-    "SUFFIXES",
-    "Row",
-    "check_parquet",
-    "column_names",
-    "first_keys",
-    "head",
-    "json_lines",
-    "lists_of_objects",
-    "load_file",
-    "load_json",
-    "read_records",
-    "rows_of_columns",
-    "stem_of",
-    "with_pyarrow",
-]
-
 #: Endings of files whose rows are read; ``.gz`` may follow those of texts.
 SUFFIXES = (".jsonl", ".csv", ".tsv", ".ndjson", ".json", ".parquet")
 #: Upper limits of a parquet file: rows, and bytes of one column chunk unpacked.
@@ -43,14 +26,11 @@ _BATCH = 64
 class Row(NamedTuple):
     """One record of a file.
 
-    Parameters
-    ----------
-    where : str
-        File and line, or file and key, for messages.
-    record : mapping
-        The record; empty where it is not an object.
-    names : mapping
-        ``key``, ``value``, ``file``, ``folder``, ``line`` and, within another record, ``parent``, for expressions.
+    Args:
+        where: File and line, or file and key, for messages.
+        record: The record; empty where it is not an object.
+        names: ``key``, ``value``, ``file``, ``folder``, ``line`` and, within another record, ``parent``, for
+            expressions.
     """
 
     where: str
@@ -61,20 +41,14 @@ class Row(NamedTuple):
 def read_records(path: Path, rows: str = "") -> Iterator[Row]:
     """Yield the records of a file.
 
-    Parameters
-    ----------
-    path : Path
-        Its suffix tells the form; ``.gz`` may follow.
-    rows : str
-        Expression for the records within a JSON file, or within each record of another.  By default they are the
-        entries of a list, or of the only list of objects in an object, or the entries of an object by their keys.
+    Args:
+        path: Its suffix tells the form; ``.gz`` may follow.
+        rows: Expression for the records within a JSON file, or within each record of another. By default they are the
+            entries of a list, or of the only list of objects in an object, or the entries of an object by their keys.
 
-    Raises
-    ------
-    ResponsesError
-        Unreadable or larger than the limits; the message names file and line.
-    ConfigError
-        The expression is malformed.
+    Raises:
+        ResponsesError: Unreadable or larger than the limits; the message names file and line.
+        ConfigError: The expression is malformed.
     """
     about = {"file": stem_of(path), "folder": path.absolute().parent.name}
     for row in _records(path, whole=bool(rows)):
@@ -307,11 +281,8 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def first_keys(path: Path, *, named: bool = True) -> frozenset[str]:
     """Return the keys of the first object of a JSON lines file; none if the file has another suffix or content.
 
-    Parameters
-    ----------
-    path : Path
-    named : bool
-        Whether the suffix must be ``.jsonl``.
+    Args:
+        named: Whether the suffix must be ``.jsonl``.
     """
     if named and not path.name.removesuffix(".gz").lower().endswith(".jsonl"):
         return frozenset()

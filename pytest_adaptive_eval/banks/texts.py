@@ -12,27 +12,19 @@ from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 
-__all__ = ["write_items"]
-
 
 def write_items(path: str | Path, items: Sequence[Item]) -> ItemBank:
     """Write a JSONL file of items, and copy images that its folder lacks.
 
-    Parameters
-    ----------
-    path : str or Path
-        Ends with ``.jsonl`` and does not exist.
-    items : sequence of Item
+    Args:
+        path: Ends with ``.jsonl`` and does not exist.
 
-    Returns
-    -------
-    ItemBank
+    Returns:
         The bank, read from the new file.
 
-    Raises
-    ------
-    BankError
-        The path exists or has another suffix, an image is missing or would replace a file, or an item is malformed.
+    Raises:
+        BankError: The path exists or has another suffix, an image is missing or would replace a file, or an item is
+            malformed.
     """
     path = Path(path)
     if path.suffix != ".jsonl":

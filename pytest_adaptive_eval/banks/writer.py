@@ -22,16 +22,12 @@ from pytest_adaptive_eval.items.item import Item
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
 
-__all__ = ["check_place", "write_bank", "write_uncalibrated"]
-
 
 def check_place(path: Path, replace: bool) -> None:
     """Refuse a path at which no bank can be written.
 
-    Raises
-    ------
-    BankError
-        The path has another suffix, or exists and is not a bank that `replace` allows to replace.
+    Raises:
+        BankError: The path has another suffix, or exists and is not a bank that `replace` allows to replace.
     """
     if path.suffix != ".bank":
         raise BankError(f"{path}: a bank folder's name ends with .bank")
@@ -59,42 +55,25 @@ def write_bank(
 ) -> ItemBank:
     """Write ``NAME.bank/`` and read it back.
 
-    The folder is written under a temporary name in the same folder and renamed after
-    it has been read back, so that an error leaves no partial bank.
+    The folder is written under a temporary name in the same folder and renamed after it has been read back, so that an
+    error leaves no partial bank.
 
-    Parameters
-    ----------
-    path : str or Path
-        Ends with ``.bank``.
-    items : sequence of Item, length n
-        Their images are copied from each item's root.
-    discrimination : array_like, shape (n,) or (n, D)
-    intercept, guess : array_like, shape (n,)
-    model : str
-        ``1pl``, ``2pl``, ``3pl`` or ``mirt``; ``none`` for items without parameters, see `write_uncalibrated`.
-    subjects : sequence of str
-        Names of the calibration subjects.
-    accuracies : sequence of float
-        Accuracy of each calibration subject over the whole bank, or empty.
-    report : mapping, optional
-        Calibration report, as JSON data.
-    conformal : iterable of Conformal
-        Errors in replayed interviews, one table per policy and budget.
-    in_formats : FormatScale, optional
-        Parameters of the items in formats.
-    predictor : Predictor, optional
-        Predictor of unadministered scores, of these items.
-    replace : bool
-        Whether an existing bank folder may be replaced.
+    Args:
+        path: Ends with ``.bank``.
+        items: Their images are copied from each item's root.
+        discrimination: Shape (n,) or (n, D).
+        intercept, guess: Shape (n,).
+        model: ``1pl``, ``2pl``, ``3pl`` or ``mirt``; ``none`` for items without parameters, see `write_uncalibrated`.
+        subjects: Names of the calibration subjects.
+        accuracies: Accuracy of each calibration subject over the whole bank, or empty.
+        report: Calibration report, as JSON data.
+        conformal: Errors in replayed interviews, one table per policy and budget.
+        in_formats: Parameters of the items in formats.
+        predictor: Predictor of unadministered scores, of these items.
+        replace: Whether an existing bank folder may be replaced.
 
-    Returns
-    -------
-    ItemBank
-
-    Raises
-    ------
-    BankError
-        The path exists or has another suffix, an image is missing, or the bank cannot be read back.
+    Raises:
+        BankError: The path exists or has another suffix, an image is missing, or the bank cannot be read back.
     """
     path = Path(path)
     check_place(path, replace)

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.choice import ModelChoice
 from pytest_adaptive_eval.calibration.engine import Calibration
@@ -30,10 +29,7 @@ from pytest_adaptive_eval.items.contamination import LOW_QUALITY
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.text import counted, number
-
-__all__ = ["Built", "calibrate", "matched"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
 FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
@@ -48,21 +44,12 @@ _UNSETTLED = "the fit in formats did not converge: give more subjects or more it
 class Built:
     """A calibrated bank that is not yet written.
 
-    Parameters
-    ----------
-    responses : Responses
-        Responses of the calibration, near-duplicate subjects in one family.
-    items : sequence of Item
-        Items in the order of the responses.
-    fit : Calibration
-    quality : Quality
-    conformal : list of Conformal
-    accuracies : tuple of float, length S
-        Accuracies of the subjects over the whole bank; predictions at their
-        abilities replace missing scores.
-    in_formats : FormatScale, optional
-        Scale of responses in formats.
-    predictor : Predictor, optional
+    Args:
+        responses: Responses of the calibration, near-duplicate subjects in one family.
+        items: Items in the order of the responses.
+        accuracies: Accuracies of the subjects over the whole bank; predictions at their abilities replace missing
+            scores.
+        in_formats: Scale of responses in formats.
     """
 
     responses: Responses
@@ -107,18 +94,12 @@ class Built:
 def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[str], None]) -> Responses:
     """Return the responses to items with texts, of subjects with responses.
 
-    Parameters
-    ----------
-    responses : Responses
-    items : sequence of Item, optional
-        All texts; None takes every item of the responses.
-    note : callable
-        Called with a sentence about each omission.
+    Args:
+        items: All texts; None takes every item of the responses.
+        note: Called with a sentence about each omission.
 
-    Raises
-    ------
-    ResponsesError
-        Fewer than two subjects with responses, or no item in common.
+    Raises:
+        ResponsesError: Fewer than two subjects with responses, or no item in common.
     """
     if len(responses.subjects) < 2:
         raise ResponsesError(
@@ -144,9 +125,7 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
     return Responses(selected.subjects, ids, scores, selected.families, responses.source)
 
 
-def _with_texts(
-    responses: Responses, answered: NDArray[np.bool_], items: Sequence[Item], note: Callable[[str], None]
-) -> NDArray[np.bool_]:
+def _with_texts(responses: Responses, answered: Bools, items: Sequence[Item], note: Callable[[str], None]) -> Bools:
     """Return whether each item of the responses has a text, shape (n,)."""
     ids = {item.id for item in items}
     with_text = np.array([name in ids for name in responses.items])
@@ -192,41 +171,24 @@ def calibrate(
 ) -> Built:
     """Fit the items, check the fit, and replay interviews for conformal intervals.
 
-    Parameters
-    ----------
-    responses : Responses
-        See `matched`.
-    recipe : Recipe
-    choice : ModelChoice, optional
-        How its model was chosen, for the report.
-    firsts : sequence of str, length S, optional
-        `copies` of the responses, if they are known.
-    items : sequence of Item, optional
-        Texts, in any order; without them the bank can be backtested, not administered.
-    given_parameters : Calibration, optional
-        Published parameters of these items, to be checked in place of a fit.
-        Nothing is replayed for them, since their calibration subjects are unknown.
-    policies : sequence of Policy
-        Policies of the conformal tables.
-    formats : FormatResponses and {"m2", "m3"}, optional
-        The responses in all formats, whose fullest one is `responses`, and the
-        model to fit to them.
-    predicts : bool
-        Whether the bank gets a predictor and a form.
-    seed : int
-        Seed of folds and replayed draws.
-    force : bool
-        Whether a refused bank is to be written, and therefore replayed.
-    note, progress : callable
-        Called with sentences about decisions and about the work in progress.
+    Args:
+        responses: See `matched`.
+        choice: How its model was chosen, for the report.
+        firsts: `copies` of the responses, if they are known.
+        items: Texts, in any order; without them the bank can be backtested, not administered.
+        given_parameters: Published parameters of these items, to be checked in place of a fit. Nothing is replayed for
+            them, since their calibration subjects are unknown.
+        policies: Policies of the conformal tables.
+        formats: The responses in all formats, whose fullest one is `responses`, and the model to fit to them.
+        predicts: Whether the bank gets a predictor and a form.
+        seed: Seed of folds and replayed draws.
+        force: Whether a refused bank is to be written, and therefore replayed.
+        note, progress: Called with sentences about decisions and about the work in progress.
 
-    Raises
-    ------
-    EstimationError
-        The responses allow no fit.
-    KeyboardInterrupt
-        Ctrl-C came after the fit, when nothing checked exists yet.  During the
-        fit it gives a bank that is marked as interrupted.
+    Raises:
+        EstimationError: The responses allow no fit.
+        KeyboardInterrupt: Ctrl-C came after the fit, when nothing checked exists yet. During the fit it gives a bank
+            that is marked as interrupted.
     """
     firsts = copies(responses) if firsts is None else firsts
     grouped_responses = grouped(responses, firsts)
@@ -274,18 +236,11 @@ def _assessed(
 ) -> Quality:
     """Return the quality of a fit, with the choice of its model; see `assess`.
 
-    Parameters
-    ----------
-    responses : Responses
-    fit : Calibration
-    recipe : Recipe or None
-        Recipe of the fits without some subjects; None for given parameters.
-    copied : sequence of str, length S
-        See `copies`.
-    in_formats : array, shape (S, n, F), or None
-        Scores in all formats, NaN where missing: an item counts as answered if it is in any of them.
-    choice : ModelChoice or None
-    progress : callable
+    Args:
+        recipe: Recipe of the fits without some subjects; None for given parameters.
+        copied: See `copies`.
+        in_formats: Shape (S, n, F). Scores in all formats, NaN where missing: an item counts as answered if it is in
+            any of them.
     """
     answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
     quality = assess(responses.scores, fit, recipe, responses.items, progress, copied, responses.weights, answered)

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.quality import losses, predicted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import folds
 from pytest_adaptive_eval.items.responses import Responses
-
-__all__ = ["CANDIDATES", "FEWEST_FAMILIES", "ModelChoice", "choose_model"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.ties import first_smallest
 
 #: Models to choose from, the simplest first.
 CANDIDATES = ("1pl", "2pl-shrunk", "2pl", "mirt")
@@ -33,14 +29,9 @@ FOLDS, SEED = 5, 20240603
 class ModelChoice:
     """Result of the choice.
 
-    Parameters
-    ----------
-    model : str
-    losses : mapping of str to float
-        Held-out negative log-likelihood by model, in nats per response.
-    errors : mapping of str to float
-        Standard error over families of each model's loss less the smallest of one dimension.
-    families : int
+    Args:
+        losses: Held-out negative log-likelihood by model, in nats per response.
+        errors: Standard error over families of each model's loss less the smallest of one dimension.
     """
 
     model: str
@@ -71,17 +62,13 @@ class ModelChoice:
 def choose_model(responses: Responses, recipe: Recipe, progress: Callable[[str], None] | None = None) -> ModelChoice:
     """Fit each of `CANDIDATES` without a fifth of the families, and predict half of their answers from the others.
 
-    The simplest model is chosen whose loss is within a standard error, over families,
-    of the smallest.  A family weighs as in the fit.
+    The simplest model is chosen whose loss is within a standard error, over families, of the smallest. A family weighs
+    as in the fit.
 
-    Parameters
-    ----------
-    responses : Responses
-        Of at least two families; see `FEWEST_FAMILIES`.
-    recipe : Recipe
-        Its engine fits the candidates.
-    progress : callable, optional
-        Called with the work in progress.
+    Args:
+        responses: Of at least two families; see `FEWEST_FAMILIES`.
+        recipe: Its engine fits the candidates.
+        progress: Called with the work in progress.
     """
     say = progress or (lambda _: None)
     scores, (S, n) = responses.scores, responses.scores.shape
@@ -116,7 +103,8 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Callable[[str],
 
 def _best(means: dict[str, float]) -> str:
     """Return the model of one dimension with the smallest loss."""
-    return min((model for model in means if model != "mirt"), key=lambda model: means[model])
+    candidates = [model for model in means if model != "mirt"]
+    return candidates[int(first_smallest([means[model] for model in candidates]))]
 
 
 def _simplest(means: dict[str, float], errors: dict[str, float]) -> str:

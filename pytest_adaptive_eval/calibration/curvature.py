@@ -1,8 +1,8 @@
 """Curvature of the Gaussian bound on the logistic likelihood (Jaakkola & Jordan 2000), without exponentials.
 
-The curvature at a logit xi is ``tanh(xi / 2) / (2 xi)``.  In the square of xi it is a sum of ``2 / (square + pole)``,
-with poles at the squares of the odd multiples of pi.  A few terms with adjusted poles and factors, and a constant for
-the others, come near it (AAA algorithm, Nakatsukasa, Sete & Trefethen 2018).  That takes a third of the time of an
+The curvature at a logit xi is ``tanh(xi / 2) / (2 xi)``. In the square of xi it is a sum of ``2 / (square + pole)``,
+with poles at the squares of the odd multiples of pi. A few terms with adjusted poles and factors, and a constant for
+the others, come near it (AAA algorithm, Nakatsukasa, Sete & Trefethen 2018). That takes a third of the time of an
 exponential and a root.
 """
 
@@ -11,8 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
-__all__ = ["curvature_at"]
 
 #: Largest square, constant, and factor and pole of each term, of sums whose relative error is at most 1e-11 from 0 to
 #: that square.
@@ -47,12 +45,9 @@ LEAST_SQUARE = 1e-4
 def curvature_at(square: Any, xp: Any) -> Any:
     """Return the curvature of the bound, in (0, 1/4], where the squares of xi, in squared logits, are these.
 
-    Parameters
-    ----------
-    square : array
-        Of numpy or torch, at least 0 but for rounding; its values are lost.
-    xp : module
-        ``numpy`` or ``torch``.
+    Args:
+        square: Of numpy or torch, at least 0 but for rounding; its values are lost.
+        xp: ``numpy`` or ``torch``.
     """
     if xp is np:
         most = square.max(initial=0.0)

@@ -7,29 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["Calibration", "FitEngine", "FitSettings", "Progress"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
     """Parameters of n items: p = c + (1 - c) expit(A . theta + d).
 
-    Parameters
-    ----------
-    model : str
-    discrimination : array, shape (n, D)
-    intercept, guess : array, shape (n,)
-    difficulty_sd : array, shape (n,)
-        Posterior standard deviation of the difficulty b, in logits; NaN where unknown.
-    converged, interrupted : bool
-    about : mapping
-        Engine, iterations, seed and other facts for the report.
+    Args:
+        discrimination: Shape (n, D).
+        intercept, guess: Shape (n,).
+        difficulty_sd: Shape (n,). Posterior standard deviation of the difficulty b, in logits; NaN where unknown.
+        about: Engine, iterations, seed and other facts for the report.
     """
 
     model: str
@@ -45,7 +36,7 @@ class Calibration:
         """Return a bank without texts."""
         return ItemBank(name, ids, (), self.discrimination, self.intercept, self.guess, model=self.model)
 
-    def expand(self, fitted: NDArray[np.bool_]) -> Calibration:
+    def expand(self, fitted: Bools) -> Calibration:
         """Return the parameters of all items, shape (n,) of `fitted`; items not fitted get the mean parameters."""
 
         def expand_array(values: Array, other: Any) -> Array:
@@ -67,20 +58,13 @@ class Calibration:
 class FitSettings:
     """Settings of a fit.
 
-    Parameters
-    ----------
-    model : str
-        Item response model, one of the engine's.
-    dimensions : int, optional
-        Number of ability dimensions, for ``mirt``; the engine's own when omitted.
-    engine : str
-        Name of the engine.
-    seed : int
-        Seed of engines that draw.
-    device : str, optional
-        A torch device such as ``cuda``.
-    limit : int, optional
-        Largest number of iterations, or of steps; the engine's own when omitted.
+    Args:
+        model: Item response model, one of the engine's.
+        dimensions: Number of ability dimensions, for ``mirt``; the engine's own when omitted.
+        engine: Name of the engine.
+        seed: Seed of engines that draw.
+        device: A torch device such as ``cuda``.
+        limit: Largest number of iterations, or of steps; the engine's own when omitted.
     """
 
     model: str = "2pl"
@@ -99,23 +83,16 @@ Progress = Callable[[int, float], None]
 class FitEngine:
     """One way to fit item parameters.
 
-    Parameters
-    ----------
-    name : str
-        Value of ``engine``.
-    summary : str
-        One clause for help.
-    models : tuple of str
-        Models that the engine fits.
-    fit : callable
-        Fit the items to scores (S, n), NaN where missing.
-    slow : bool
-        Whether a fit takes so long that checks of a bank repeat it only once.
-    weighted : bool
-        Whether `fit` takes the subjects' weights, shape (S,), as ``weights``; without, every subject counts fully.
-    shares : bool
-        Whether `fit` takes, as ``made``, a dict of what it has computed for other models of the same scores, weights
-        and settings, and adds to it.
+    Args:
+        name: Value of ``engine``.
+        summary: One clause for help.
+        models: Models that the engine fits.
+        fit: Fit the items to scores (S, n), NaN where missing.
+        slow: Whether a fit takes so long that checks of a bank repeat it only once.
+        weighted: Whether `fit` takes the subjects' weights, shape (S,), as ``weights``; without, every subject counts
+            fully.
+        shares: Whether `fit` takes, as ``made``, a dict of what it has computed for other models of the same scores,
+            weights and settings, and adds to it.
     """
 
     name: str

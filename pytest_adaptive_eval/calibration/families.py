@@ -8,16 +8,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import pdtr
 
 from pytest_adaptive_eval.calibration.quality import predicted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.items.responses import Responses
-
-__all__ = ["FEWEST_COMMON", "copies", "effective_weights", "family_weights", "grouped"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Cohen's kappa above which two subjects count as one model under two names.
 SAME_MODEL = 0.75
@@ -38,11 +34,10 @@ VARIANCE_FLOOR = 0.02
 def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
     """Return for each subject the first one that answers nearly alike; itself if none does.
 
-    Subjects are compared on the items that both have answered, `FEWEST_COMMON`
-    or more; scores between 0 and 1 disagree by their distance (kappa with
-    linear weights).  If nearly all subjects are right on some items and wrong on
-    others, all answers are alike.  Copies must therefore also agree far beyond the
-    agreement expected from the difficulties, see `ALIKE` and `LUCK`.
+    Subjects are compared on the items that both have answered, `FEWEST_COMMON` or more; scores between 0 and 1 disagree
+    by their distance (kappa with linear weights). If nearly all subjects are right on some items and wrong on others,
+    all answers are alike. Copies must therefore also agree far beyond the agreement expected from the difficulties, see
+    `ALIKE` and `LUCK`.
     """
     answered = ~np.isnan(responses.scores)
     complete, S = bool(answered.all()), len(answered)
@@ -72,14 +67,14 @@ def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _counts(of: NDArray[np.bool_], by: NDArray[np.bool_]) -> Array:
+def _counts(of: Bools, by: Bools) -> Array:
     """Return the number of columns in which a row of `of` (S, n) and one of `by` (S, n) are true, shape (S, S)."""
     first = of.astype(np.float32)  # single precision holds such numbers exactly
     second = first if by is of else by.astype(np.float32)
     return (first @ second.T).astype(np.float64)
 
 
-def _component_weights(same: NDArray[np.bool_]) -> Array | None:
+def _component_weights(same: Bools) -> Array | None:
     """Return weights, of mean 1, with which subjects that are linked by `same`, shape (S, S), weigh as one."""
     from scipy.sparse.csgraph import connected_components
 
@@ -90,10 +85,9 @@ def _component_weights(same: NDArray[np.bool_]) -> Array | None:
 def grouped(responses: Responses, firsts: Sequence[str] | None = None) -> Responses:
     """Return the responses with near-duplicate subjects in one family, and with weights; `firsts` are their `copies`.
 
-    One model under two names, used for both calibration and test, makes every
-    backtest look better than it is.  Two subjects whose answers do not follow the
-    difficulties, such as the untrained checkpoints of two training runs, may both
-    give one constant answer, and do not merge families of several members.
+    One model under two names, used for both calibration and test, makes every backtest look better than it is. Two
+    subjects whose answers do not follow the difficulties, such as the untrained checkpoints of two training runs, may
+    both give one constant answer, and do not merge families of several members.
     """
     families = list(responses.families)
     members = Counter(families)
@@ -138,10 +132,9 @@ def family_weights(families: Sequence[str]) -> Array:
 def effective_weights(responses: Responses) -> Array | None:
     """Return the weight of each subject, shape (S,), with which a family weighs as its effective number of subjects.
 
-    That number is ``m / (1 + (m - 1) r)`` for m members (Kish 1965), with r the mean
-    correlation, over pairs of members, of the residuals of a Rasch fit in which
-    each family weighs as one subject: near 1 for copies, and m for members that have
-    nothing in common but their ability.  None if every subject weighs 1.
+    That number is ``m / (1 + (m - 1) r)`` for m members (Kish 1965), with r the mean correlation, over pairs of
+    members, of the residuals of a Rasch fit in which each family weighs as one subject: near 1 for copies, and m for
+    members that have nothing in common but their ability. None if every subject weighs 1.
     """
     weights = family_weights(responses.families)
     if _unless_one(weights) is None:

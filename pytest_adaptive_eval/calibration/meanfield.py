@@ -11,11 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["MeanField", "Parameters", "random_numbers"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Mean and logarithm of the standard deviation of each latent variable's variational Gaussian.
 Parameters = dict[str, tuple[Array, Array]]
@@ -40,21 +37,13 @@ def random_numbers(device: str, seed: int) -> Iterator[None]:
 class MeanField:
     """Item response model and guide of independent Gaussians, as a Pyro program.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n)
-        NaN where missing.
-    latents : sequence of str
-        Names among ``theta`` (S,), ``b``, ``log_a`` and ``logit_c`` (n,).
-    priors, start : mapping of str to tuple of float
-        Mean and standard deviation of each latent variable's prior, and of its Gaussian at the start.
-    adam : mapping
-        Arguments of torch's Adam.
-    particles : int
-        Draws per step.
-    evaluations : int
-        Responses times draws from which the ELBO is estimated.
-    device : str
+    Args:
+        scores: Shape (S, n). NaN where missing.
+        latents: Names among ``theta`` (S,), ``b``, ``log_a`` and ``logit_c`` (n,).
+        priors, start: Mean and standard deviation of each latent variable's prior, and of its Gaussian at the start.
+        adam: Arguments of torch's Adam.
+        particles: Draws per step.
+        evaluations: Responses times draws from which the ELBO is estimated.
     """
 
     def __init__(
@@ -148,7 +137,7 @@ class MeanField:
         free = [name for name in self.latents if name not in self.fixed]
         return {name: tuple(x.detach().cpu().numpy().copy() for x in self.gaussian(name)) for name in free}
 
-    def step(self, batch: NDArray[np.int64] | None) -> None:
+    def step(self, batch: Ints | None) -> None:
         """Take one step of Adam."""
         import torch
 

@@ -1,12 +1,10 @@
 """Fits of M2-IRT and M3-IRT to responses in formats, by mini-batch gradient descent in torch.
 
-The model and its one convention of signs stand in `irt.multimodal`.  Every part
-of ability, discrimination and difficulty is ``q expit(x)`` of a free number x, so
-that it lies in (0, q) without clamping.  The free numbers have normal priors, of
-learned mean and fixed spread: with about two dozen subjects the likelihood alone
-drives half the parts to a bound, and little else separates abilities in several
-parts.  A share of the responses is held out: their loss decides when to stop and
-which state to restore, and their ROC-AUC chooses q.
+The model and its one convention of signs stand in `irt.multimodal`. Every part of ability, discrimination and
+difficulty is ``q expit(x)`` of a free number x, so that it lies in (0, q) without clamping. The free numbers have
+normal priors, of learned mean and fixed spread: with about two dozen subjects the likelihood alone drives half the
+parts to a bound, and little else separates abilities in several parts. A share of the responses is held out: their loss
+decides when to stop and which state to restore, and their ROC-AUC chooses q.
 """
 
 from __future__ import annotations
@@ -16,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.multimodal_errors import item_covariance, with_item_errors
 from pytest_adaptive_eval.calibration.multimodal_marginal import Standing, standing
 from pytest_adaptive_eval.errors import EstimationError
-from pytest_adaptive_eval.inference.rank_correlation import mean_ranks
 from pytest_adaptive_eval.irt.multimodal import (
     AT_BOUND,
     Abilities,
@@ -31,19 +28,7 @@ from pytest_adaptive_eval.irt.multimodal import (
     Population,
     estimate_abilities,
 )
-
-__all__ = [
-    "BOUNDS",
-    "UNTIL_SETTLED",
-    "Identifiability",
-    "MultimodalFit",
-    "Training",
-    "checked_formats",
-    "fit_multimodal",
-    "roc_auc",
-]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Upper bounds q to try.
 BOUNDS = (2.0, 4.0, 8.0, 16.0)
@@ -57,20 +42,14 @@ LARGEST_CORRELATION = 0.9
 class Training:
     """Settings of a fit.
 
-    Parameters
-    ----------
-    rate : float
-        Learning rate of Adam.
-    steps : int
-        Largest number of steps for one q.
-    block : int
-        Items in a mini-batch, in all their formats; each epoch draws the blocks anew.
-    every, patience : int
-        Steps between evaluations of the held-out loss, and evaluations without improvement that end the fit.
-    held_out : float
-        Share of the responses that are held out.
-    item_spread, ability_spread : float
-        Standard deviation of the priors of ``logit(x / q)``.
+    Args:
+        rate: Learning rate of Adam.
+        steps: Largest number of steps for one q.
+        block: Items in a mini-batch, in all their formats; each epoch draws the blocks anew.
+        every, patience: Steps between evaluations of the held-out loss, and evaluations without improvement that end
+            the fit.
+        held_out: Share of the responses that are held out.
+        item_spread, ability_spread: Standard deviation of the priors of ``logit(x / q)``.
     """
 
     rate: float = 0.01
@@ -92,18 +71,16 @@ UNTIL_SETTLED = Training(steps=10_000)
 class Identifiability:
     """Identifiability of the parts by the responses.
 
-    Parameters
-    ----------
-    at_bound : mapping of str to array, shape (K,)
-        Share of the ``ability``, ``discrimination`` and ``difficulty`` parts within a hundredth of 0 or q.
-    condition : float
-        Largest over smallest eigenvalue of the information about one subject's abilities, at the middle of the
-        population, from the whole bank in all formats, without prior.  Infinite if a direction has no information.
-    reliability : array, shape (K,)
-        Share of the abilities' variance over subjects that is not error of estimation, given the items.
-    confused : tuple of (str, str)
-        Parts whose estimates correlate by more than LARGEST_CORRELATION in absolute value, given the whole bank:
-        only their sum is identified.
+    Args:
+        at_bound: Shape (K,). Share of the ``ability``, ``discrimination`` and ``difficulty`` parts within a hundredth
+            of 0 or q.
+        condition: Largest over smallest eigenvalue of the information about one subject's abilities, at the middle of
+            the population, from the whole bank in all formats, without prior. Infinite if a direction has no
+            information.
+        reliability: Shape (K,). Share of the abilities' variance over subjects that is not error of estimation, given
+            the items.
+        confused: Parts whose estimates correlate by more than LARGEST_CORRELATION in absolute value, given the whole
+            bank: only their sum is identified.
     """
 
     at_bound: Mapping[str, Array]
@@ -116,25 +93,16 @@ class Identifiability:
 class MultimodalFit:
     """Fitted items and abilities, with the course of the fit.
 
-    Parameters
-    ----------
-    items : MultimodalItems
-    abilities : Abilities
-        Abilities of the calibration subjects, most probable given the items; covariances allow for the items' errors.
-    population : Population
-        Prior of a new subject.
-    covariance : array, shape (n, 2 K, 2 K)
-        Covariance of the items' free numbers, see `multimodal_errors.item_covariance`.
-    auc, loss : float
-        ROC-AUC and loss of the held-out responses, at the chosen q; `loss` in nats per response.
-    tried : mapping of float to float
-        ROC-AUC of the held-out responses by q.
-    steps : int
-        Steps to the restored state.
-    history : tuple of float
-        Held-out losses at the chosen q, see `Training.every`.
-    converged : bool
-        Whether the held-out loss stopped falling within the permitted steps.
+    Args:
+        abilities: Abilities of the calibration subjects, most probable given the items; covariances allow for the
+            items' errors.
+        population: Prior of a new subject.
+        covariance: Shape (n, 2 K, 2 K). Covariance of the items' free numbers, see `multimodal_errors.item_covariance`.
+        auc, loss: ROC-AUC and loss of the held-out responses, at the chosen q; `loss` in nats per response.
+        tried: ROC-AUC of the held-out responses by q.
+        steps: Steps to the restored state.
+        history: Held-out losses at the chosen q, see `Training.every`.
+        converged: Whether the held-out loss stopped falling within the permitted steps.
     """
 
     items: MultimodalItems
@@ -155,10 +123,8 @@ class MultimodalFit:
     def estimate(self, scores: ArrayLike) -> Abilities:
         """Return abilities of new subjects, with errors that allow for those of the items.
 
-        Parameters
-        ----------
-        scores : array_like, shape (S, n, F)
-            NaN where there is no answer.
+        Args:
+            scores: Shape (S, n, F). NaN where there is no answer.
         """
         array = np.asarray(scores, dtype=np.float64)
         parts = self.items.slopes.shape[-1]
@@ -171,9 +137,8 @@ class MultimodalFit:
 
         By marginal likelihood, see `multimodal_marginal`: with a hundred subjects and a thousand items some 20 seconds.
 
-        Parameters
-        ----------
-        scores : array_like, shape (S, n, F)
+        Args:
+            scores: Shape (S, n, F).
         """
         return standing(np.asarray(scores, dtype=np.float64), self.items, self.abilities.theta)
 
@@ -215,21 +180,21 @@ def roc_auc(right: ArrayLike, score: ArrayLike) -> float:
 
     NaN if all answers are alike; a fractional answer counts as right from one half.
     """
-    positive = np.asarray(right, dtype=np.float64).ravel() >= 0.5
-    ranks = mean_ranks(np.ravel(score))
-    ones, zeros = int(positive.sum()), int((~positive).sum())
-    if not ones or not zeros:
+    from scipy.stats import mannwhitneyu
+
+    positive, scores = np.ravel(right) >= 0.5, np.ravel(score)
+    ones, zeros = scores[positive], scores[~positive]
+    if not len(ones) or not len(zeros):
         return float("nan")
-    return float((ranks[positive].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+    return float(mannwhitneyu(ones, zeros, method="asymptotic").statistic / (len(ones) * len(zeros)))
 
 
 def checked_formats(scores: ArrayLike, modalities: Modalities) -> Array:
     """Return responses (S, n, F) as numbers, NaN where missing.
 
-    Raises
-    ------
-    EstimationError
-        Another shape, a value outside [0, 1], fewer than two subjects, or a subject, item or format without response.
+    Raises:
+        EstimationError: Another shape, a value outside [0, 1], fewer than two subjects, or a subject, item or format
+            without response.
     """
     array = np.asarray(scores, dtype=np.float64)
     formats = len(modalities.formats)
@@ -259,28 +224,17 @@ def fit_multimodal(
 ) -> MultimodalFit:
     """Fit items and subjects, with q chosen by the ROC-AUC of held-out responses.
 
-    Parameters
-    ----------
-    scores : array_like, shape (S, n, F)
-        In [0, 1], NaN where missing; formats in the order of `modalities`.
-    modalities : Modalities, optional
-        Image and text when omitted.
-    form : {"m2", "m3"}
-    bounds : sequence of float
-        Values of q to try; the first of equal AUC wins.
-    training : Training, optional
-    seed : int
-        Seed of the held-out responses, the starting values and the mini-batches.  The
-        same seed gives the same fit on one machine.
-    device : str
-        A torch device.
-    progress : callable, optional
-        Called with q, the step and the held-out loss.
+    Args:
+        scores: Shape (S, n, F). In [0, 1], NaN where missing; formats in the order of `modalities`.
+        modalities: Image and text when omitted.
+        bounds: Values of q to try; the first of equal AUC wins.
+        seed: Seed of the held-out responses, the starting values and the mini-batches. The same seed gives the same fit
+            on one machine.
+        device: A torch device.
+        progress: Called with q, the step and the held-out loss.
 
-    Raises
-    ------
-    EstimationError
-        See `checked_formats`; or an unknown form, or a bound that is not positive.
+    Raises:
+        EstimationError: See `checked_formats`; or an unknown form, or a bound that is not positive.
     """
     modalities, training = modalities or Modalities(), training or Training()
     array = checked_formats(scores, modalities)
@@ -343,8 +297,8 @@ class _Descent:
     def __init__(
         self,
         scores: Array,
-        trained: NDArray[np.bool_],
-        held_out: NDArray[np.bool_],
+        trained: Bools,
+        held_out: Bools,
         modalities: Modalities,
         form: Form,
         bound: float,
@@ -376,7 +330,7 @@ class _Descent:
         self.free = [self.a, self.b, self.theta, self.mean]
         self.optimiser = torch.optim.Adam(self.free, lr=training.rate)
 
-    def _start(self, scores: Array, trained: NDArray[np.bool_], modalities: Modalities) -> tuple[Array, Array, Array]:
+    def _start(self, scores: Array, trained: Bools, modalities: Modalities) -> tuple[Array, Array, Array]:
         """Return free numbers from the log-odds of the mean scores of each item and subject in each format."""
         q = self.q
         first = min(START, 0.3 * q)

@@ -8,11 +8,10 @@ in place of V, the covariance ::
 
     V + V (sum_i B_i C_i B_i') V
 
-where B_i is the expected cross-derivative of the log-likelihood of the answers to
-item i by the abilities and by the item's free numbers.
+where B_i is the expected cross-derivative of the log-likelihood of the answers to item i by the abilities and by the
+item's free numbers.
 
-This holds for new subjects.  For relative abilities of the calibration subjects see
-`multimodal_marginal`.
+This holds for new subjects. For relative abilities of the calibration subjects see `multimodal_marginal`.
 """
 
 from __future__ import annotations
@@ -20,15 +19,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.multimodal import Abilities, MultimodalItems
-
-__all__ = ["gain_error", "item_covariance", "with_item_errors"]
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from pytest_adaptive_eval.ties import first_largest
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Largest number of derivatives computed for a block of items.
 BLOCK = 4_000_000
@@ -63,15 +58,10 @@ def _by_item(items: MultimodalItems, theta: Array, block: slice) -> tuple[Array,
 def item_covariance(items: MultimodalItems, theta: Array, observed: Bools, spread: float) -> Array:
     """Return the covariance of each item's free numbers, ``logit`` of (a / q, b / q), shape (n, 2 K, 2 K).
 
-    Parameters
-    ----------
-    items : MultimodalItems
-    theta : array, shape (S, K)
-        Abilities of the calibration subjects.
-    observed : array of bool, shape (S, n, F)
-        Whether each response is present.
-    spread : float
-        Standard deviation of the free numbers' prior.
+    Args:
+        theta: Shape (S, K). Abilities of the calibration subjects.
+        observed: Shape (S, n, F). Whether each response is present.
+        spread: Standard deviation of the free numbers' prior.
     """
     size = 2 * items.slopes.shape[-1]
     out = np.empty((len(items), size, size))
@@ -86,14 +76,9 @@ def item_covariance(items: MultimodalItems, theta: Array, observed: Bools, sprea
 def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: Array, observed: Bools) -> Abilities:
     """Return the same abilities, with errors that allow for those of the items.
 
-    Parameters
-    ----------
-    abilities : Abilities
-    items : MultimodalItems
-    covariance : array, shape (n, 2 K, 2 K)
-        See `item_covariance`.
-    observed : array of bool, shape (S, n, F)
-        Whether the abilities were estimated from each answer.
+    Args:
+        covariance: Shape (n, 2 K, 2 K). See `item_covariance`.
+        observed: Shape (S, n, F). Whether the abilities were estimated from each answer.
     """
     theta, bound = abilities.theta, items.bound
     turn = theta * (1.0 - theta / bound)
@@ -110,17 +95,14 @@ def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: A
 def gain_error(items: MultimodalItems, theta: Array, covariance: Array) -> Array:
     """Return the standard error of `MultimodalItems.cross_gain` at exact abilities, shape (n,).
 
-    Parameters
-    ----------
-    items : MultimodalItems
-    theta : array, shape (S, K)
-    covariance : array, shape (n, 2 K, 2 K)
-        See `item_covariance`.
+    Args:
+        theta: Shape (S, K).
+        covariance: Shape (n, 2 K, 2 K). See `item_covariance`.
     """
     full = items.modalities.fullest
     mean = items.probability(theta).mean(axis=0)
     mean[:, full] = -1.0
-    best = mean.argmax(axis=1)
+    best = first_largest(mean)
     out = np.empty(len(items))
     for block in _blocks(items, len(theta)):
         by, weight = _by_item(items, theta, block)

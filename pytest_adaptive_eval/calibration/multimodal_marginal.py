@@ -10,21 +10,17 @@ integrated out by Laplace's method ::
 
     log p(y_i | theta)  =  max_x [log p(y_i | x, theta) + log p(x)]  -  1/2 log det H_i  +  const
 
-where H_i is the expected information about x there, with the prior's (the Hessian
-itself may be singular, and would attract the search to such points).  The sum over items is
-maximised by L-BFGS in the abilities and in the mean and covariance of the prior,
-because the parts of an item are correlated.  The
-gradient passes through the maximum by the implicit function theorem: one Newton
-step from it changes nothing but carries the derivative.
+where H_i is the expected information about x there, with the prior's (the Hessian itself may be singular, and would
+attract the search to such points). The sum over items is maximised by L-BFGS in the abilities and in the mean and
+covariance of the prior, because the parts of an item are correlated. The gradient passes through the maximum by the
+implicit function theorem: one Newton step from it changes nothing but carries the derivative.
 
-The answers do not determine the origin and the unit of a part's scale.  Abilities
-are therefore given in standard deviations of their own
-population, part by part.  Errors are those of abilities and items together, by
-expected information.
+The answers do not determine the origin and the unit of a part's scale. Abilities are therefore given in standard
+deviations of their own population, part by part. Errors are those of abilities and items together, by expected
+information.
 
-Either model is linear in ``(1, theta)``: with C_i (F, 1 + K), the intercepts and
-slopes of an item in its formats, all sums over subjects are products of
-residuals or weights with ``(1, theta)`` and its squares, and H_i takes only the
+Either model is linear in ``(1, theta)``: with C_i (F, 1 + K), the intercepts and slopes of an item in its formats, all
+sums over subjects are products of residuals or weights with ``(1, theta)`` and its squares, and H_i takes only the
 derivatives of C_i.
 """
 
@@ -35,13 +31,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt.multimodal import AT_BOUND, MultimodalItems, unbounded
-
-__all__ = ["Standing", "standing"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Number of added items, independent and of spread 1 in all directions, from which the items' prior is learned too.
 PSEUDO = 10.0
@@ -63,20 +55,17 @@ BLOCK = 4_000_000
 class Standing:
     """Relative abilities of the calibration subjects.
 
-    Parameters
-    ----------
-    value : array, shape (S, K)
-        Abilities less their mean over the subjects, in their standard deviations.
-    standard_error : array, shape (S, K)
-    at_bound : array of bool, shape (S, K)
-        Whether an ability is within a hundredth of the range of 0 or the bound, and so not estimated.
-    converged : bool
-        Whether the search reached its end within the permitted steps.
+    Args:
+        value: Shape (S, K). Abilities less their mean over the subjects, in their standard deviations.
+        standard_error: Shape (S, K).
+        at_bound: Shape (S, K). Whether an ability is within a hundredth of the range of 0 or the bound, and so not
+            estimated.
+        converged: Whether the search reached its end within the permitted steps.
     """
 
     value: Array
     standard_error: Array
-    at_bound: NDArray[np.bool_]
+    at_bound: Bools
     converged: bool = True
 
     def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
@@ -90,14 +79,10 @@ def standing(scores: Array, items: MultimodalItems, theta: Array) -> Standing:
 
     A matrix of (S K)^2 numbers is inverted.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n, F)
-        In [0, 1], NaN where missing.
-    items : MultimodalItems
-        Starting values, with their form and bound.
-    theta : array, shape (S, K)
-        Starting abilities.
+    Args:
+        scores: Shape (S, n, F). In [0, 1], NaN where missing.
+        items: Starting values, with their form and bound.
+        theta: Shape (S, K). Starting abilities.
     """
     from scipy.optimize import minimize
 
@@ -116,11 +101,10 @@ def standing(scores: Array, items: MultimodalItems, theta: Array) -> Standing:
 class _Marginal:
     """Loss to minimise, in torch: n items, S subjects, F formats, K parts, X = 2 K free numbers per item.
 
-    A point holds the mean of the items' prior, the triangular W by which it is ``W (x -
-    mean)`` that is standard normal, the logarithm of its diagonal first, then means of
-    the abilities' priors and the abilities' free numbers.  The search runs over its
-    distance from the start, in units of the expected error, so that all directions have
-    a similar scale.
+    A point holds the mean of the items' prior, the triangular W by which it is ``W (x - mean)`` that is standard
+    normal, the logarithm of its diagonal first, then means of the abilities' priors and the abilities' free numbers.
+    The search runs over its distance from the start, in units of the expected error, so that all directions have a
+    similar scale.
     """
 
     def __init__(self, scores: Array, items: MultimodalItems, theta: Array) -> None:
@@ -176,13 +160,9 @@ class _Marginal:
     def _parts(self, point: Any) -> tuple[Any, Any, Any, Any]:
         """Split the free numbers into those of the priors and of the subjects.
 
-        Returns
-        -------
-        mean (X,), whitening matrix (X, X)
+        Returns:
             Of the prior of an item's X = 2 K numbers.
-        mean (K,)
             Of the prior of the abilities.
-        u (S, K)
             The subjects' abilities, on the scale without bounds.
         """
         k = self.parts

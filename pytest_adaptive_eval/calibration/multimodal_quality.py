@@ -1,12 +1,10 @@
 """Low-quality items of a bank in formats, by responses alone.
 
-An item with a wrong image or question is answered as often with fewer modalities.
-With two dozen subjects, however, the share right of one item in one format has an
-error of a tenth, and among thousands of items many shortcuts look genuine by chance.
-Therefore items are pooled: latent classes of items, each with a share right for every
-subject in every format (Lazarsfeld & Henry 1968; by EM), separate the response
-patterns of genuine items, shortcuts and broken items.  The gain of an item from all
-modalities together is that of its classes.  Several numbers of classes and starts are
+An item with a wrong image or question is answered as often with fewer modalities. With two dozen subjects, however, the
+share right of one item in one format has an error of a tenth, and among thousands of items many shortcuts look genuine
+by chance. Therefore items are pooled: latent classes of items, each with a share right for every subject in every
+format (Lazarsfeld & Henry 1968; by EM), separate the response patterns of genuine items, shortcuts and broken items.
+The gain of an item from all modalities together is that of its classes. Several numbers of classes and starts are
 averaged, because no single solution is the right one.
 """
 
@@ -15,14 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.multimodal import checked_formats
 from pytest_adaptive_eval.irt.multimodal import Modalities
-
-__all__ = ["CLASSES", "ItemQuality", "item_quality"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.ties import TIE
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Numbers of latent classes, over which quality is averaged.
 CLASSES = (8, 12, 16, 20)
@@ -39,17 +34,12 @@ LEAST = 0.2
 class ItemQuality:
     """Gain of every item from all modalities together.
 
-    Parameters
-    ----------
-    gain : array, shape (n,)
-        Share right in the fullest format less that in the best other one, averaged over the item's latent classes;
-        not above 0 for a shortcut or a broken item.
-    raw : array, shape (n,)
-        The same by the item's own responses.
-    right : array, shape (n,)
-        Share right in the fullest format.
-    member : array, shape (n, C)
-        Membership in the classes of all solutions; those of one solution sum to 1.
+    Args:
+        gain: Shape (n,). Share right in the fullest format less that in the best other one, averaged over the item's
+            latent classes; not above 0 for a shortcut or a broken item.
+        raw: Shape (n,). The same by the item's own responses.
+        right: Shape (n,). Share right in the fullest format.
+        member: Shape (n, C). Membership in the classes of all solutions; those of one solution sum to 1.
     """
 
     gain: Array
@@ -63,7 +53,7 @@ class ItemQuality:
         return np.asarray(self.gain - LEAST * (1.0 - self.right))
 
     @property
-    def genuine(self) -> NDArray[np.bool_]:
+    def genuine(self) -> Bools:
         """Whether each item has a `value` of at least 0, shape (n,)."""
         return np.asarray(self.value >= 0)
 
@@ -76,24 +66,18 @@ class ItemQuality:
     def worth(self, needed: int = 0) -> Array:
         """Return 1 for genuine items, or for the `needed` best if fewer are genuine, and 0 for others; shape (n,)."""
         least = np.sort(self.value)[::-1][min(max(needed, 1), len(self.value)) - 1]
-        return np.asarray(self.value >= min(0.0, float(least)), dtype=np.float64)
+        return np.asarray(self.value >= min(0.0, (1.0 + TIE) * float(least)), dtype=np.float64)
 
 
 def item_quality(scores: Array, modalities: Modalities | None = None, *, starts: int = 8, seed: int = 0) -> ItemQuality:
     """Rate items by the responses (S, n, F) of subjects in formats, NaN where missing.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n, F)
-    modalities : Modalities, optional
-    starts : int
-        Random starts of each number of classes.
-    seed : int
+    Args:
+        scores: Shape (S, n, F).
+        starts: Random starts of each number of classes.
 
-    Raises
-    ------
-    EstimationError
-        See `checked_formats`.
+    Raises:
+        EstimationError: See `checked_formats`.
     """
     modalities = modalities or Modalities()
     array = checked_formats(scores, modalities)

@@ -20,8 +20,6 @@ from pytest_adaptive_eval.inputs import open_text
 from pytest_adaptive_eval.tables import read_rows
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["read_parameters"]
-
 #: Keys of each parameter in lower case; the first one present counts.
 _PARAMETERS = MappingProxyType(
     {
@@ -48,18 +46,12 @@ def read_parameters(path: Path, items: Sequence[str], note: Callable[[str], obje
     JSON lines, JSON or CSV with an id and a difficulty of each item; with an intercept and slopes in its place, as mirt
     writes them; or ``best_parameters.json`` of py-irt.
 
-    Parameters
-    ----------
-    path : Path
-    items : sequence of str
-        Items of the responses.
-    note : callable
-        Called with a sentence where rows without ids are taken in the order of the items.
+    Args:
+        items: Items of the responses.
+        note: Called with a sentence where rows without ids are taken in the order of the items.
 
-    Raises
-    ------
-    ResponsesError
-        Not such a file, a value that is no finite number, or an item without parameters.
+    Raises:
+        ResponsesError: Not such a file, a value that is no finite number, or an item without parameters.
     """
     parameters: dict[str, dict[str, float]] = {}
     unnamed: list[dict[str, float]] = []

@@ -8,7 +8,6 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.families import family_weights
@@ -20,11 +19,8 @@ from pytest_adaptive_eval.cat.policy import POLICIES, SHARE
 from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Design, Evidence, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
-
-__all__ = ["BUDGETS", "FEWEST_FAMILIES", "Designs", "choose_designs", "fit_predictors", "form_orders"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.ties import first_largest, first_smallest, tie_ranks
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Shares of the bank at which designs are chosen.
 BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -56,12 +52,9 @@ FORM_SHIFTS = (0.05, 0.2)
 class Designs(NamedTuple):
     """Result of `choose_designs`.
 
-    Parameters
-    ----------
-    designs : tuple of Design
-        Of `estimate` and `form` at each count.
-    shift : float
-        Standard deviation of a subject's own shift by which the form is made.
+    Args:
+        designs: Of `estimate` and `form` at each count.
+        shift: Standard deviation of a subject's own shift by which the form is made.
     """
 
     designs: tuple[Design, ...]
@@ -90,14 +83,9 @@ def fit_predictors(
 ) -> list[Predictor]:
     """Return a predictor without designs for each shift; each family of the responses weighs as one subject.
 
-    Parameters
-    ----------
-    fit : Calibration
-    responses : Responses
-    shifts : sequence of float
-        Standard deviations of a subject's own shift, for the form.
-    most : int, optional
-        See `form_orders`.
+    Args:
+        shifts: Standard deviations of a subject's own shift, for the form.
+        most: See `form_orders`.
     """
     scores = responses.scores
     w = family_weights(responses.families)
@@ -117,17 +105,12 @@ def fit_predictors(
 def form_orders(rows: Array, noise: Array, scales: Array, most: int | None = None) -> Ints:
     """Return all items, each of which most lowers the variance of the mean score after those before it; shape (q, n).
 
-    Parameters
-    ----------
-    rows : array, shape (m, n)
-        Z of scores ``Z' a + e``, with a ~ N(0, I), before it is scaled.
-    noise : array, shape (n,)
-        Variance of e.
-    scales : array, shape (q, m)
-        Factors of the rows, for each of q orders.
-    most : int, optional
-        Length up to which the order is greedy, if that is less than a share of `GREEDY`.  The items behind stand by
-        what each would lower at that point.
+    Args:
+        rows: Shape (m, n). Z of scores ``Z' a + e``, with a ~ N(0, I), before it is scaled.
+        noise: Shape (n,). Variance of e.
+        scales: Shape (q, m). Factors of the rows, for each of q orders.
+        most: Length up to which the order is greedy, if that is less than a share of `GREEDY`. The items behind stand
+            by what each would lower at that point.
     """
     n = rows.shape[1]
     greedy = min(n if most is None else most, max(1, round(GREEDY * n)))
@@ -146,7 +129,7 @@ def _form_order(rows: Array, noise: Array, scales: Array, means: Array, greedy: 
         np.square(shared, out=gain)
         gain /= spread
         np.copyto(gain, -1.0, where=taken)
-        order[k] = item = int(gain.argmax())
+        order[k] = item = int(first_largest(gain))
         taken[item] = True
         root = float(spread[item]) ** 0.5
         direction = inverse @ (scales * rows[:, item] / root)
@@ -157,7 +140,7 @@ def _form_order(rows: Array, noise: Array, scales: Array, means: Array, greedy: 
         spread -= np.square(along, out=along)
         np.maximum(spread, noise, out=spread)
     rest = np.flatnonzero(~taken)
-    order[greedy:] = rest[np.argsort(-(shared**2 / spread)[rest], kind="stable")]
+    order[greedy:] = rest[tie_ranks(-(shared**2 / spread)[rest]).argsort(kind="stable")]
     return order
 
 
@@ -197,16 +180,10 @@ def choose_designs(
 
     The families of a fold are interviewed with items calibrated on the others; each weighs as one subject.
 
-    Parameters
-    ----------
-    responses : Responses
-        Of at least two families; see `FEWEST_FAMILIES`.
-    fits_of_parts : PartFits
-    counts : sequence of int
-    seed : int
-        Seed of folds and draws.
-    progress : callable
-        Called with the work in progress.
+    Args:
+        responses: Of at least two families; see `FEWEST_FAMILIES`.
+        seed: Seed of folds and draws.
+        progress: Called with the work in progress.
     """
     counts = sorted(set(counts))
     scores, (S, n) = responses.scores, responses.scores.shape
@@ -280,7 +257,7 @@ def _best(
         pairs = zip(forms[form_shift], forms[FORM_SHIFTS[0]], strict=True)
         return sum(candidate.design.error / max(other.design.error, 1e-12) for candidate, other in pairs)
 
-    shift = min(FORM_SHIFTS, key=relative_error)
+    shift = FORM_SHIFTS[int(first_smallest(list(map(relative_error, FORM_SHIFTS))))]
     designs = [replace(candidate.design, policy="form") for candidate in forms[shift]]
     for count in counts:
         adaptive = [candidate for candidate in rated[FORM_SHIFTS[0], count] if candidate.design.selector == "variance"]
@@ -290,7 +267,8 @@ def _best(
 
 
 def _smallest(rated: Iterable[_Rated]) -> _Rated:
-    return min(rated, key=lambda candidate: candidate.design.error)
+    candidates = list(rated)
+    return candidates[int(first_smallest([candidate.design.error for candidate in candidates]))]
 
 
 def _preferred(rated: Sequence[_Rated]) -> Design:

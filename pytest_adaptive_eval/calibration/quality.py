@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.recipe import ENGINES, Recipe
@@ -15,12 +14,8 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.text import counted, number
-
-__all__ = ["Quality", "alike", "assess", "choose_dimensions", "losses", "predicted", "prior_sd"]
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.ties import first_smallest, tie_ranks
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Share of the responses held out at a time, its seed, and the seed of the choice of dimensions.
 HELD_OUT, HELD_OUT_SEED, CHOOSING_SEED = 0.1, 20240601, 20240602
@@ -54,32 +49,20 @@ INFIT_ERRORS = 3.0
 class Quality:
     """Result of the checks of a bank.
 
-    Parameters
-    ----------
-    problems : tuple of str
-        Sentences that refuse the bank; a bank without any is trusted.
-    warnings : tuple of str
-        Sentences for the report.
-    subjects, items : int
-    observed : float
-        Share of the responses that are not missing.
-    log_loss : mapping of str to float
-        Held-out negative log-likelihood per response, in nats: of the ``bank``, of
-        each subject's own ``mean accuracy``, see `alike`, and of a converged ``rasch`` fit.
-        Empty if nothing was held out, or the fit was interrupted.
-    slopes : mapping of str to float
-        Share of items with ``negative`` and ``tiny`` slopes.
-    extreme : int
-        Number of items that all subjects got right, or all wrong.
-    misfit : tuple of str
-        Items of scores 0 or 1 whose infit lies clearly outside `INFIT`, worst first, at most twenty.
-    misfits : int
-        Number of such items.
-    details : mapping
-        Engine, iterations and convergence of the fit.
-    suspects : mapping of str to float
-        Items whose correlation with the others is negative beyond chance, as those of
-        wrong keys are, and the standard errors of that, the clearest first.
+    Args:
+        problems: Sentences that refuse the bank; a bank without any is trusted.
+        warnings: Sentences for the report.
+        observed: Share of the responses that are not missing.
+        log_loss: Held-out negative log-likelihood per response, in nats: of the ``bank``, of each subject's own ``mean
+            accuracy``, see `alike`, and of a converged ``rasch`` fit. Empty if nothing was held out, or the fit was
+            interrupted.
+        slopes: Share of items with ``negative`` and ``tiny`` slopes.
+        extreme: Number of items that all subjects got right, or all wrong.
+        misfit: Items of scores 0 or 1 whose infit lies clearly outside `INFIT`, worst first, at most twenty.
+        misfits: Number of such items.
+        details: Engine, iterations and convergence of the fit.
+        suspects: Items whose correlation with the others is negative beyond chance, as those of wrong keys are, and the
+            standard errors of that, the clearest first.
     """
 
     problems: tuple[str, ...]
@@ -143,7 +126,7 @@ def alike(scores: Array, weights: Array | None = None) -> Array:
     """Return predicted scores (S, 1) with equal items: subjects' mean scores, shrunk towards the overall mean.
 
     The shrinkage follows from the variance of random responses (beta-binomial, by moments), so that these predictions
-    are as well regularised as a bank's.  The subjects' weights have shape (S,).
+    are as well regularised as a bank's. The subjects' weights have shape (S,).
     """
     w = np.ones(len(scores)) if weights is None else weights
     count = (~np.isnan(scores)).sum(axis=1)
@@ -205,24 +188,16 @@ def assess(
 ) -> Quality:
     """Check a bank against the responses it came from.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n)
-        NaN where missing.
-    bank : Calibration
-    recipe : Recipe or None
-        Recipe of the fits without the held-out responses; None for given parameters, which
-        are checked as they are.  An interrupted bank is refused, and nothing is fitted for it.
-    items : sequence of str
-        Ids, for sentences.
-    progress : callable, optional
-        Called with the work in progress.
-    copies : sequence of hashable, length S, optional
-        Names that near-copies of one subject share: they count once, and are held out together.
-    weights : array, shape (S,), optional
-        Number of subjects that each one counts for.
-    answered : array of bool, shape (S, n), optional
-        Whether each subject answered each item, in any format; in that of `scores` when omitted.
+    Args:
+        scores: Shape (S, n). NaN where missing.
+        recipe: Recipe of the fits without the held-out responses; None for given parameters, which are checked as they
+            are. An interrupted bank is refused, and nothing is fitted for it.
+        items: Ids, for sentences.
+        progress: Called with the work in progress.
+        copies: Names that near-copies of one subject share: they count once, and are held out together.
+        weights: Shape (S,). Number of subjects that each one counts for.
+        answered: Shape (S, n). Whether each subject answered each item, in any format; in that of `scores` when
+            omitted.
     """
     say = progress or (lambda _: None)
     observed = ~np.isnan(scores)
@@ -246,7 +221,7 @@ def assess(
     fractional = (observed & (scores > 0.0) & (scores < 1.0)).any(axis=0)  # whose residuals are smaller than v
     stated = ~fractional & (np.abs(infit - 1.0) > INFIT_ERRORS * error)
     misfits = np.flatnonzero(stated & ((infit < INFIT[0]) | (infit > INFIT[1])))
-    misfits = misfits[np.argsort(-np.abs(np.log(np.maximum(infit[misfits], 1e-9))))]
+    misfits = misfits[tie_ranks(-np.abs(np.log(np.maximum(infit[misfits], 1e-9)))).argsort(kind="stable")]
     right, count = np.nansum(scores, axis=0), observed.sum(axis=0)
     row = {name: k for k, name in enumerate(dict.fromkeys(names))}
     answered_by_any = np.zeros((len(row), n), dtype=bool)
@@ -445,8 +420,8 @@ def _correlations(x: Array, y: Array, w: Array) -> Array:
 def _suspects(scores: Array, slopes: Array, weights: Array | None, items: Sequence[str]) -> dict[str, float]:
     """Return the items that may have a wrong key, and the standard errors of their correlation, clearest first.
 
-    An item is left out if its negative correlation with the other items is one that
-    chance would bring about in one or more of as many items.
+    An item is left out if its negative correlation with the other items is one that chance would bring about in one or
+    more of as many items.
     """
     from scipy.special import ndtr, ndtri, stdtr
 
@@ -455,7 +430,7 @@ def _suspects(scores: Array, slopes: Array, weights: Array | None, items: Sequen
     freedom = np.maximum((w[:, None] * observed[:, negative]).sum(axis=0) - 2.0, 1.0)
     errors = correlation * np.sqrt(freedom / np.maximum(1.0 - correlation**2, 1e-6))
     evidence = ndtri(np.maximum(stdtr(freedom, errors), 1e-300))
-    clearest = np.argsort(evidence, kind="stable")
+    clearest = tie_ranks(evidence).argsort(kind="stable")
     beyond = [k for k in clearest if ndtr(evidence[k]) * len(slopes) < 1.0]
     return {items[negative[k]]: round(float(evidence[k]), 2) for k in beyond}
 
@@ -494,10 +469,8 @@ def choose_dimensions(
 
     It is the smallest number whose loss is at most a standard error above the best.
 
-    Raises
-    ------
-    ResponsesError
-        There are too few responses to hold some out.
+    Raises:
+        ResponsesError: There are too few responses to hold some out.
     """
     say = progress or (lambda _: None)
     tenths = list(_held_out(scores, copies, CHOOSING_SEED))
@@ -518,7 +491,7 @@ def choose_dimensions(
                 )
     weight = _held_out_weights(held_out, weights)
     means = {D: float((weight * loss).sum() / weight.sum()) for D, loss in by_dimensions.items()}
-    best = min(means, key=lambda D: means[D])
+    best = list(means)[int(first_smallest(list(means.values())))]
     gains = {D: _gain(by_dimensions[best], loss, weight) for D, loss in by_dimensions.items()}
     chosen = next(D for D, (gain, error) in gains.items() if gain <= error)
     return chosen, {D: round(mean, 4) for D, mean in means.items()}

@@ -7,16 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
-
-__all__ = ["ENGINES", "MODELS", "PartFits", "Recipe"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Engines by the name used in settings.
 ENGINES: Mapping[str, FitEngine] = registered(
@@ -31,12 +27,7 @@ class Recipe(FitSettings):
     """Settings of a calibration by one of `ENGINES`; a call calibrates."""
 
     def check_model(self) -> None:
-        """Refuse a model that the engine does not fit.
-
-        Raises
-        ------
-        ConfigError
-        """
+        """Refuse a model that the engine does not fit."""
         models = ENGINES[self.engine].models
         if self.model not in models:
             others = [name for name, engine in ENGINES.items() if self.model in engine.models]
@@ -61,9 +52,9 @@ class Recipe(FitSettings):
     ) -> Calibration:
         """Calibrate from scores (S, n), NaN where missing, and optional weights of the subjects, shape (S,).
 
-        An item that none of these subjects answered, as may happen in a part of
-        sparse responses, gets the mean of the others' parameters.  `made` is a dict
-        that recipes of other models share for the same scores and weights, see `FitEngine`.
+        An item that none of these subjects answered, as may happen in a part of sparse responses, gets the mean of the
+        others' parameters. `made` is a dict that recipes of other models share for the same scores and weights, see
+        `FitEngine`.
         """
         answered = np.asarray(~np.isnan(scores).all(axis=0))
         if not answered.all():
@@ -82,10 +73,8 @@ class Recipe(FitSettings):
     ) -> Calibration:
         """Calibrate, and let Ctrl-C end more than the fit, since half a fit has no use here; see `__call__`.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            The fit was interrupted.
+        Raises:
+            KeyboardInterrupt: The fit was interrupted.
         """
         fit = self(scores, weights=weights, made=made)
         if fit.interrupted:
@@ -98,10 +87,6 @@ class PartFits:
     """Calibrations from some of the subjects of one set of responses, each of them made once.
 
     Designs are chosen and conformal tables are made in the same folds.
-
-    Parameters
-    ----------
-    recipe : Recipe
     """
 
     recipe: Recipe

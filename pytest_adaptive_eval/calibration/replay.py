@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.lockstep import interview_in_step, servable, uniform_draws
 from pytest_adaptive_eval.cat.policy import Policy
@@ -16,11 +15,8 @@ from pytest_adaptive_eval.cat.stopping import Budget
 from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
-
-__all__ = ["conformal_tables", "folds", "replay", "replay_each", "replay_items"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.ties import tie_ranks
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Share of the subjects, the weakest or the strongest, on which items are calibrated to test extrapolation to the rest.
 EXTRAPOLATED = 0.6
@@ -56,18 +52,9 @@ def replay_each(
 
     Policies that differ in the budget alone share draws, unless uniform draws check their projections.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    policies : sequence of Policy
-    scores : array, shape (S, n)
-    seed : int or sequence of int
-    designed : bool
-        Whether the sessions have design-based intervals.
-
-    Returns
-    -------
-    list of Session, one per policy, ended
+    Args:
+        scores: Shape (S, n).
+        designed: Whether the sessions have design-based intervals.
     """
     ended: dict[int, Session] = {}
     for group in _by_budget(bank, policies):
@@ -91,16 +78,11 @@ def replay_each(
 def replay_items(banks: Sequence[ItemBank], of: Ints, policy: Policy, scores: Array, *, seeds: Sequence[int]) -> Ints:
     """Return the items (S, t) of interviews by a policy, of subjects on several banks of the same items.
 
-    Parameters
-    ----------
-    banks : sequence of ItemBank
-    of : array of int, shape (S,)
-        Bank of each subject.
-    policy : Policy
-        It spends its budget, which is the same on all banks, and nothing assists it.
-    scores : array, shape (S, n)
-    seeds : sequence of int
-        A seed for each subject.
+    Args:
+        of: Shape (S,). Bank of each subject.
+        policy: It spends its budget, which is the same on all banks, and nothing assists it.
+        scores: Shape (S, n).
+        seeds: A seed for each subject.
     """
     count = policy.budget_on(banks[0])
     if all(servable(bank, policy) for bank in banks):
@@ -214,26 +196,14 @@ def conformal_tables(
 ) -> list[Conformal]:
     """Replay each policy, with its stopping rule, on subjects that the items were not calibrated on.
 
-    Parameters
-    ----------
-    responses : Responses
-        Responses of the calibration subjects; families stay together.  Missing scores
-        are skipped as in an interview, and the truth is the mean of the others.
-    recipe : callable
-        Returns a bank from the responses of some of the subjects.
-    policies : sequence of Policy
-    bank : ItemBank
-        Bank of the tables, calibrated on all subjects.
-    count : int
-        Number of folds.
-    seed : int
-        Seed of folds and draws.
-    progress : callable, optional
-        Called with the work in progress.
-
-    Returns
-    -------
-    list of Conformal, one per policy
+    Args:
+        responses: Responses of the calibration subjects; families stay together. Missing scores are skipped as in an
+            interview, and the truth is the mean of the others.
+        recipe: Returns a bank from the responses of some of the subjects.
+        bank: Bank of the tables, calibrated on all subjects.
+        count: Number of folds.
+        seed: Seed of folds and draws.
+        progress: Called with the work in progress.
     """
     report = progress or (lambda _: None)
     scores, n = responses.scores, len(bank)
@@ -241,7 +211,7 @@ def conformal_tables(
     fold = folds(responses.families, min(count, len(set(responses.families))), np.random.default_rng(seed))
     errors, projected = np.empty((2, len(policies), len(truth)))
 
-    def test_errors(learn: NDArray[np.bool_], ask: NDArray[np.bool_]) -> tuple[Array, Array]:
+    def test_errors(learn: Bools, ask: Bools) -> tuple[Array, Array]:
         """Return scaled errors and projections, (policies, tested subjects), with items calibrated on others."""
         fitted = recipe(responses.of(np.flatnonzero(learn)))
         scaled, projections = np.empty((2, len(policies), int(ask.sum())))
@@ -260,7 +230,7 @@ def conformal_tables(
     none = np.empty((len(policies), 0))  # if too many are equally strong
     families = np.array(responses.families)
 
-    def beyond(side: NDArray[np.bool_]) -> Array:
+    def beyond(side: Bools) -> Array:
         """Return errors of subjects on one side, by items calibrated on the others without their families."""
         learn = ~side & ~np.isin(families, families[side])
         if learn.sum() < max(
@@ -271,11 +241,11 @@ def conformal_tables(
 
     above, below = beyond(truth > strong), beyond(truth < weak)
     _, of, sizes = np.unique(families, return_inverse=True, return_counts=True)
-    order = errors.argsort(axis=1)
+    order = np.stack([tie_ranks(row).argsort(kind="stable") for row in errors])
     return [
         Conformal(
             policy.key(bank),
-            tuple(errors[row, order[row]].tolist()),
+            tuple(np.sort(errors[row]).tolist()),
             below=float(below[row].min(initial=0.0)),
             above=float(above[row].max(initial=0.0)),
             weak=float(np.quantile(projected[row], 1.0 - SIDE)),

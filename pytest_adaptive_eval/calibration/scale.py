@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pytest_adaptive_eval.calibration.format_backtest import separation
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, fit_multimodal
+from pytest_adaptive_eval.calibration.separation import separation
 from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
-
-__all__ = ["format_scale"]
+from pytest_adaptive_eval.types import Bools
 
 
 def format_scale(
@@ -20,28 +19,19 @@ def format_scale(
     modalities: Modalities | None = None,
     form: Form = "m2",
     *,
-    low: NDArray[np.bool_] | None = None,
+    low: Bools | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> FormatScale:
     """Fit items in formats, and locate the subjects on the scale.
 
-    Parameters
-    ----------
-    scores : array_like, shape (S, n, F)
-        Scores in [0, 1], NaN where missing.
-    modalities : Modalities, optional
-    form : {"m2", "m3"}
-    low : array of bool, shape (n,), optional
-        Items known to be of low quality; the report compares their parameters with the others'.
-    seed : int
-    progress : callable
-        Called with a sentence.
+    Args:
+        scores: Shape (S, n, F). Scores in [0, 1], NaN where missing.
+        low: Shape (n,). Items known to be of low quality; the report compares their parameters with the others'.
+        progress: Called with a sentence.
 
-    Raises
-    ------
-    EstimationError
-        As `fit_multimodal`.
+    Raises:
+        EstimationError: As `fit_multimodal`.
     """
     modalities = modalities or Modalities()
 

@@ -1,10 +1,10 @@
 """Sums of the bound's curvature of many subjects, by interpolation between a few abilities.
 
-In one dimension the curvature at an item is a smooth function of a subject's ability and of its variance.  Where all
-subjects have answered all items, the variance is nearly a smooth function of the ability.  So the curvature is computed
-at Chebyshev nodes, of the ability and of what the variance differs from a polynomial in it.  Sums over subjects or
-items follow from those at the nodes.  The nearest pole is ``pi / slope`` away from the real abilities, which bounds the
-error (Trefethen 2013, theorem 8.2).
+In one dimension the curvature at an item is a smooth function of a subject's ability and of its variance. Where all
+subjects have answered all items, the variance is nearly a smooth function of the ability. So the curvature is computed
+at Chebyshev nodes, of the ability and of what the variance differs from a polynomial in it. Sums over subjects or items
+follow from those at the nodes. The nearest pole is ``pi / slope`` away from the real abilities, which bounds the error
+(Trefethen 2013, theorem 8.2).
 """
 
 from __future__ import annotations
@@ -14,14 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
-
-__all__ = ["SubjectGrid", "subject_grid"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Error of a curvature of at most 1/4.
 ERROR = 1e-9
@@ -39,11 +35,9 @@ MEASURED = 9
 class SubjectGrid:
     """Curvature of S subjects at n items, as the product of two arrays.
 
-    Parameters
-    ----------
-    basis : array, shape (S, K)
-    curvature : array, shape (K, n)
-        Curvature at the nodes.
+    Args:
+        basis: Shape (S, K).
+        curvature: Shape (K, n). Curvature at the nodes.
     """
 
     basis: Array
@@ -61,12 +55,9 @@ class SubjectGrid:
 def subject_grid(theta: Array, variance: Array, items: Array) -> SubjectGrid | None:
     """Return the curvature at the root mean squares of logits, or None if there are too few subjects for the nodes.
 
-    Parameters
-    ----------
-    theta, variance : array, shape (S,)
-        Ability of each subject, and its variance.
-    items : array, shape (3, n)
-        E[a^2], E[a d] and E[d^2] of the items, for the slope a and the intercept d.
+    Args:
+        theta, variance: Shape (S,). Ability of each subject, and its variance.
+        items: Shape (3, n). E[a^2], E[a d] and E[d^2] of the items, for the slope a and the intercept d.
     """
     subjects, steepest = len(theta), float(items[0].max())
     middle, half = 0.5 * float(theta.max() + theta.min()), 0.5 * float(np.ptp(theta))

@@ -6,15 +6,11 @@ Each function takes a matrix (S, n) of scores, NaN where missing, and returns co
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
-
-__all__ = ["anchors", "evolved", "item_total"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.ties import TIE, tie_ranks
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Evolutionary search: subsets per generation, generations, and parents of the next one.
 POPULATION, GENERATIONS, ELITE = 60, 15, 12
@@ -41,19 +37,17 @@ def item_total(scores: Array) -> Array:
 def anchors(points: Array, count: int, seed: int) -> tuple[Ints, Array]:
     """Return columns near the centres of clusters, and their weights, which sum to 1.
 
-    As in tinyBenchmarks (Polo et al. 2024), `points` are the parameters of an
-    item response model.  A column stands for its share of its cluster.
+    As in tinyBenchmarks (Polo et al. 2024), `points` are the parameters of an item response model. A column stands for
+    its share of its cluster.
 
-    Parameters
-    ----------
-    points : array, shape (n, d)
-    count : int
-    seed : int
+    Args:
+        points: Shape (n, d).
     """
     label = clusters(points, min(count, CLUSTERS), seed).label
     sizes = np.bincount(label)
     centre = np.array([points[label == k].mean(axis=0) for k in range(len(sizes))])
     distance = ((points - centre[label]) ** 2).sum(axis=1)
+    distance = tie_ranks(distance, float(np.square(points).sum(axis=1).max()))
     order = np.argsort(distance, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)  # number of nearer members of the cluster
     for k in range(len(sizes)):
@@ -68,14 +62,11 @@ def anchors(points: Array, count: int, seed: int) -> tuple[Ints, Array]:
 def evolved(scores: Array, count: int, rng: np.random.Generator) -> Ints:
     """Return columns that rank the subjects as all columns do, by evolutionary search (FlashEval, Zhao et al. 2024).
 
-    The best subsets of a generation are the parents of the next, whose columns are
-    drawn in proportion to the number of parents with each.
+    The best subsets of a generation are the parents of the next, whose columns are drawn in proportion to the number of
+    parents with each.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n)
-    count : int
-    rng : numpy.random.Generator
+    Args:
+        scores: Shape (S, n).
     """
     n = scores.shape[1]
     truth = np.nanmean(scores, axis=1)
@@ -92,8 +83,8 @@ def evolved(scores: Array, count: int, rng: np.random.Generator) -> Ints:
     best, height = subsets[0], -2.0
     for _ in range(GENERATIONS):
         values = np.array([fitness(subset) for subset in subsets])
-        order = np.argsort(-values, kind="stable")[:ELITE]
-        if values[order[0]] > height:
+        order = np.argsort(-tie_ranks(values), kind="stable")[:ELITE]
+        if values[order[0]] > height + TIE:
             best, height = subsets[order[0]], float(values[order[0]])
         weights = np.bincount(np.concatenate([subsets[k] for k in order]), minlength=n) + MUTATION * ELITE * count / n
         log_weights = np.log(

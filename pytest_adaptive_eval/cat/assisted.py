@@ -9,18 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.selection import Selector
 from pytest_adaptive_eval.cat.selectors import Form, Variance
 from pytest_adaptive_eval.irt.estimation import Estimator
 from pytest_adaptive_eval.irt.prediction import Curves, Design, Evidence
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["Assistance", "curves", "parts"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Selectors of first items, by the name in designs.
 FIRST: Mapping[str, Selector] = {"variance": Variance(), "form": Form()}
@@ -40,13 +35,10 @@ def curves(bank: ItemBank, estimator: Estimator, items: Ints, scores: Array) -> 
 def parts(design: Design, estimated: Evidence, first: Evidence) -> tuple[Array, Array, Array, Array]:
     """Return accuracies by the model and by the difference estimator, and the standard errors of both, shape (S,) each.
 
-    Parameters
-    ----------
-    design : Design
-        Its weight does not count.
-    estimated, first : Evidence
-        All scores, and those of the first items alone, before the uniform draws, each with the abilities that they
-        give.  A subject without scored draws has the model's estimates as both.
+    Args:
+        design: Its weight does not count.
+        estimated, first: All scores, and those of the first items alone, before the uniform draws, each with the
+            abilities that they give. A subject without scored draws has the model's estimates as both.
     """
     items, scores, chosen = estimated.items, estimated.scores, first.items.shape[1]
     predicted, variance = estimated.predict(design)
@@ -84,16 +76,10 @@ def _mean(predicted: Array, items: Ints, scores: Array) -> Array:
 class Assistance:
     """Design of a session's interviews.
 
-    Parameters
-    ----------
-    bank : ItemBank
-        With a predictor.
-    design : Design
-    estimator : Estimator
-    count : int
-        Items of an interview.
-    take_all : int
-        Items that are asked before those of the design, see `inference.design.DesignLog`.
+    Args:
+        bank: With a predictor.
+        count: Items of an interview.
+        take_all: Items that are asked before those of the design, see `inference.design.DesignLog`.
     """
 
     bank: ItemBank

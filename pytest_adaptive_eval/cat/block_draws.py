@@ -1,12 +1,12 @@
 """Draw items of replayed interviews by sums of ratings over blocks of items, without rating all items at every step.
 
-`propose` draws by inversion: of the cumulative ratings of all items, the first above a random number is drawn.  In one
-dimension without guessing, a rating is a smooth function of the ability, and of its variance.  The sum of ratings over
-a block of items is then smooth too.  It is interpolated between Chebyshev nodes about the last abilities, and only the
-items of the block in which the random number falls are rated.  The interpolation error is bounded (Trefethen 2013,
-theorem 8.2).  Where ratings are not smooth enough, because they are raised to a high power or the variance is large,
-the sums are computed in single precision.  If the random number is nearer to the limit of an item than the error of the
-sums, the draw is repeated with all ratings.  So the items are those of `propose`.
+`propose` draws by inversion: of the cumulative ratings of all items, the first above a random number is drawn. In one
+dimension without guessing, a rating is a smooth function of the ability, and of its variance. The sum of ratings over a
+block of items is then smooth too. It is interpolated between Chebyshev nodes about the last abilities, and only the
+items of the block in which the random number falls are rated. The interpolation error is bounded (Trefethen 2013,
+theorem 8.2). Where ratings are not smooth enough, because they are raised to a high power or the variance is large, the
+sums are computed in single precision. If the random number is nearer to the limit of an item than the error of the
+sums, the draw is repeated with all ratings. So the items are those of `propose`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.cat.selection import BLOCK, Selector, View, propose
 from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
-__all__ = ["BlockDraws", "SmoothSelector"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
 
 #: Largest distance of an item's logit from its value at the centre of the nodes.
@@ -92,16 +88,10 @@ class _Stored:
 class BlockDraws:
     """Draws of S subjects by one selector, one item each at a time.
 
-    Parameters
-    ----------
-    banks : sequence of ItemBank
-        Of one dimension without guessing, with the same number n of items.
-    of : array of int, shape (S,)
-        Bank of each subject.
-    selector : SmoothSelector
-    floor : float
-    numbers : array, shape (S, t)
-        Uniform random numbers, one for each draw.
+    Args:
+        banks: Of one dimension without guessing, with the same number n of items.
+        of: Shape (S,). Bank of each subject.
+        numbers: Shape (S, t). Uniform random numbers, one for each draw.
     """
 
     def __init__(
@@ -139,12 +129,9 @@ class BlockDraws:
     def draw(self, theta: Array, variance: Array, first: int) -> Ints:
         """Return the next item of each subject, shape (S,), as `propose` draws it.
 
-        Parameters
-        ----------
-        theta, variance : array, shape (S,)
-            Abilities before the batch of this draw.
-        first : int
-            Number of draws before that batch.
+        Args:
+            theta, variance: Shape (S,). Abilities before the batch of this draw.
+            first: Number of draws before that batch.
         """
         power = self._selector.power(first)
         rough = self._renewed(theta, variance, first)

@@ -6,16 +6,12 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["cluster_order"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.ties import tie_ranks
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Largest number of clusters: k-means of more is slow, and many would have one member.
 CLUSTERS = 200
@@ -31,12 +27,9 @@ SEED = 0
 def cluster_order(bank: ItemBank, count: int) -> Ints:
     """Return all items: the middles of `count` clusters first, those of large clusters before others, shape (n,).
 
-    Parameters
-    ----------
-    bank : ItemBank
-        Calibrated.
-    count : int
-        At least 1.  With more than `CLUSTERS`, second items of clusters follow the first ones.
+    Args:
+        bank: Calibrated.
+        count: At least 1. With more than `CLUSTERS`, second items of clusters follow the first ones.
     """
     n = len(bank)
     sample = np.arange(n)
@@ -47,6 +40,7 @@ def cluster_order(bank: ItemBank, count: int) -> Ints:
     sizes = np.bincount(label)
     centres = np.stack([np.bincount(label, column) / sizes for column in points.T], axis=1)
     distance = ((points - centres[label]) ** 2).sum(axis=1)
+    distance = tie_ranks(distance, float(np.square(points).sum(axis=1).max()))
     order = np.lexsort((distance, label))
     starts = np.cumsum(sizes) - sizes
     rank = np.empty(len(sample), dtype=np.int64)  # number of nearer members of the cluster

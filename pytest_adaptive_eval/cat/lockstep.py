@@ -1,6 +1,6 @@
 """Interview subjects from recorded scores in step, much faster than sessions, with their items.
 
-It serves banks of one dimension without guessing, and policies that spend their budgets.  Designs are not computed.
+It serves banks of one dimension without guessing, and policies that spend their budgets. Designs are not computed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.block_draws import BlockDraws, SmoothSelector
 from pytest_adaptive_eval.cat.policy import Policy
@@ -18,23 +17,16 @@ from pytest_adaptive_eval.cat.top_draws import TopDraws
 from pytest_adaptive_eval.irt.estimation import MAP, Estimate
 from pytest_adaptive_eval.irt.running import RunningMAP
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["Interviews", "interview_in_step", "servable", "uniform_draws"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 
 class Interviews(NamedTuple):
     """Interviews of S subjects.
 
-    Parameters
-    ----------
-    items : array, shape (S, t)
-    theta : array, shape (S, t)
-        Abilities after each item, or after its batch.
-    estimates : mapping of int to Estimate
-        By the number of items.
+    Args:
+        items: Shape (S, t).
+        theta: Shape (S, t). Abilities after each item, or after its batch.
+        estimates: By the number of items.
     """
 
     items: Ints
@@ -71,22 +63,14 @@ def interview_in_step(
 ) -> Interviews:
     """Interview subjects in step; each has the items that `Session` draws.
 
-    Parameters
-    ----------
-    banks : sequence of ItemBank
-        With the same number n of items, see `servable`.
-    of : array of int, shape (S,)
-        Bank of each subject.
-    policy : Policy
-        Its budget and stopping rule do not count.
-    scores : array, shape (S, n)
-        NaN marks a missing score.
-    numbers : array, shape (S, t)
-        Uniform random numbers in [0, 1), one for each item of each subject.
-    counts : collection of int
-        Numbers of items after which there is an estimate.
-    block : tuple of int
-        Places, from and before which, of uniform draws.
+    Args:
+        banks: With the same number n of items, see `servable`.
+        of: Shape (S,). Bank of each subject.
+        policy: Its budget and stopping rule do not count.
+        scores: Shape (S, n). NaN marks a missing score.
+        numbers: Shape (S, t). Uniform random numbers in [0, 1), one for each item of each subject.
+        counts: Numbers of items after which there is an estimate.
+        block: Places, from and before which, of uniform draws.
     """
     selector, method = policy.selector, policy.estimator
     assert isinstance(method, MAP)

@@ -28,8 +28,6 @@ from pytest_adaptive_eval.inference.design import GATE_FLOOR
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["FIXED_FORM", "FORM", "POLICIES", "SHARE", "Policy"]
-
 #: Share of uniform draws in interviews that choose their items.
 SHARE = 0.2
 
@@ -38,30 +36,19 @@ SHARE = 0.2
 class Policy:
     """Selector, budget and stopping rule of an interview.
 
-    Parameters
-    ----------
-    selector : Selector
-    floor : float
-        Share of uniform draws, in [0, 1].
-    budget : int or str
-        A count or a share of the bank such as ``"15%"``.
-    standard_error : float, optional
-        Stop earlier when every dimension's standard error, in logits, is at most this.
-    batch : int
-        Items drawn and administered together.
-    estimator : Estimator
-    stop : {"budget", "decision", "level"}
-        ``decision`` ends the interview when every gate is decided, by anytime-valid
-        tests; ``budget`` spends it all, for an interval that is narrower because it
-        is computed once; ``level`` administers a bank of levels until the selector
-        stops, see `selection.LevelSelector`.
-    share : float
-        Least share of uniform draws by which an interview without a floor checks its projection, in [0, 1], see
-        `Session`.
-    assisted : bool
-        Whether the bank's predictor estimates the accuracy, and its design, if the
-        selector is not `Form`, says how items are drawn.  A bank without a predictor,
-        and an interview that stops at a standard error, ignore this.
+    Args:
+        floor: Share of uniform draws, in [0, 1].
+        budget: A count or a share of the bank such as ``"15%"``.
+        standard_error: Stop earlier when every dimension's standard error, in logits, is at most this.
+        batch: Items drawn and administered together.
+        stop: ``decision`` ends the interview when every gate is decided, by anytime-valid tests; ``budget`` spends it
+            all, for an interval that is narrower because it is computed once; ``level`` administers a bank of levels
+            until the selector stops, see `selection.LevelSelector`.
+        share: Least share of uniform draws by which an interview without a floor checks its projection, in [0, 1], see
+            `Session`.
+        assisted: Whether the bank's predictor estimates the accuracy, and its design, if the selector is not `Form`,
+            says how items are drawn. A bank without a predictor, and an interview that stops at a standard error,
+            ignore this.
     """
 
     selector: Selector = SELECTORS["spread"]
@@ -123,15 +110,12 @@ class Policy:
     def uniform_block(self, count: int, first: int = 0) -> tuple[int, int]:
         """Return the places, from and before which, of the uniform draws that check the projection.
 
-        They stand in the middle, so that the other half can be drawn uniformly too; and at the
-        beginning, if the interview may end early.
+        They stand in the middle, so that the other half can be drawn uniformly too; and at the beginning, if the
+        interview may end early.
 
-        Parameters
-        ----------
-        count : int
-            Number of administrations.
-        first : int
-            Items asked first, whatever the draws.
+        Args:
+            count: Number of administrations.
+            first: Items asked first, whatever the draws.
         """
         if not self.checks or count <= first:
             return count, count
@@ -155,10 +139,8 @@ class Policy:
     def budget_on(self, bank: ItemBank) -> int:
         """Return the number of administrations on a bank.
 
-        Raises
-        ------
-        ConfigError
-            The policy does not fit the bank.
+        Raises:
+            ConfigError: The policy does not fit the bank.
         """
         if self.selector.needs_calibration and not bank.calibrated:
             raise ConfigError(

@@ -1,18 +1,16 @@
 """Select the next items and compute the probability of each draw.
 
-A `Selector` rates every item; `propose` draws items by these ratings, the criteria.
-There are two modes.  ``top`` takes the items with the highest criterion; ``proportional``
-draws without replacement with probabilities proportional to it.  Both are mixed
-with a uniform floor: the propensity q of an item not yet administered is
-``1 - floor`` times its probability in the mode, plus ``floor / remaining``.  The item
-is drawn by q, so the logged q is exact, as a design-based interval requires.
+A `Selector` rates every item; `propose` draws items by these ratings, the criteria. There are two modes. ``top`` takes
+the items with the highest criterion; ``proportional`` draws without replacement with probabilities proportional to it.
+Both are mixed with a uniform floor: the propensity q of an item not yet administered is ``1 - floor`` times its
+probability in the mode, plus ``floor / remaining``. The item is drawn by q, so the logged q is exact, as a design-based
+interval requires.
 
-With claims to decide, the floor is not uniform.  A bet that a claim holds loses
-p / q when an item of predicted score p is answered wrong, and the largest of these
-losses limits every stake.  Drawing in proportion to p makes these losses small; for
-a bet on the opposite side, so does drawing in proportion to 1 - p.  Except for a
-uniform `GATE_FLOOR`, the floor therefore draws in proportion to
-``L p + (1 - L)(1 - p)``, where L is the probability of the claim, see `View.claim_probability`.
+With claims to decide, the floor is not uniform. A bet that a claim holds loses p / q when an item of predicted score p
+is answered wrong, and the largest of these losses limits every stake. Drawing in proportion to p makes these losses
+small; for a bet on the opposite side, so does drawing in proportion to 1 - p. Except for a uniform `GATE_FLOOR`, the
+floor therefore draws in proportion to ``L p + (1 - L)(1 - p)``, where L is the probability of the claim, see
+`View.claim_probability`.
 """
 
 from __future__ import annotations
@@ -23,30 +21,14 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.stopping import StoppingRule
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, Proposal
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = [
-    "BUFFERS",
-    "MODES",
-    "LevelSelector",
-    "RandomNumbers",
-    "Selector",
-    "SelectorSession",
-    "StatefulSelector",
-    "View",
-    "chances",
-    "propose",
-    "take_highest",
-]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.ties import first_largest
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Items per block of the two-level weighted draw; near the square root of a large bank's size.
 BLOCK = 128
@@ -66,22 +48,16 @@ TINY = float(np.finfo(np.float64).tiny)
 class View:
     """State of an interview as a selector sees it, for S subjects of a session, who are rated independently.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    theta : array, shape (S, D)
-    covariance : array, shape (S, D, D)
-    predictions : array, shape (S, n), optional
-        Predicted scores; if None, the bank's predictions at `theta`, computed on first access.
-    asked : array of int, shape (S, t)
-        Items already administered, in order.
-    work : array, shape (BUFFERS, S, n), optional
-        Work buffers, overwritten at every step.  Reusing them between steps
-        avoids repeated allocation of large arrays.
-    claim_probability : array, shape (S, 1), optional
-        Probability, in [0, 1], that the claims hold; if None, the floor is uniform.
-    budget : int, optional
-        Items that the interview administers at most.
+    Args:
+        theta: Shape (S, D).
+        covariance: Shape (S, D, D).
+        predictions: Shape (S, n). Predicted scores; if None, the bank's predictions at `theta`, computed on first
+            access.
+        asked: Shape (S, t). Items already administered, in order.
+        work: Shape (BUFFERS, S, n). Work buffers, overwritten at every step. Reusing them between steps avoids repeated
+            allocation of large arrays.
+        claim_probability: Shape (S, 1). Probability, in [0, 1], that the claims hold; if None, the floor is uniform.
+        budget: Items that the interview administers at most.
     """
 
     bank: ItemBank
@@ -123,17 +99,13 @@ class View:
     def set_claim_probability(self, claimed_sums: Sequence[float], scores: Array, variance: Array) -> None:
         """Set `claim_probability` from claims about the bank's sum of scores; the least certain one weighs most.
 
-        The expected sum is assumed to be normal about the true sum.  Only
-        draws depend on this assumption, no interval does.
+        The expected sum is assumed to be normal about the true sum. Only draws depend on this assumption, no interval
+        does.
 
-        Parameters
-        ----------
-        claimed_sums : sequence of float, length m
-            Thresholds of the claims, as sums of scores.
-        scores : array, shape (S, t)
-            Scores of the administered items, NaN if missing.
-        variance : array, shape (S,)
-            Variance of the expected sum, in squared items.
+        Args:
+            claimed_sums: Thresholds of the claims, as sums of scores.
+            scores: Shape (S, t). Scores of the administered items, NaN if missing.
+            variance: Shape (S,). Variance of the expected sum, in squared items.
         """
         scored = np.where(np.isnan(scores), 0.0, scores).sum(axis=1)
         expected = scored + self.probability.sum(axis=1) - self.predicted(self.asked).sum(axis=1)
@@ -161,9 +133,8 @@ class Selector(Protocol):
     """Rating of items for the next administration.
 
     One whose ratings depend on `View.budget` has ``uses_budget = True``, so that interviews of several budgets share no
-    draws.  A selector of mode ``top`` may also have a method ``highest(view, k)``.  It returns
-    the `k` items with the highest ratings and their predicted scores, both (S, k),
-    without rating all items, or None if it cannot.
+    draws. A selector of mode ``top`` may also have a method ``highest(view, k)``. It returns the `k` items with the
+    highest ratings and their predicted scores, both (S, k), without rating all items, or None if it cannot.
     """
 
     @property
@@ -265,7 +236,11 @@ def _invert_one(cumulative: Array, x: float) -> int:
 
 
 def _draw(weights: Array, u: Sequence[float]) -> Ints | int:
-    """Draw an index of each row (S, n) in proportion to its weights, not all 0, by two-level inversion of `u` (S,)."""
+    """Draw an index of each row (S, n) in proportion to its weights, not all 0, by two-level inversion of `u` (S,).
+
+    Sums round differently on other processors, by about 1e-15. That moves a draw with about that chance, because `u`
+    has 53 random bits, so no margin is kept.
+    """
     subjects, n = weights.shape
     if subjects == 1:
         return _draw_one(weights[0], u[0])
@@ -285,7 +260,7 @@ def _propensities(criteria: Array, remaining: int, floor: float, top: bool, q: A
     """Write each item's propensity at the next draw to `q`, shape (S, n); values of drawn items are undefined."""
     if top:
         q[:] = floor / remaining
-        q[np.arange(len(q)), criteria.argmax(axis=1)] += 1.0 - floor
+        q[np.arange(len(q)), first_largest(criteria)] += 1.0 - floor
         return q
     total: Array = np.add.reduce(criteria, axis=1, keepdims=True)
     share: Array | float = floor
@@ -300,11 +275,9 @@ def _propensities(criteria: Array, remaining: int, floor: float, top: bool, q: A
 def _criteria(selector: Selector, view: View, administered: Ints) -> Array:
     """Return a selector's validated ratings, shape (S, n), with 0 for the items `administered`.
 
-    Raises
-    ------
-    ConfigError
-        The shape is wrong, or a rating is negative or not finite; draws by
-        such ratings have invalid propensities.
+    Raises:
+        ConfigError: The shape is wrong, or a rating is negative or not finite; draws by such ratings have invalid
+            propensities.
     """
     ratings = np.require(selector.criterion(view), np.float64, "W")
     expected = (len(view.asked), len(view.bank))
@@ -358,11 +331,14 @@ def _mix_claim_draws(criteria: Array, view: View, probability: Array, administer
 
 
 def take_highest(ratings: Array, k: int) -> tuple[Ints, Array]:
-    """Return flat indices and values of the `k` highest ratings per row, shape (S, k), descending; set them to -1."""
+    """Return flat indices and values of the `k` highest ratings per row, shape (S, k), descending; set them to -1.
+
+    Of nearly equal ratings, the first in the row comes first.
+    """
     subjects, n = ratings.shape
     indices, values, start = np.empty((subjects, k), dtype=np.int64), np.empty((subjects, k)), _starts(subjects * n, n)
     for j in range(k):
-        highest = ratings.argmax(axis=1) + start
+        highest = first_largest(ratings) + start
         indices[:, j], values[:, j] = highest, ratings.take(highest)
         ratings.put(highest, -1.0)
     return indices, values
@@ -394,30 +370,15 @@ def propose(
 ) -> Proposal:
     """Draw the next `k` items for every subject.
 
-    Parameters
-    ----------
-    selector : Selector
-    view : View
-    k : int
-        Items to draw per subject, at most the number of remaining items.
-    floor : float
-        Share of uniform draws, in [0, 1].
-    rngs : sequence of Generator, or of other random numbers, one a subject
-        A subject's draws depend on its own generator alone; a draw takes one
-        uniform number from it.
-    designed : bool
-        Whether to compute the design, which takes a third of the time; it is NaN otherwise.
+    Args:
+        k: Items to draw per subject, at most the number of remaining items.
+        floor: Share of uniform draws, in [0, 1].
+        rngs: A subject's draws depend on its own generator alone; a draw takes one uniform number from it.
+        designed: Whether to compute the design, which takes a third of the time; it is NaN otherwise.
 
-    Returns
-    -------
-    Proposal
-
-    Raises
-    ------
-    ConfigError
-        The selector's criterion is of another shape, negative or not finite.
-    ValueError
-        `k` is below 1 or above the number of remaining items.
+    Raises:
+        ConfigError: The selector's criterion is of another shape, negative or not finite.
+        ValueError: `k` is below 1 or above the number of remaining items.
     """
     (subjects, t), n = view.asked.shape, len(view.bank)
     if not 1 <= k <= n - t:
@@ -464,13 +425,9 @@ def propose(
 class _Design:
     """Quantities of `DESIGN` for the draws of one batch of all subjects of a view.
 
-    Parameters
-    ----------
-    view : View
-        Its spread and last work buffer are used up.
-    administered : array of int, shape (S, t)
-        Items before the batch, as flat indices into arrays (S, n).
-    floor : float
+    Args:
+        view: Its spread and last work buffer are used up.
+        administered: Shape (S, t). Items before the batch, as flat indices into arrays (S, n).
     """
 
     def __init__(self, view: View, administered: Ints, floor: float) -> None:

@@ -11,23 +11,9 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.cat.clustered import cluster_order
 from pytest_adaptive_eval.cat.selection import Selector, View, take_highest
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.ties import TIE
+from pytest_adaptive_eval.types import Array, Ints
 
-__all__ = [
-    "SELECTORS",
-    "Cluster",
-    "FixedForm",
-    "Form",
-    "Information",
-    "MaximumInformation",
-    "NearestDifficulty",
-    "Random",
-    "Spread",
-    "Stratified",
-    "Variance",
-]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 
 #: Additional items rated in the first pass of `MaximumInformation.highest`.
@@ -74,25 +60,25 @@ class MaximumInformation:
     def highest(self, view: View, k: int) -> tuple[Ints, Array] | None:
         """Return the `k` remaining items with the highest criterion and their predicted scores, both (S, k).
 
-        Item information is at most a^2 / 4 at any ability and guessing parameter.
-        The most discriminating items are rated first, others only if this limit
-        is at least the k-th best rating.  Return None if rating all items is as fast.
+        Item information is at most a^2 / 4 at any ability and guessing parameter. The most discriminating items are
+        rated first, others only if this limit is at least the k-th best rating. Return None if rating all items is as
+        fast.
         """
         bank, t = view.bank, view.asked.shape[1]
         if view.predictions is not None or bank.dimensions > 1:
             return None
         count = t + k + STEEPEST
         while WORTHWHILE * count <= len(bank):
-            steep = bank.steepest
-            c = None if steep.asymptote is None else steep.asymptote[:count]
-            p = irt.probability(view.theta, steep.discrimination[:count], steep.intercept[:count], c)
-            rated = irt.information(p, steep.discrimination[:count], c, squared=steep.squared_slope[:count])
-            for row, indices in zip(rated, steep.place.take(view.asked), strict=True):
-                row.put(indices[indices < count], -1.0)
+            items = np.sort(bank.steepest.order[:count])  # in the bank's order, in which the first of equal ones wins
+            A, c = bank.discrimination[items], None if bank.asymptote is None else bank.asymptote[items]
+            p = irt.probability(view.theta, A, bank.intercept[items], c)
+            rated = irt.information(p, A, c, squared=bank.squared_slope[items])
+            for row, asked in zip(rated, view.asked, strict=True):
+                row[np.isin(items, asked)] = -1.0
             best, most = take_highest(rated, k)
-            needed = len(bank) - int(steep.ceiling.searchsorted(most[:, -1].min()))
+            needed = len(bank) - int(bank.steepest.ceiling.searchsorted((1.0 - TIE) * most[:, -1].min()))
             if needed <= count:
-                return steep.order.take(best % count), p.take(best)
+                return items.take(best % count), p.take(best)
             count = needed
         return None
 
@@ -109,8 +95,8 @@ class Information(MaximumInformation):
 class Spread:
     """Draws in proportion to the predicted standard deviation of the score, sqrt(p(1-p)).
 
-    With correct predictions, this allocation minimises the variance of the
-    importance-weighted difference estimator (Neyman 1934).
+    With correct predictions, this allocation minimises the variance of the importance-weighted difference estimator
+    (Neyman 1934).
     """
 
     name: str = "spread"
@@ -140,12 +126,10 @@ class Variance:
 
         w_i (A_i' V g)^2 / (1 + w_i A_i' V A_i)
 
-    (a rank-one update of the posterior information).  Items are drawn in
-    proportion to that reduction raised to a power which falls with the number t
-    of administrations, ``max(least, decay / (t + 1))``.  The first draws are
-    nearly optimal under the model.  Later draws are more uniform, because the
-    remaining error is mostly misfit of the bank, which draws of the same items
-    for all subjects would not average out.
+    (a rank-one update of the posterior information). Items are drawn in proportion to that reduction raised to a power
+    which falls with the number t of administrations, ``max(least, decay / (t + 1))``. The first draws are nearly
+    optimal under the model. Later draws are more uniform, because the remaining error is mostly misfit of the bank,
+    which draws of the same items for all subjects would not average out.
     """
 
     decay: float = 200.0
@@ -240,8 +224,8 @@ class Stratified:
 class Cluster:
     """Selection of the items nearest to the centres of as many clusters as the budget has items.
 
-    Items are near whose scores the bank predicts alike, whoever is asked, see `clustered.cluster_order`.  Every
-    subject gets the same items.
+    Items are near whose scores the bank predicts alike, whoever is asked, see `clustered.cluster_order`. Every subject
+    gets the same items.
     """
 
     name: str = "cluster"
@@ -261,10 +245,8 @@ class Cluster:
 class FixedForm:
     """Test form: the same items in the same order for every subject.
 
-    Parameters
-    ----------
-    order : tuple of int
-        Positions in the bank; the remaining items follow in the bank's order.
+    Args:
+        order: Positions in the bank; the remaining items follow in the bank's order.
     """
 
     order: tuple[int, ...]

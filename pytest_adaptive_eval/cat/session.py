@@ -1,7 +1,7 @@
 """Sessions of adaptive tests: ask for items, tell their scores.
 
-pytest, the command line and backtests use the same `Session`.  It drives the interviews of S
-subjects at once, so that a backtest costs one vectorised pass.
+pytest, the command line and backtests use the same `Session`. It drives the interviews of S subjects at once, so that a
+backtest costs one vectorised pass.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import (
@@ -41,11 +41,7 @@ from pytest_adaptive_eval.inference.sampling import uniform_block
 from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
-
-__all__ = ["Session", "random_numbers", "record_all"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
 CELLS = 1 << 15
@@ -60,55 +56,34 @@ ONE_STANDARD_ERROR = 0.8413
 class Session:
     """Adaptive interview of `subjects` subjects over one bank.
 
-    An interview that chooses its items keeps a share of uniform draws, see
-    `Policy.uniform_block`.  A subject whose projected accuracy lies outside the
-    exact interval of these draws is unlike the bank's population: all later items
+    An interview that chooses its items keeps a share of uniform draws, see `Policy.uniform_block`. A subject whose
+    projected accuracy lies outside the exact interval of these draws is unlike the bank's population: all later items
     are drawn uniformly, and its estimate is that of the uniform draws.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    policy : Policy
-    seed : int or sequence of int
-        Seed of the draws; with a sequence, one per subject.
-    subjects : int
-        S.  All get items in step.  A subject whose interview has ended still
-        gets proposals, whose scores have no effect.
-    claims : sequence of Claim
-        Claims of the gates; under a policy that stops at a decision the
-        interview ends when all are decided.
-    family : int
-        Number of claims for which denials are corrected, see `betting.decide`.
-    cuts : sequence of Cut
-        Abilities to classify by, which end the interview likewise.
-    baseline : Baseline, optional
-        Baseline of a paired gate.  If it has scores for the whole bank, these
-        predict the answers; otherwise its draws are repeated, as far as they go.
-    decodings : int
-        Answers per score, if decisions allow for decoding noise, see
-        `noise.allowed_variance`; 0 if they do not.  With one answer per item they
-        allow for the largest possible noise, see `noise.variance_bound`.
-    designed : bool
-        Whether to log the design of the draws, see `Proposal`, for design-based
-        intervals and decisions.
-    take_all : sequence of int
-        Items that are asked first, whatever the draws, see `DesignLog`.  A baseline
-        whose draws are repeated has its own.
+    Args:
+        seed: Seed of the draws; with a sequence, one per subject.
+        subjects: S. All get items in step. A subject whose interview has ended still gets proposals, whose scores have
+            no effect.
+        claims: Claims of the gates; under a policy that stops at a decision the interview ends when all are decided.
+        family: Number of claims for which denials are corrected, see `betting.decide`.
+        cuts: Abilities to classify by, which end the interview likewise.
+        baseline: Baseline of a paired gate. If it has scores for the whole bank, these predict the answers; otherwise
+            its draws are repeated, as far as they go.
+        decodings: Answers per score, if decisions allow for decoding noise, see `noise.allowed_variance`; 0 if they do
+            not. With one answer per item they allow for the largest possible noise, see `noise.variance_bound`.
+        designed: Whether to log the design of the draws, see `Proposal`, for design-based intervals and decisions.
+        take_all: Items that are asked first, whatever the draws, see `DesignLog`. A baseline whose draws are repeated
+            has its own.
 
-    Raises
-    ------
-    ConfigError
-        The policy needs a calibrated bank, its budget does not fit the bank or is
-        smaller than `take_all`, a ladder is to ask items first, or a baseline whose
-        draws are repeated did not ask them first.
-    ValueError
-        There is no subject, or not one seed per subject.
+    Raises:
+        ConfigError: The policy needs a calibrated bank, its budget does not fit the bank or is smaller than `take_all`,
+            a ladder is to ask items first, or a baseline whose draws are repeated did not ask them first.
+        ValueError: There is no subject, or not one seed per subject.
 
-    Examples
-    --------
-    >>> session = Session(bank, POLICIES["decide"], seed=1)      # doctest: +SKIP
-    >>> while (proposal := session.ask()) is not None:           # doctest: +SKIP
-    ...     session.tell([[answer(bank.items[i]) for i in proposal.items[0]]])
+    Examples:
+        >>> session = Session(bank, POLICIES["decide"], seed=1)      # doctest: +SKIP
+        >>> while (proposal := session.ask()) is not None:           # doctest: +SKIP
+        ...     session.tell([[answer(bank.items[i]) for i in proposal.items[0]]])
     """
 
     def __init__(
@@ -180,13 +155,8 @@ class Session:
     def replayed(cls, bank: ItemBank, policy: Policy, log: DesignLog, stop: StopReason | None) -> Session:
         """Return the ended session of one subject, from its administrations.
 
-        Parameters
-        ----------
-        bank : ItemBank
-        policy : Policy
-            Its estimator and stopping rule are used.
-        log : DesignLog
-        stop : StopReason or None
+        Args:
+            policy: Its estimator and stopping rule are used.
         """
         first = log.items[: log.take_all].tolist()
         session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
@@ -235,13 +205,11 @@ class Session:
     def shortened(self, budget: int) -> Session:
         """Return a copy without claims that has a smaller budget, with as much of the open proposal as that allows.
 
-        It is the state of a session that was opened with that budget, if the draws depend
-        on the items before them alone, see `draws_ahead`.
+        It is the state of a session that was opened with that budget, if the draws depend on the items before them
+        alone, see `draws_ahead`.
 
-        Raises
-        ------
-        ValueError
-            The budget is spent already, or not smaller.
+        Raises:
+            ValueError: The budget is spent already, or not smaller.
         """
         if not self.asked < budget < self.budget:
             raise ValueError(f"budget is {budget}, expected one above {self.asked} and below {self.budget}")
@@ -276,10 +244,8 @@ class Session:
 
         A repeated call before `tell` returns the same proposal.
 
-        Raises
-        ------
-        ValueError
-            `k` is less than 1.
+        Raises:
+            ValueError: `k` is less than 1.
         """
         if self.finished:
             return None
@@ -424,10 +390,8 @@ class Session:
 
         If a batch was interrupted, give the scores of its first items; the others then count as not drawn.
 
-        Raises
-        ------
-        ValueError
-            No proposal is open, or the shape or a value is wrong.
+        Raises:
+            ValueError: No proposal is open, or the shape or a value is wrong.
         """
         proposal = self._pending
         if proposal is None:
@@ -490,8 +454,8 @@ class Session:
     def projection(self) -> tuple[Array, Array]:
         """Return every subject's projected accuracy and its standard error, both of shape (S,).
 
-        See `Assistance.estimate` where the bank's predictor assists, and `project` otherwise.  The
-        estimate of a subject that is unlike the bank's population is that of the uniform draws.
+        See `Assistance.estimate` where the bank's predictor assists, and `project` otherwise. The estimate of a subject
+        that is unlike the bank's population is that of the uniform draws.
         """
         accuracy, error = self._model_projection()
         for s, block in enumerate(self._own_blocks(accuracy)):
@@ -534,7 +498,7 @@ class Session:
         self._looked = True
         self.unlike = self.refuted_by_block(self._items[:, :stop], self._scores[:, :stop])
 
-    def refuted_by_block(self, items: Ints, scores: Array) -> NDArray[np.bool_]:
+    def refuted_by_block(self, items: Ints, scores: Array) -> Bools:
         """Return which subjects are unlike the bank's population, shape (S,), by the items up to the block's end.
 
         Without later items, or a block, nobody is: `projection` looks at the end.
@@ -573,7 +537,7 @@ class Session:
         return self._scores[subject, : block[1]], block[0], len(self.bank)
 
     @property
-    def stopped(self) -> NDArray[np.bool_]:
+    def stopped(self) -> Bools:
         """Whether each subject's interview has ended, shape (S,)."""
         return np.array([reason is not None for reason in self.stop])
 

@@ -16,18 +16,6 @@ from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.irt.estimation import Estimate
 
-__all__ = [
-    "AnyOf",
-    "Budget",
-    "Decision",
-    "Progress",
-    "StandardError",
-    "StopReason",
-    "StoppingRule",
-    "repeats",
-    "resolve_budget",
-]
-
 
 class StopReason(enum.Enum):
     """Reason for the end of an interview; each value is the sentence that reports contain."""
@@ -52,12 +40,8 @@ class StopReason(enum.Enum):
 class Progress(NamedTuple):
     """State of S interviews after the same number of items, as rules see it.
 
-    Parameters
-    ----------
-    asked : int
-    estimate : Estimate
-    logs : callable
-        Returns the draws, arrays of shape (S, asked); most rules do not need them.
+    Args:
+        logs: Returns the draws, arrays of shape (S, asked); most rules do not need them.
     """
 
     asked: int
@@ -104,12 +88,8 @@ class StandardError:
 class Decision:
     """Stop when every gate is decided: claims by bets, see `betting.decide`, and cuts, see `classification.Cut`.
 
-    Parameters
-    ----------
-    claims : tuple of Claim
-    family : int
-        Number of claims for which denials are corrected, with those of other interviews.
-    cuts : tuple of Cut
+    Args:
+        family: Number of claims for which denials are corrected, with those of other interviews.
     """
 
     claims: tuple[Claim, ...]
@@ -143,13 +123,10 @@ _SHARE, _COUNT = re.compile(r"(\d{1,18})(?:\.(\d{1,18}))?\s*%"), re.compile(r"\d
 def resolve_budget(budget: int | str, items: int) -> int:
     """Return the number of administrations that a budget allows on a bank of `items`.
 
-    An int (or a string of digits) is a count; ``"5%"`` is a share of the bank,
-    rounded half up and at least 1.
+    An int (or a string of digits) is a count; ``"5%"`` is a share of the bank, rounded half up and at least 1.
 
-    Raises
-    ------
-    ConfigError
-        A float, a share outside (0, 100], or a count outside 1 ... `items`.
+    Raises:
+        ConfigError: A float, a share outside (0, 100], or a count outside 1 ... `items`.
     """
     if isinstance(budget, str) and (match := _SHARE.fullmatch(budget.strip())):
         decimals = match[2] or ""
@@ -174,16 +151,11 @@ DEFAULT_REPEAT, FEWEST_REPEATS = "10%", 10
 def repeats(repeat: int | str | None, asked: int) -> int:
     """Return the number of the `asked` items that are administered again.
 
-    Parameters
-    ----------
-    repeat : int, str or None
-        A count, at most all, or a share such as ``"10%"``; None for a tenth, at least `FEWEST_REPEATS`.
-    asked : int
+    Args:
+        repeat: A count, at most all, or a share such as ``"10%"``; None for a tenth, at least `FEWEST_REPEATS`.
 
-    Raises
-    ------
-    ConfigError
-        It is neither.
+    Raises:
+        ConfigError: It is neither.
     """
     if repeat is None:
         return min(max(repeats(DEFAULT_REPEAT, asked), FEWEST_REPEATS), asked)

@@ -1,6 +1,6 @@
 """Choose the items of most information in replayed interviews, without rating all items at every step.
 
-While an ability stays near, the information of an item has an upper limit.  Only the items of the highest limits are
+While an ability stays near, the information of an item has an upper limit. Only the items of the highest limits are
 rated, until the best of them falls to the limit of the others.
 """
 
@@ -9,33 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["TopDraws"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.ties import TIE, first_largest
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Items that are rated at every step.
 CANDIDATES = 192
 #: Distance that an ability may go before limits are computed again, in steps of about the size of the next ones.
 STEPS = 4.0
-#: Relative rounding error of ratings.
-ROUNDING = 1e-12
 
 
 class TopDraws:
     """Items of S subjects by maximum information, one item each at a time.
 
-    Parameters
-    ----------
-    banks : sequence of ItemBank
-        Of one dimension without guessing, with the same number n of items.
-    of : array of int, shape (S,)
-        Bank of each subject.
+    Args:
+        banks: Of one dimension without guessing, with the same number n of items.
+        of: Shape (S,). Bank of each subject.
     """
 
     def __init__(self, banks: Sequence[ItemBank], of: Ints) -> None:
@@ -52,12 +43,9 @@ class TopDraws:
     def draw(self, theta: Array, variance: Array, first: int) -> Ints:
         """Return the next item of each subject, shape (S,), as `MaximumInformation` chooses it.
 
-        Parameters
-        ----------
-        theta, variance : array, shape (S,)
-            Abilities before the batch of this draw.
-        first : int
-            Number of draws before that batch.
+        Args:
+            theta, variance: Shape (S,). Abilities before the batch of this draw.
+            first: Number of draws before that batch.
         """
         best, sure = self._best(self._rows, theta)
         unsure = np.flatnonzero(~sure)
@@ -78,14 +66,14 @@ class TopDraws:
         self._free[self._rows, items] = False
         self._squared[self._items == items[:, None]] = -1.0
 
-    def _best(self, rows: Ints, theta: Array) -> tuple[Ints, NDArray[np.bool_]]:
+    def _best(self, rows: Ints, theta: Array) -> tuple[Ints, Bools]:
         """Return the place of some subjects' best candidate, and whether no other item can be better."""
         p = irt.probability(theta[:, None], self._slope[rows, :, None], self._intercept[rows])
         rated = irt.weight(p)
         rated *= self._squared[rows]
-        best = rated.argmax(axis=1)
+        best = first_largest(rated)
         near = np.abs(theta - self._centre[rows]) <= self._radius[rows]
-        return best, near & (rated[np.arange(len(rows)), best] > (1.0 + ROUNDING) * self._others[rows])
+        return best, near & (rated[np.arange(len(rows)), best] > (1.0 + 2.0 * TIE) * self._others[rows])
 
     def _renew(self, s: int, theta: float, radius: float) -> None:
         """Compute the limits of a subject's items about its ability."""
@@ -111,4 +99,4 @@ class TopDraws:
         bank = self._banks[self._of[s]]
         rated = irt.information(bank.probability(np.array([[theta]])), bank.discrimination, squared=bank.squared_slope)
         rated[0, ~self._free[s]] = -1.0
-        return int(rated.argmax())
+        return int(first_largest(rated[0]))

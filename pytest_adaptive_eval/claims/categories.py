@@ -13,10 +13,8 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, standard_error, with_missing_bounded
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.types import Array, Bools
 
-__all__ = ["CategoryResult", "by_category"]
-
-Array = NDArray[np.float64]
 #: Maximum number of ability estimates that predict a category; each takes a row of predicted scores over the bank.
 _ABILITIES = 16
 #: Maximum number of reported categories; the largest are kept.
@@ -27,16 +25,11 @@ _CATEGORIES = 40
 class CategoryResult:
     """Result of an interview in one category.
 
-    Parameters
-    ----------
-    category : str
-    size, asked, scored : int
-        Items in the bank, administered, and with a score.
-    accuracy : Interval or None
-        Mean score over all the category's items.  None if none of them was administered, or if the
-        items were not drawn at random.  The confidence holds for each interval alone, not for all at once.
-    standard_error : float or None
-        Standard error of the estimate.
+    Args:
+        size, asked, scored: Items in the bank, administered, and with a score.
+        accuracy: Mean score over all the category's items. None if none of them was administered, or if the items were
+            not drawn at random. The confidence holds for each interval alone, not for all at once.
+        standard_error: Standard error of the estimate.
     """
 
     category: str
@@ -76,21 +69,13 @@ def by_category(
         T_t = sum of the category's scores before t + its predicted scores after
               + (r_t - m_t) / q_t   where item t is of the category
 
-    Parameters
-    ----------
-    bank : ItemBank
-    log : DesignLog
-        Draws of one subject.
-    abilities : sequence of shape (t, D), or None
-        Ability estimates before each draw, in logits; None on an uncalibrated bank.
-    confidence : float
-        Confidence of each one-sided bound.
-    drawn : bool
-        Whether the draws represent the bank, see `SessionResult.invalid`.  If not, there are no intervals.
+    Args:
+        log: Draws of one subject.
+        abilities: Shape (t, D). Ability estimates before each draw, in logits; None on an uncalibrated bank.
+        confidence: Confidence of each one-sided bound.
+        drawn: Whether the draws represent the bank, see `SessionResult.invalid`. If not, there are no intervals.
 
-    Returns
-    -------
-    list of CategoryResult
+    Returns:
         Ordered by name; empty if the bank has fewer than two categories.
     """
     names, code, sizes = np.unique(np.asarray(bank.categories, dtype=object), return_inverse=True, return_counts=True)
@@ -159,7 +144,7 @@ class _Expected:
         self.code, self.p = code, p
         self.drawn = p[self.row, log.items]
 
-    def log(self, category: int, inside: NDArray[np.bool_]) -> DesignLog:
+    def log(self, category: int, inside: Bools) -> DesignLog:
         """Return the draws with scores that are zero outside the category."""
         outer, members = self.outer, self.code == category
         spread = self.p * (1.0 - self.p)

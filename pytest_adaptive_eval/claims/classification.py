@@ -1,10 +1,8 @@
 """Classification by ability: whether a subject lies above or below a cut score, item by item.
 
-Everything here assumes that the bank's model holds for the subject: its
-answers are independent given its ability, with the bank's predicted scores.
-The error rates are therefore only as good as the bank.  The tests in
-`inference` assume random draws alone.  A gate should use them where they can
-decide.
+Everything here assumes that the bank's model holds for the subject: its answers are independent given its ability, with
+the bank's predicted scores. The error rates are therefore only as good as the bank. The tests in `inference` assume
+random draws alone. A gate should use them where they can decide.
 """
 
 from __future__ import annotations
@@ -14,16 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["INDIFFERENCE", "Classification", "Cut", "classify", "likelihood_ratio", "wald_bounds"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Half-width of the indifference region in logits: a quarter of the calibration subjects' standard deviation.  The
 #: literature uses .1 to .3; half the width needs up to four times the items.
@@ -40,28 +34,23 @@ FARTHEST = 4.0
 class Classification:
     """Classification of S subjects.
 
-    Parameters
-    ----------
-    side : array of int, shape (S,)
-        1 above the cut, -1 below it, 0 undecided.
-    at : array of int, shape (S,)
-        Number of administrations at the decision; all of them for an undecided subject.
+    Args:
+        side: Shape (S,). 1 above the cut, -1 below it, 0 undecided.
+        at: Shape (S,). Number of administrations at the decision; all of them for an undecided subject.
     """
 
-    side: NDArray[np.int64]
-    at: NDArray[np.int64]
+    side: Ints
+    at: Ints
 
 
 def wald_bounds(confidence: float = 0.95) -> tuple[float, float]:
     """Return the bounds of the log likelihood ratio, log(b / (1 - a)) and log((1 - b) / a), a = b = 1 - confidence.
 
-    Wald (1945).  Each error is at most ``a / (1 - a)``, and the two together at
-    most 2a.  They are smaller in practice, since the ratio jumps past its bound.
+    Wald (1945). Each error is at most ``a / (1 - a)``, and the two together at most 2a. They are smaller in practice,
+    since the ratio jumps past its bound.
 
-    Raises
-    ------
-    ValueError
-        The confidence is not in (0.5, 1).
+    Raises:
+        ValueError: The confidence is not in (0.5, 1).
     """
     if not 0.5 < confidence < 1.0:
         raise ValueError(f"confidence is {confidence!r}, expected a number in (0.5, 1) such as 0.95")
@@ -83,54 +72,39 @@ def likelihood_ratio(
 
     Items may be chosen by the answers so far, since the choice cancels in a ratio.
 
-    ``sprt``: the sequential probability ratio test (Wald 1945; Reckase 1983;
-    Eggen 1999), ``log L(cut + indifference) - log L(cut - indifference)``.  In
-    one dimension the expected ratio does not grow at any ability up to the
-    region's lower end, for any choice of items.  The error rates of
-    `wald_bounds` therefore hold for all these abilities, and likewise above the
-    region.  Within the region there is no error rate.
+    ``sprt``: the sequential probability ratio test (Wald 1945; Reckase 1983; Eggen 1999), ``log L(cut + indifference) -
+    log L(cut - indifference)``. In one dimension the expected ratio does not grow at any ability up to the region's
+    lower end, for any choice of items. The error rates of `wald_bounds` therefore hold for all these abilities, and
+    likewise above the region. Within the region there is no error rate.
 
-    ``glr``: the generalised ratio (Thompson 2009; Bartroff, Finkelman & Lai
-    2008), with the most likely ability on each side, at or beyond the region's
-    ends, in place of the ends.  A subject far from the cut is classified sooner.
-    Wald's bounds do not hold for it, since it takes the best of many ratios.
-    In simulations at the region's ends it erred about twice as often as they
-    state.  Bartroff and others simulate bounds for each test.
+    ``glr``: the generalised ratio (Thompson 2009; Bartroff, Finkelman & Lai 2008), with the most likely ability on each
+    side, at or beyond the region's ends, in place of the ends. A subject far from the cut is classified sooner. Wald's
+    bounds do not hold for it, since it takes the best of many ratios. In simulations at the region's ends it erred
+    about twice as often as they state. Bartroff and others simulate bounds for each test.
 
-    ``mixture``: the likelihood of the side that leads, averaged over its
-    abilities (Wald 1945; Robbins 1970) with half of the weight at the region's
-    end, against the most likely ability of the other side.  It decides sooner
-    than ``sprt`` far from the cut, and the bounds hold as they do for ``sprt``.
-    The ratio is 0 while neither side leads.
+    ``mixture``: the likelihood of the side that leads, averaged over its abilities (Wald 1945; Robbins 1970) with half
+    of the weight at the region's end, against the most likely ability of the other side. It decides sooner than
+    ``sprt`` far from the cut, and the bounds hold as they do for ``sprt``. The ratio is 0 while neither side leads.
 
-    With D > 1 the cut is on the first dimension.  The others are integrated out
-    under their standard normal calibration distribution, by Laplace's method.
-    The error rates then hold on average over subjects of that general ability,
-    not for each profile.  With the others fixed at the mean, 0, an item of
-    another dimension would count as evidence on this one.
+    With D > 1 the cut is on the first dimension. The others are integrated out under their standard normal calibration
+    distribution, by Laplace's method. The error rates then hold on average over subjects of that general ability, not
+    for each profile. With the others fixed at the mean, 0, an item of another dimension would count as evidence on this
+    one.
 
-    Scores in (0, 1) have the log likelihood ``r log p + (1 - r) log(1 - p)``.  If
-    p is their mean, the bounds hold for them too, since the ratio is convex in r.
+    Scores in (0, 1) have the log likelihood ``r log p + (1 - r) log(1 - p)``. If p is their mean, the bounds hold for
+    them too, since the ratio is convex in r.
 
-    Parameters
-    ----------
-    scores : array, shape (S, t)
-        In [0, 1], in the order of the administrations.  NaN marks a missing score, which
-        adds nothing; it must not depend on the score that the answer would have had.
-    A : array, shape (S, t, D)
-    d : array, shape (S, t)
-    c : array, shape (S, t), or None for no guessing
-        Parameters of the administered items, see `ItemBank`.
-    cut : float
-        Cut score, in logits on the bank's scale.
-    indifference : float
-        Half-width, in logits, of the region about the cut where either answer is accepted.
-    method : {"sprt", "glr", "mixture"}
+    Args:
+        scores: Shape (S, t). In [0, 1], in the order of the administrations. NaN marks a missing score, which adds
+            nothing; it must not depend on the score that the answer would have had.
+        A: Shape (S, t, D).
+        d: Shape (S, t).
+        c: Shape (S, t). Parameters of the administered items, see `ItemBank`.
+        cut: Cut score, in logits on the bank's scale.
+        indifference: Half-width, in logits, of the region about the cut where either answer is accepted.
 
-    Raises
-    ------
-    ValueError
-        The region has no width, the cut is not finite, the shapes do not match, or the method is unknown.
+    Raises:
+        ValueError: The region has no width, the cut is not finite, the shapes do not match, or the method is unknown.
     """
     if not (math.isfinite(cut) and math.isfinite(indifference) and indifference > 0):
         raise ValueError(f"cut {cut!r} with indifference {indifference!r}: expected finite logits, the second above 0")
@@ -200,17 +174,12 @@ def _running_marginal(points: Array, scores: Array, A: Array, d: Array, c: Array
 def classify(ratio: Array, confidence: float = 0.95) -> Classification:
     """Return the side of the cut where each subject's ratio first crosses one of `wald_bounds`.
 
-    Parameters
-    ----------
-    ratio : array, shape (S, t)
-        See `likelihood_ratio`.
-    confidence : float
-        One less either error, in (0.5, 1).
+    Args:
+        ratio: Shape (S, t). See `likelihood_ratio`.
+        confidence: One less either error, in (0.5, 1).
 
-    Raises
-    ------
-    ValueError
-        The confidence is not in (0.5, 1).
+    Raises:
+        ValueError: The confidence is not in (0.5, 1).
     """
     lower, upper = wald_bounds(confidence)
     crossed = (ratio >= upper) | (ratio <= lower)
@@ -226,13 +195,9 @@ def classify(ratio: Array, confidence: float = 0.95) -> Classification:
 class Cut:
     """A cut score on a bank's general ability, tested by the ``mixture`` ratio of `likelihood_ratio`.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    cut : float
-        Cut score, in logits.
-    confidence : float
-        One less either error.
+    Args:
+        cut: Cut score, in logits.
+        confidence: One less either error.
     """
 
     bank: ItemBank

@@ -1,7 +1,7 @@
 """Claims that accuracy in the fullest format exceeds accuracy in smaller ones, tested by draws on any bank.
 
-A subject takes a shortcut if it answers questions about a picture without the picture.  The *gain* of a format over a
-smaller one is the difference of the two accuracies over the bank.  A gate on the gain requires it over every smaller
+A subject takes a shortcut if it answers questions about a picture without the picture. The *gain* of a format over a
+smaller one is the difference of the two accuracies over the bank. A gate on the gain requires it over every smaller
 format of the bank.
 """
 
@@ -19,10 +19,7 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["GapClaim", "fullest", "gap_claims"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Prior accuracy of a format, and the number of answers with the same weight.
 GUESS, WORTH = 0.5, 2.0
@@ -40,19 +37,14 @@ def fullest(bank: ItemBank) -> str:
 class GapClaim(Claim):
     """The claim that accuracy in one format exceeds that in another by an amount.
 
-    The bets are on ``(1 + c score) / 2`` of every item-format pair, which lies in [0, 1] like a score.  The sign c is 1
-    in the larger format, -1 in the smaller and 0 in others.  Predictions are the format's accuracy so far.
+    The bets are on ``(1 + c score) / 2`` of every item-format pair, which lies in [0, 1] like a score. The sign c is 1
+    in the larger format, -1 in the smaller and 0 in others. Predictions are the format's accuracy so far.
 
-    Parameters
-    ----------
-    signs : array, shape (n,)
-        Sign c of every pair of the bank.
-    codes : array of int, shape (n,)
-        Number of the format of every pair.
-    items : int
-        Number of pairs in each of the two formats.
-    form : str
-        The smaller format.
+    Args:
+        signs: Shape (n,). Sign c of every pair of the bank.
+        codes: Shape (n,). Number of the format of every pair.
+        items: Number of pairs in each of the two formats.
+        form: The smaller format.
     """
 
     signs: Array = field(default_factory=lambda: np.empty(0))
@@ -114,10 +106,8 @@ class GapClaim(Claim):
 def gap_claims(bank: ItemBank, gain: float, confidence: float) -> tuple[GapClaim, ...]:
     """Return the claims that accuracy in the fullest format exceeds that in each smaller one by `gain`.
 
-    Raises
-    ------
-    ConfigError
-        The bank is not administered in formats, or some items lack a format.
+    Raises:
+        ConfigError: The bank is not administered in formats, or some items lack a format.
     """
     full = fullest(bank)
     formats = [form for form in bank.report.get("formats", ()) if form != full]

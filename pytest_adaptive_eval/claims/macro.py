@@ -1,11 +1,11 @@
 """Macro accuracy: the mean of the accuracies of all categories, by the draws, whatever the bank's quality.
 
 With n_c items in category c, every score is weighted by ``w = min(n) / n_c``, so that weighted scores lie in [0, 1] and
-their sum over the bank is ``min(n)`` times the sum of the categories' accuracies.  That sum is a quantity of the bank
-like the sum of the scores.  The draws' propensities make its one-draw estimates unbiased, so that the same bets hold.
+their sum over the bank is ``min(n)`` times the sum of the categories' accuracies. That sum is a quantity of the bank
+like the sum of the scores. The draws' propensities make its one-draw estimates unbiased, so that the same bets hold.
 
 The prediction of an item is its weight times the mean prediction over the items not yet drawn, which the log holds as
-`rest`.  It is fixed before the draw, as `inference.betting` requires.  A log has no predictions of items that were not
+`rest`. It is fixed before the draw, as `inference.betting` requires. A log has no predictions of items that were not
 drawn, so that differences of difficulty within a category do not reduce the variance.
 """
 
@@ -14,16 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import UNIT, Claim
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.types import Array
 
-__all__ = ["MacroClaim", "macro_claim", "macro_weights"]
-
-Array = NDArray[np.float64]
 #: Limits of the mean prediction, which keep the variance above 0.
 LEAST_PREDICTED, MOST_PREDICTED = 0.02, 0.98
 
@@ -31,10 +28,8 @@ LEAST_PREDICTED, MOST_PREDICTED = 0.02, 0.98
 def macro_weights(bank: ItemBank) -> Array:
     """Return the weight of each item's score, shape (n,), in (0, 1].
 
-    Raises
-    ------
-    ConfigError
-        The bank has fewer than two categories.
+    Raises:
+        ConfigError: The bank has fewer than two categories.
     """
     names, codes, counts = np.unique(np.asarray(bank.categories, dtype=object), return_inverse=True, return_counts=True)
     if len(names) < 2:
@@ -49,10 +44,8 @@ def macro_weights(bank: ItemBank) -> Array:
 class MacroClaim(Claim):
     """The claim that the weighted sum of scores, see the module, is at least `total`.
 
-    Parameters
-    ----------
-    weights : array, shape (n,)
-        Weights of all items, see `macro_weights`.
+    Args:
+        weights: Shape (n,). Weights of all items, see `macro_weights`.
     """
 
     weights: Array = field(default_factory=lambda: np.empty(0))

@@ -1,10 +1,9 @@
 """Comparison of a candidate with a baseline on the same items.
 
-A candidate usually differs from its baseline on few items, so the baseline's
-score is by far the best control variate for the candidate's.  If the baseline
-answered the whole bank, its total is known, and the interview mostly draws
-items on which the two may differ.  If it answered randomly drawn items alone,
-the candidate follows the same draws, and the sum of the differences is tested.
+A candidate usually differs from its baseline on few items, so the baseline's score is by far the best control variate
+for the candidate's. If the baseline answered the whole bank, its total is known, and the interview mostly draws items
+on which the two may differ. If it answered randomly drawn items alone, the candidate follows the same draws, and the
+sum of the differences is tested.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.inference.betting import Claim
@@ -20,11 +18,7 @@ from pytest_adaptive_eval.inference.design import DesignLog, Proposal
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["Baseline", "PairedClaim"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Prior share of items on which a candidate differs (flips), and the number of items with the same weight.
 FLIPS, GUESS_WORTH = 0.05, 10.0
@@ -43,23 +37,15 @@ RAREST, MOST = 1e-3, 0.5
 class Baseline:
     """Scores of another subject on the items of a bank.
 
-    Parameters
-    ----------
-    name : str
-    scores : array, shape (n,)
-        In [0, 1], in the bank's order; NaN where missing.
-    log : DesignLog, optional
-        Draws of the scored items; required if some scores are missing.
-    climbed : bool
-        The scored items are those of a ladder, which is compared level by level and does not represent
-        the other items.
-    twins : bool
-        The items are variants: the same items with redrawn values.
+    Args:
+        scores: Shape (n,). In [0, 1], in the bank's order; NaN where missing.
+        log: Draws of the scored items; required if some scores are missing.
+        climbed: The scored items are those of a ladder, which is compared level by level and does not represent the
+            other items.
+        twins: The items are variants: the same items with redrawn values.
 
-    Raises
-    ------
-    BaselineError
-        Scores are missing, and the draws of the others are unknown.
+    Raises:
+        BaselineError: Scores are missing, and the draws of the others are unknown.
     """
 
     name: str
@@ -103,8 +89,8 @@ class Baseline:
     def shapes(self, bank: ItemBank) -> Array:
         """Return the relative flip rate of each item under K models, shape (K, n), with mean 1.
 
-        The models go from equal rates to rates in proportion to p(1-p) at the
-        baseline's ability, since uncertain answers flip most.
+        The models go from equal rates to rates in proportion to p(1-p) at the baseline's ability, since uncertain
+        answers flip most.
         """
         even = np.ones(len(bank))
         if not bank.calibrated:
@@ -121,23 +107,17 @@ class Baseline:
     def predicted(self, shapes: Array, items: Ints, scores: Array, model: Array | None = None) -> Array:
         """Return the predicted scores of candidates, from the answers so far.
 
-        Several models are mixed, weighted by likelihood.  Some predict flips
-        by `shapes`, with separate rates for right and wrong answers of the
-        baseline.  Others take the bank's prediction at the candidate's ability
-        and move its logit by `AGREEMENT` towards the baseline's answer.
+        Several models are mixed, weighted by likelihood. Some predict flips by `shapes`, with separate rates for right
+        and wrong answers of the baseline. Others take the bank's prediction at the candidate's ability and move its
+        logit by `AGREEMENT` towards the baseline's answer.
 
-        Parameters
-        ----------
-        shapes : array, shape (K, n)
-            See `shapes`.
-        items, scores : array, shape (S, t)
-            Administered items and scores of the candidates; NaN marks a missing score.
-        model : array, shape (S, n), optional
-            Predicted scores by the bank.
+        Args:
+            shapes: See `shapes`.
+            items, scores: Shape (S, t). Administered items and scores of the candidates; NaN marks a missing score.
+            model: Shape (S, n). Predicted scores by the bank.
 
-        Returns
-        -------
-        array, shape (S, n)
+        Returns:
+            Shape (S, n).
         """
         scored = ~np.isnan(scores)
         right = self.scores >= 0.5
@@ -170,9 +150,8 @@ class Baseline:
     def follow(self, start: int, predicted: Array, k: int) -> Proposal:
         """Return the baseline's next `k` draws, for S candidates with predicted scores (S, n).
 
-        The baseline's propensities hold for the candidates too, since no draw
-        depended on a candidate's answers.  The log has no propensities of items
-        that were not drawn, but none was below 1 / (down + up).  This bounds the
+        The baseline's propensities hold for the candidates too, since no draw depended on a candidate's answers. The
+        log has no propensities of items that were not drawn, but none was below 1 / (down + up). This bounds the
         one-draw estimates.
         """
         log = self.log
@@ -194,8 +173,8 @@ class Baseline:
 class PairedClaim(Claim):
     """The claim that a candidate's sum of scores is at most ``margin`` items below that of a baseline on some items.
 
-    The bets are on (1 + score - baseline's score) / 2, which lies in [0, 1] like
-    a score.  `total` is the sum of these values at the margin.
+    The bets are on (1 + score - baseline's score) / 2, which lies in [0, 1] like a score. `total` is the sum of these
+    values at the margin.
     """
 
     baseline: Baseline | None = None

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["ability_at", "accuracy_at", "expected_accuracy", "model_based", "project"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 
 def expected_accuracy(bank: ItemBank, theta: Array) -> Array:
@@ -36,8 +30,8 @@ def accuracy_at(bank: ItemBank, ability: float) -> float:
 def ability_at(bank: ItemBank, accuracy: float, bound: float = ABILITY_BOUND) -> float:
     """Return the general ability in logits at which the bank's expected accuracy is `accuracy`, within +-`bound`.
 
-    Return the nearer bound for an accuracy outside the range of the test characteristic curve.  The curve is inverted
-    by bisection, since importing an optimiser costs as much as an interview.
+    Return the nearer bound for an accuracy outside the range of the test characteristic curve. The curve is inverted by
+    bisection, since importing an optimiser costs as much as an interview.
     """
     low, high = -bound, bound
     if accuracy_at(bank, low) >= accuracy:
@@ -55,23 +49,15 @@ def project(bank: ItemBank, estimate: Estimate, items: Ints, scores: Array, coun
 
     Administered items count with their scores, all others with their predicted scores.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    estimate : Estimate
-        Abilities of S subjects, with their covariance.
-    items : array of int, shape (S, t)
-        Positions in the bank of the administered items, in order.
-    scores : array, shape (S, t)
-        In [0, 1]; NaN marks a missing score.
-    counts : array of int, shape (S,)
-        How many of a subject's administrations count, from the first.
+    Args:
+        estimate: Abilities of S subjects, with their covariance.
+        items: Shape (S, t). Positions in the bank of the administered items, in order.
+        scores: Shape (S, t). In [0, 1]; NaN marks a missing score.
+        counts: Shape (S,). How many of a subject's administrations count, from the first.
 
-    Returns
-    -------
-    accuracy, standard_error : array, shape (S,)
-        The error joins those of the ability and of the answers to unadministered items, and assumes that the
-        bank's model is right.
+    Returns:
+        Shape (S,). The error joins those of the ability and of the answers to unadministered items, and assumes that
+        the bank's model is right.
     """
     p = bank.probability(estimate.theta)
     n = p.shape[1]
@@ -93,8 +79,8 @@ def project(bank: ItemBank, estimate: Estimate, items: Ints, scores: Array, coun
 def model_based(accuracy: float, standard_error: float, confidence: float = 0.95) -> Interval:
     """Return a projection, see `project`, with the interval under the bank's model.
 
-    Reports show it; no gate uses it, since it assumes that the bank is right.  On
-    real benchmarks, nominal 95 % intervals covered between 24 and 90 %.
+    Reports show it; no gate uses it, since it assumes that the bank is right. On real benchmarks, nominal 95 %
+    intervals covered between 24 and 90 %.
     """
-    half = student_quantile(math.inf, confidence) * standard_error
+    half = NormalDist().inv_cdf(confidence) * standard_error
     return Interval(accuracy, max(0.0, accuracy - half), min(1.0, accuracy + half), confidence, "model-based")

@@ -6,9 +6,9 @@ estimated, one draw at a time ::
 
     U_t(theta) = sum of A_i (r_i - p_i) before t + A_t (r_t - p_t) / q_t
 
-so that the solution of ``mean_t U_t(theta) = theta`` tends to the same ability for any answers (Binder 1983).  Its
-error is the larger of two: the spread of the U_t through the inverse information, and the model's standard error from
-the unadministered items.
+so that the solution of ``mean_t U_t(theta) = theta`` tends to the same ability for any answers (Binder 1983). Its error
+is the larger of two: the spread of the U_t through the inverse information, and the model's standard error from the
+unadministered items.
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = ["WeightedAbility", "weighted_ability"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 ITERATIONS, TOLERANCE = 60, 1e-7
 
@@ -34,12 +30,10 @@ ITERATIONS, TOLERANCE = 60, 1e-7
 class WeightedAbility:
     """Abilities of one subject, shape (D,), with standard errors over repeated draws.
 
-    Parameters
-    ----------
-    theta, standard_error : array, shape (D,)
-        In logits.
-    freedom : array, shape (D,)
-        Degrees of freedom of the errors: the effective number of draws, which is smaller if a few dominate.
+    Args:
+        theta, standard_error: Shape (D,). In logits.
+        freedom: Shape (D,). Degrees of freedom of the errors: the effective number of draws, which is smaller if a few
+            dominate.
     """
 
     theta: Array
@@ -50,17 +44,12 @@ class WeightedAbility:
 def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
     """Estimate the ability that the answers to all items would give, from a fixed number of random draws.
 
-    Parameters
-    ----------
-    bank : ItemBank
-        Bank without guessing.
-    log : DesignLog
-        Draws of one subject, without missing scores; see `DesignLog.with_missing_as`.
+    Args:
+        bank: Bank without guessing.
+        log: Draws of one subject, without missing scores; see `DesignLog.with_missing_as`.
 
-    Raises
-    ------
-    EstimationError
-        The log has no propensities, a missing score, or fewer than two draws.
+    Raises:
+        EstimationError: The log has no propensities, a missing score, or fewer than two draws.
     """
     whole = len(log) == len(bank)
     if (len(log.draws) < 2 and not whole) or np.isnan(log.propensities).any() or np.isnan(log.scores).any():

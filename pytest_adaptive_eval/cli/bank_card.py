@@ -14,8 +14,6 @@ from pytest_adaptive_eval.text import clean_terminal, counted, number
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["card", "decided_margins", "facts", "licence_of"]
-
 #: Share of a bank, and probability of a verdict, that the card tells margins of.
 _SHARE, _POWER = "20%", 0.8
 #: Margins that are tried, in hundredths, and licences that the hub knows by these names.

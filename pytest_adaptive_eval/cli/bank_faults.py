@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
 
-__all__ = ["Differences", "compare", "faults", "warnings"]
-
 #: Graders whose keys are answers that they accept.
 _OWN_KEY = {"exact", "choice", "numeric", "contains", "math"}
 
@@ -26,10 +24,8 @@ _OWN_KEY = {"exact", "choice", "numeric", "contains", "math"}
 def faults(bank: ItemBank) -> Iterator[str]:
     """Yield what keeps a bank from being asked as it was written; reads every item and image.
 
-    Raises
-    ------
-    BankError
-        An item is malformed, or the texts were edited.
+    Raises:
+        BankError: An item is malformed, or the texts were edited.
     """
     from pytest_adaptive_eval.banks.reader import content_hash
 
@@ -71,15 +67,11 @@ def _accepts_own_key(item: Item) -> bool:
 class Differences:
     """What changed from one bank to another.
 
-    Parameters
-    ----------
-    added, removed, changed : list of str
-        Item ids.
-    same : int
-        Number of items with the same content.
-    moved : float or None
-        Largest change of a discrimination or an intercept of these; None if either bank has no parameters, or the
-        dimensions differ.
+    Args:
+        added, removed, changed: Item ids.
+        same: Number of items with the same content.
+        moved: Largest change of a discrimination or an intercept of these; None if either bank has no parameters, or
+            the dimensions differ.
     """
 
     added: list[str]

@@ -14,8 +14,6 @@ from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.registry import registered
 
-__all__ = ["command_parser", "main"]
-
 #: Line in the list of verbs and head of the help, by the first word of verbs of two words.
 _GROUPS = {
     "bank": (

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.cli.extras import extras, missing_packages
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import counted, shown_address
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config.toml import TomlEval
-
-__all__ = ["Finding", "diagnose_machine", "diagnose_model", "diagnose_runs"]
+    from pytest_adaptive_eval.evaluation.toml import TomlEval
 
 _NO_MODEL = "no model: name it with --adaptive-eval-model=FOLDER, or http://HOST:PORT/v1#MODEL"
 
@@ -28,11 +27,8 @@ _NO_MODEL = "no model: name it with --adaptive-eval-model=FOLDER, or http://HOST
 class Finding:
     """One line of a diagnosis.
 
-    Parameters
-    ----------
-    state : {"ok", "absent", "fault"}
-        Absent is what nothing that would run needs.
-    topic, text : str
+    Args:
+        state: Absent is what nothing that would run needs.
     """
 
     state: str
@@ -80,10 +76,8 @@ def _memory() -> str:
 
 
 def _sandbox() -> Finding:
-    from pytest_adaptive_eval.sandbox import Sandbox
-
     try:
-        tier = Sandbox.open().tier
+        tier = service("sandbox", "sandbox").open().tier
     except AdaptiveEvalError as error:
         return Finding("absent", "sandbox", f"code of models is not run here: {error}")
     return Finding("ok", "sandbox", f"code of models runs in the tier {tier}")
@@ -92,17 +86,12 @@ def _sandbox() -> Finding:
 def diagnose_model(spec: str, root: Path, options: Mapping[str, Any], *, ask: bool = False) -> Finding:
     """Return whether a model can be interviewed here, and what it needs.
 
-    Parameters
-    ----------
-    spec : str
-        Text that names the model.
-    root : Path
-        Folder that a relative path is relative to.
-    options : mapping
-    ask : bool
-        Ask a model on a server for one token.
+    Args:
+        spec: Text that names the model.
+        root: Folder that a relative path is relative to.
+        ask: Ask a model on a server for one token.
     """
-    from pytest_adaptive_eval.subjects import resolve
+    from pytest_adaptive_eval.models import resolve
 
     topic = f"model {shown_address(spec)}"
     try:
@@ -133,13 +122,9 @@ def _weights(folder: Path) -> str:
 def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterator[Finding]:
     """Yield what ``pytest --adaptive-eval`` in a folder would do, and which models it would need.
 
-    Parameters
-    ----------
-    root : Path
-    model : str or None
-        Model in place of those that the files name.
-    ask : bool
-        See `diagnose_model`.
+    Args:
+        model: Model in place of those that the files name.
+        ask: See `diagnose_model`.
     """
     from pytest_adaptive_eval.cli.project import look_at
     from pytest_adaptive_eval.cli.python_files import pytest_settings
@@ -165,7 +150,7 @@ def _evaluations(
     root: Path, name: str, model: str | None, setting: str | None, models: dict[str, Mapping[str, Any]]
 ) -> Iterator[Finding]:
     """Yield what the evaluations of a TOML file would ask; their models enter `models` with their options."""
-    from pytest_adaptive_eval.config.toml import read_toml
+    from pytest_adaptive_eval.evaluation.toml import read_toml
 
     try:
         evaluations = read_toml(root / name).evaluations
@@ -197,7 +182,7 @@ def _fixture(
 
 def _run(root: Path, name: str, evaluation: TomlEval) -> Finding:
     """Return what one evaluation would ask."""
-    from pytest_adaptive_eval.config.evaluation import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Settings
 
     spec = evaluation.spec
     topic = f"{name}: {spec.name}"

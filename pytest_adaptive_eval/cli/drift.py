@@ -93,10 +93,8 @@ def _watched(history: History, options: argparse.Namespace) -> tuple[list[Series
 def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
     """Keep the level from a run on as accepted, of the series whose alarms last.
 
-    Raises
-    ------
-    ConfigError
-        There is no such run or alarm, the drop began later, or the history is not a folder.
+    Raises:
+        ConfigError: There is no such run or alarm, the drop began later, or the history is not a folder.
     """
     from pytest_adaptive_eval.records.accepted import AcceptedLevel, accept_levels
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-__all__ = ["extras", "missing_packages"]
-
 _NAME = "pytest-adaptive-eval"
 
 

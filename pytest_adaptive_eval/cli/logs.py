@@ -26,10 +26,8 @@ def add_ids_argument(add: Callable[..., object], texts: str) -> None:
 def joined(responses: Responses, ids: str | None, items: Sequence[Item] | None) -> Responses:
     """Return the responses under the ids of one's own items.
 
-    Raises
-    ------
-    ResponsesError
-        No id is that of an item; the message says which ``--ids`` would join them.
+    Raises:
+        ResponsesError: No id is that of an item; the message says which ``--ids`` would join them.
     """
     from pytest_adaptive_eval.banks.responses.ids import propose_ids, rename_items
 

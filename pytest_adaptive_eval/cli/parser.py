@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.cli.screen import put
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.registry import lacking
 
 #: Columns of a name in a list of settings.
 _NAME = 22
@@ -38,7 +39,7 @@ class VerbParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         """Raise a UsageError that names the verb's help."""
-        raise UsageError(f"{message}; {self.prog} --help lists the options")
+        raise UsageError(f"{message}{lacking()}; {self.prog} --help lists the options")
 
     def format_help(self) -> str:
         """Return the help with the details and examples, which are only looked up for it."""

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from pytest_adaptive_eval.cli.python_files import Interviews, find_interviews, pytest_settings
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
-
-__all__ = ["Checkpoint", "Data", "Project", "Server", "look_at"]
+from pytest_adaptive_eval.registry import service
 
 #: Levels of folders below the project that are looked at, and files of data at most.
 _DEPTH, _FILES = 4, 200
@@ -36,14 +35,10 @@ _SERVICES = {".github": "github", ".gitlab-ci.yml": "gitlab", "Jenkinsfile": "je
 class Checkpoint(NamedTuple):
     """A checkpoint folder.
 
-    Parameters
-    ----------
-    folder : str
-        Relative to the project.
-    pictures : bool
-        Whether the model reads images.
-    written : float
-        Time of the last change of its configuration.
+    Args:
+        folder: Relative to the project.
+        pictures: Whether the model reads images.
+        written: Time of the last change of its configuration.
     """
 
     folder: str
@@ -54,11 +49,8 @@ class Checkpoint(NamedTuple):
 class Server(NamedTuple):
     """An address of an OpenAI-compatible server in a file of settings.
 
-    Parameters
-    ----------
-    address, found_in : str
-    models : tuple of str
-        Names of its models; empty unless it runs on this machine and answers.
+    Args:
+        models: Names of its models; empty unless it runs on this machine and answers.
     """
 
     address: str
@@ -69,16 +61,11 @@ class Server(NamedTuple):
 class Data(NamedTuple):
     """Questions of the project.
 
-    Parameters
-    ----------
-    path : str
-        Relative to the project.
-    form : {"bank", "items", "benchmark"}
-        A bank folder, a JSONL of items, or a file that ``adaptive-eval import`` reads.
-    questions : int
-        Their number.
-    pictures : bool
-        Whether the first of them has an image.
+    Args:
+        path: Relative to the project.
+        form: A bank folder, a JSONL of items, or a file that ``adaptive-eval import`` reads.
+        questions: Their number.
+        pictures: Whether the first of them has an image.
     """
 
     path: str
@@ -91,22 +78,13 @@ class Data(NamedTuple):
 class Project:
     """Content of a folder.
 
-    Parameters
-    ----------
-    root : Path
-    checkpoints : tuple of Checkpoint
-        The last changed first.
-    servers : tuple of Server
-    data : tuple of Data
-        Banks first, then items, then benchmarks.
-    logs : tuple of str
-        Files or folders of logs of evaluation tools.
-    tests : mapping of str to Interviews
-        Python files with evaluations.
-    evaluations : tuple of str
-        TOML files with evaluations.
-    service : str
-        ``github``, ``gitlab``, ``jenkins``, or empty.
+    Args:
+        checkpoints: The last changed first.
+        data: Banks first, then items, then benchmarks.
+        logs: Files or folders of logs of evaluation tools.
+        tests: Python files with evaluations.
+        evaluations: TOML files with evaluations.
+        service: ``github``, ``gitlab``, ``jenkins``, or empty.
     """
 
     root: Path
@@ -169,8 +147,8 @@ def _relative(root: Path, path: Path) -> str:
 
 
 def _checkpoint(root: Path, folder: Path, names: list[str]) -> Checkpoint | None:
-    from pytest_adaptive_eval.subjects.checkpoint.folder import reads_images
-    from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
+    from pytest_adaptive_eval.models.checkpoint.folder import reads_images
+    from pytest_adaptive_eval.models.checkpoint.weights import read_object
 
     if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
         return None
@@ -222,7 +200,6 @@ def _is_log(path: Path) -> bool:
 
 def _questions(root: Path, path: Path) -> Data | None:
     """Return the questions of a file; None where it has none that are understood."""
-    from pytest_adaptive_eval.banks.importing.importer import check_refused, import_items
     from pytest_adaptive_eval.banks.reader import read_bank
 
     if path.suffix == ".jsonl":
@@ -232,8 +209,8 @@ def _questions(root: Path, path: Path) -> Data | None:
         except AdaptiveEvalError:
             pass
     try:
-        with import_items(str(path)) as imported:
-            check_refused(imported, str(path))
+        with service("import_items", "importing")(str(path)) as imported:
+            service("check_refused", "importing")(imported, str(path))
             items = imported.items
             return Data(_relative(root, path), "benchmark", len(items), bool(items[0].images)) if items else None
     except AdaptiveEvalError:

@@ -32,12 +32,9 @@ _SIZE = 1_000_000
 class Interviews:
     """The tests of a file that are interviews.
 
-    Parameters
-    ----------
-    count : int
-        Functions with the marker `adaptive_eval`.
-    asks_model : bool
-        Whether one of them takes the fixture `model`.
+    Args:
+        count: Functions with the marker `adaptive_eval`.
+        asks_model: Whether one of them takes the fixture `model`.
     """
 
     count: int
@@ -71,13 +68,9 @@ def _ini(text: str) -> dict[str, dict[str, str]]:
 def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> Interviews | None:
     """Return the interviews of a file; None where it has none, or pytest does not collect it.
 
-    Parameters
-    ----------
-    path : Path
-    root : Path
-        The folder in which pytest starts.
-    settings : mapping
-        As `pytest_settings` gives them.
+    Args:
+        root: The folder in which pytest starts.
+        settings: As `pytest_settings` gives them.
     """
     patterns = ini_words(settings.get("python_files")) or ["test_*.py", "*_test.py"]
     if not any(fnmatch(path.name, pattern) for pattern in patterns):
@@ -153,12 +146,9 @@ def _arguments(function: ast.FunctionDef) -> set[str]:
 def model_fixture(path: Path, root: Path) -> Path | None:
     """Return the file whose fixture `model` the evaluations of a file get; None where the plugin's own is used.
 
-    Parameters
-    ----------
-    path : Path
-        A Python or TOML file with evaluations.
-    root : Path
-        The folder in which pytest starts.
+    Args:
+        path: A Python or TOML file with evaluations.
+        root: The folder in which pytest starts.
     """
     folders = [folder for folder in path.parents if folder.is_relative_to(root)]
     for source in ([path] if path.suffix == ".py" else []) + [folder / "conftest.py" for folder in folders]:

@@ -15,8 +15,8 @@ from pytest_adaptive_eval.cat.policy import FIXED_FORM, POLICIES
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
-from pytest_adaptive_eval.config import EvalSpec, StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
+from pytest_adaptive_eval.evaluation import EvalSpec, StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.findings import findings
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
@@ -28,38 +28,25 @@ from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, Item, Status, unanswered_sentence
 from pytest_adaptive_eval.ladder.policy import levelled
+from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.records.baseline import BaselineFile, baseline_of, read_again, read_baseline
 from pytest_adaptive_eval.records.must_pass import recorded_must_pass
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, noise_of
-from pytest_adaptive_eval.subjects.base import Completion
 from pytest_adaptive_eval.text import counted
-
-__all__ = ["rescore"]
 
 
 @dataclass(slots=True)
 class _Rescored:
     """One interview with its new scores, gates and result.
 
-    Parameters
-    ----------
-    old : InterviewRecord
-    bank : ItemBank
-    administrations : list of Administration
-        Recorded administrations with new scores.
-    unanswered : str
-        What answers count as that are empty, refused or cut, see `items.item.Response.of`.
-    notes : list of str
-        Notes of the new record.
-    conditions : list of Condition
-        Conditions of its gates.
-    baselines : dict of str to Baseline
-        Baselines by the name that conditions give them.
-    sources : dict of str to mapping
-        Files of the baselines, by the same names.
-    absent : dict of str to str
-        Reasons why a baseline is missing, by the same names.
-    result : SessionResult or None
+    Args:
+        administrations: Recorded administrations with new scores.
+        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
+        notes: Notes of the new record.
+        conditions: Conditions of its gates.
+        baselines: Baselines by the name that conditions give them.
+        sources: Files of the baselines, by the same names.
+        absent: Reasons why a baseline is missing, by the same names.
     """
 
     old: InterviewRecord
@@ -96,32 +83,20 @@ def rescore(
 ) -> RunRecord:
     """Return a new record with the old answers, graded and judged anew.
 
-    Answers to items that changed are graded by the bank as it is now; where
-    the recorded scores of unchanged items are not those that their grader
-    gives, the test scores in its own way, and recorded scores stand.
+    Answers to items that changed are graded by the bank as it is now; where the recorded scores of unchanged items are
+    not those that their grader gives, the test scores in its own way, and recorded scores stand.
 
-    Parameters
-    ----------
-    record : RunRecord
-    banks : mapping of str to ItemBank
-        Banks by the evaluation's name.
-    gates : sequence of TomlEval
-        Evaluations whose gates take the place of the recorded ones.
-    baseline : str, optional
-        File that gates call ``"baseline"``, see `read_baseline`; the baseline of the run when omitted.
-    folders : sequence of Path
-        Folders that relative paths of baselines are looked up in.
-    run : str
-        Id of the new record.
-    now : datetime
-        Start of the new record, with a time zone.
+    Args:
+        banks: Banks by the evaluation's name.
+        gates: Evaluations whose gates take the place of the recorded ones.
+        baseline: File that gates call ``"baseline"``, see `read_baseline`; the baseline of the run when omitted.
+        folders: Folders that relative paths of baselines are looked up in.
+        run: Id of the new record.
+        now: Start of the new record, with a time zone.
 
-    Raises
-    ------
-    ConfigError
-        A bank is not at hand or is another one, or a gate cannot be judged again.
-    BaselineError
-        A baseline is not comparable, or the baseline of the run is gone, has changed or is unknown.
+    Raises:
+        ConfigError: A bank is not at hand or is another one, or a gate cannot be judged again.
+        BaselineError: A baseline is not comparable, or the baseline of the run is gone, has changed or is unknown.
     """
     settings = {evaluation.spec.name: evaluation.spec for evaluation in gates}
     interviews = [_graded(interview, banks, settings.get(interview.name)) for interview in record.interviews]

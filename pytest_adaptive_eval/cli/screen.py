@@ -14,8 +14,6 @@ from typing import Any, TextIO
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.outputs import replacing
 
-__all__ = ["Screen", "open_streams", "put", "save", "say", "screen", "width"]
-
 
 def open_streams() -> None:
     """Make standard output and error accept any text: they escape what they cannot encode, and discard it if closed."""

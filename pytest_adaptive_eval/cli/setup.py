@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.cli.extras import missing_packages
 from pytest_adaptive_eval.cli.project import Data, Project
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.ties import first_largest
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config.evaluation import Evaluation
+    from pytest_adaptive_eval.evaluation.evaluation import Evaluation
     from pytest_adaptive_eval.items.responses import Responses
-    from pytest_adaptive_eval.subjects.kind import SubjectKind
-
-__all__ = ["CONFIG", "Setup", "set_up"]
+    from pytest_adaptive_eval.models.kind import SubjectKind
 
 CONFIG = "adaptive-eval.toml"
 #: Probability of a verdict that the budget is planned for.
@@ -41,16 +41,11 @@ _EXAMPLES, _COMPARED = 60, 200
 class Setup:
     """Findings and files of `adaptive-eval init`.
 
-    Parameters
-    ----------
-    findings : list of str
-        Sentences about what was found and chosen.
-    files : dict of str to str
-        Texts by path relative to the project.
-    commands : list of str
-        Commands to run next, in order, in the project's folder.
-    extras : list of str
-        Extras of this distribution that these commands need.
+    Args:
+        findings: Sentences about what was found and chosen.
+        files: Texts by path relative to the project.
+        commands: Commands to run next, in order, in the project's folder.
+        extras: Extras of this distribution that these commands need.
     """
 
     findings: list[str] = field(default_factory=list)
@@ -69,16 +64,11 @@ class _Subject:
 def set_up(project: Project, model: str | None = None) -> Setup:
     """Return the first files and commands of a project.
 
-    Parameters
-    ----------
-    project : Project
-    model : str, optional
-        Text that names the subject; the one that the project shows when omitted.
+    Args:
+        model: Text that names the subject; the one that the project shows when omitted.
 
-    Raises
-    ------
-    ConfigError
-        `model` names no kind of subject.
+    Raises:
+        ConfigError: `model` names no kind of subject.
     """
     setup = Setup()
     subject = _subject(project, model, setup)
@@ -102,7 +92,7 @@ def set_up(project: Project, model: str | None = None) -> Setup:
 
 def _subject(project: Project, model: str | None, setup: Setup) -> _Subject | None:
     """Return the subject that is named, else the newest checkpoint, else a server that answers."""
-    from pytest_adaptive_eval.subjects import resolve
+    from pytest_adaptive_eval.models import resolve
 
     spec, pictures = model, True
     if spec is None and project.checkpoints:
@@ -204,10 +194,9 @@ def _interview(
 
 def _imported(path: Path, bank: Path) -> str:
     """Import questions into a bank folder, to plan on."""
-    from pytest_adaptive_eval.banks.importing.importer import import_items
     from pytest_adaptive_eval.banks.writer import write_uncalibrated
 
-    with import_items(str(path)) as imported:
+    with service("import_items", "importing")(str(path)) as imported:
         write_uncalibrated(bank, imported.items, report={"source": imported.facts})
     return str(bank)
 
@@ -220,7 +209,7 @@ def _add_planned(
     setup: Setup,
 ) -> None:
     """Add an evaluation whose budget is planned on its bank, which `readable` names."""
-    from pytest_adaptive_eval.config.evaluation import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Settings
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, outlooks
 
@@ -228,7 +217,8 @@ def _add_planned(
         evaluation = EvalSpec(readable, CONFIG, project.root).build(Settings(project.root, Path(folder)))
         threshold = _threshold(evaluation)
         condition = Condition("accuracy", "at_least", threshold)
-        worst = max(outlooks(condition, evaluation.bank, evaluation.policy), key=lambda outlook: outlook.expected)
+        forecasts = outlooks(condition, evaluation.bank, evaluation.policy)
+        worst = forecasts[int(first_largest([outlook.expected for outlook in forecasts]))]
     reason = (
         f"of {len(evaluation.bank)}: {_POWER:.0%} chance of a verdict if the accuracy is {PLANNING_MARGIN:g} from the "
         "threshold"
@@ -326,7 +316,8 @@ def _add_workflow(project: Project, setup: Setup) -> None:
 
 
 def _github_lines(install: str, commands: list[str]) -> Iterator[str]:
-    yield "# Written by adaptive-eval init. Promotion by a baseline: docs/promotion.md of pytest-adaptive-eval."
+    yield "# Written by adaptive-eval init. Promotion by a baseline: pytest-adaptive-eval,"
+    yield "# docs/how-to/gate-in-github-actions.md."
     yield from ("name: adaptive-eval", "", "on:", "  workflow_dispatch:", "", "permissions:", "  contents: read", "")
     yield from ("jobs:", "  gate:", "    runs-on: ubuntu-latest # or the label of a runner that has the model")
     yield from ("    timeout-minutes: 60", "    steps:")
@@ -336,6 +327,7 @@ def _github_lines(install: str, commands: list[str]) -> Iterator[str]:
 
 
 def _gitlab_lines(install: str, commands: list[str]) -> Iterator[str]:
-    yield "# Written by adaptive-eval init. Promotion by a baseline: docs/promotion.md of pytest-adaptive-eval."
+    yield "# Written by adaptive-eval init. Promotion by a baseline: pytest-adaptive-eval,"
+    yield "# docs/how-to/gate-in-gitlab-or-jenkins.md."
     yield from ("adaptive-eval:", "  image: python:3.12", "  rules:", "    - when: manual", "  script:")
     yield from (f"    - {json.dumps(command)}" for command in (install, *commands))

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cli.parser import VerbParser
 
-__all__ = ["Verb"]
-
 
 class Verb(NamedTuple):
     """One verb of ``adaptive-eval``.
 
-    A module in ``cli/verbs`` lists its verb in ``REGISTERED``.  So does a module that an entry point of the group
+    A module in ``cli/verbs`` lists its verb in ``REGISTERED``. So does a module that an entry point of the group
     ``adaptive_eval.verbs`` names.
 
     Attributes:

@@ -21,15 +21,6 @@ from pytest_adaptive_eval.inference.noise import noise_margin
 from pytest_adaptive_eval.inference.sampling import with_missing_bounded
 from pytest_adaptive_eval.text import counted, number
 
-__all__ = [
-    "claim_family",
-    "cut_to_outcome",
-    "decide_claims",
-    "judge_claim",
-    "map_interval",
-    "missing_score_notes",
-]
-
 _OUTCOMES = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}
 
 
@@ -45,20 +36,12 @@ def judge_claim(
 ) -> Verdict:
     """Return the verdict of a condition with one claim.
 
-    Parameters
-    ----------
-    result : SessionResult
-    condition : Condition
-    verdict : Verdict
-    to_unit : callable
-        Increasing function from the mean of the claim's view to the metric's unit.
-    guessing : float, optional
-        Mean of the claim's view by guessing alone, from which a PASS must be distinguishable.
-    notes : sequence of str
-        Further notes, shown last.
-    interval_of : callable, optional
-        Returns the mean of the claim's view with bounds of a confidence;
-        `SessionResult.interval_of` when omitted.
+    Args:
+        to_unit: Increasing function from the mean of the claim's view to the metric's unit.
+        guessing: Mean of the claim's view by guessing alone, from which a PASS must be distinguishable.
+        notes: Further notes, shown last.
+        interval_of: Returns the mean of the claim's view with bounds of a confidence; `SessionResult.interval_of` when
+            omitted.
     """
     (claim,) = condition.claims(result.bank, result.baselines)
     log = claim.view(result.log)
@@ -86,13 +69,8 @@ def decide_claims(
 ) -> list[Outcome]:
     """Return the outcome of each of a condition's claims, corrected for all other claims of the interview.
 
-    Parameters
-    ----------
-    result : SessionResult
-    condition : Condition
-    claims : sequence of Claim
-    sequential : bool
-        Decide by bets also where the interview has a fixed length.
+    Args:
+        sequential: Decide by bets also where the interview has a fixed length.
     """
     others, family = _other_claims(result, condition), claim_family(result, condition, len(claims))
     # rare large losses make a t interval unreliable

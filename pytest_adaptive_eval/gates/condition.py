@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
 
-__all__ = [
-    "KINDS",
-    "METHODS",
-    "ON_INCONCLUSIVE",
-    "STUDY_KINDS",
-    "Condition",
-    "LadderPolicy",
-    "Metric",
-    "find_metric",
-    "register_metrics",
-    "registered_metric",
-]
-
 LadderPolicy: TypeAlias = "Climb | AdaptiveClimb"
 Result_contra = TypeVar("Result_contra", contravariant=True)
 
@@ -56,35 +43,21 @@ METHODS = ("draws", "likelihood-ratio")
 class Metric(Generic[Result_contra]):
     """A quantity on which gates set conditions.
 
-    Subclasses set the attributes and override the methods that differ from
-    these defaults, which describe a quantity of an interview that is decided
-    by `judge` alone, without bets, forecast or figure.
+    Subclasses set the attributes and override the methods that differ from these defaults, which describe a quantity of
+    an interview that is decided by `judge` alone, without bets, forecast or figure.
 
-    Attributes
-    ----------
-    name : str
-        Name in TOML files, results and records; the name of the metric's file.
-    description : str
-        One line for help, the table in the docs and exports.
-    unit : str
-    minimum, maximum : float or None
-        Range of the values; None if there is no limit.
-    kinds : tuple of str
-        Condition kinds that the metric has.
-    on_banks, on_studies : bool
-        True if interviews of a bank measure it, and if studies do.
-    by_bets : bool
-        True if bets on the draws decide ``at_least`` and ``not_worse_than``.
-    by_levels : bool
-        True if a ladder decides it level by level, from items that need not be drawn at random.
-    whole_budget : bool
-        True if the interview must use its whole budget, since no stopping rule serves the metric.
-    whole_bank : str
-        Subject of the metric's series in figures and histories.
-    digits : int
-        Digits after the point in histories.
-    least_height : float
-        Least height of a panel of the history figure, in the metric's unit.
+    Attributes:
+        name: Name in TOML files, results and records; the name of the metric's file.
+        description: One line for help, the table in the docs and exports.
+        minimum, maximum: Range of the values; None if there is no limit.
+        kinds: Condition kinds that the metric has.
+        on_banks, on_studies: True if interviews of a bank measure it, and if studies do.
+        by_bets: True if bets on the draws decide ``at_least`` and ``not_worse_than``.
+        by_levels: True if a ladder decides it level by level, from items that need not be drawn at random.
+        whole_budget: True if the interview must use its whole budget, since no stopping rule serves the metric.
+        whole_bank: Subject of the metric's series in figures and histories.
+        digits: Digits after the point in histories.
+        least_height: Least height of a panel of the history figure, in the metric's unit.
     """
 
     name: ClassVar[str]
@@ -110,10 +83,8 @@ class Metric(Generic[Result_contra]):
     def component(self, name: str) -> Metric[Result_contra]:
         """Return the metric of one component, such as ``cross`` of ``ability.cross``.
 
-        Raises
-        ------
-        ConfigError
-            The metric has no components.
+        Raises:
+            ConfigError: The metric has no components.
         """
         raise ConfigError(f"{self.name} has no part {name!r}: only abilities have parts; use {self.name}")
 
@@ -133,10 +104,8 @@ class Metric(Generic[Result_contra]):
     def check_value(self, condition: Condition) -> None:
         """Refuse a value outside the metric's range.
 
-        Raises
-        ------
-        ConfigError
-            Names the call, the value and the range.
+        Raises:
+            ConfigError: Names the call, the value and the range.
         """
 
     def call(self, condition: Condition) -> str:
@@ -146,17 +115,11 @@ class Metric(Generic[Result_contra]):
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a bank that lacks the data of the condition.
 
-        Parameters
-        ----------
-        condition : Condition
-        bank : ItemBank
-        climbed : bool
-            True if a ladder of a task is administered.
+        Args:
+            climbed: True if a ladder of a task is administered.
 
-        Raises
-        ------
-        ConfigError
-            Names what is missing.
+        Raises:
+            ConfigError: Names what is missing.
         """
         if self.by_levels and not climbed:
             raise ConfigError(
@@ -166,10 +129,8 @@ class Metric(Generic[Result_contra]):
     def check_ladder(self, ladder: LadderPolicy) -> None:
         """Refuse a ladder whose answers do not measure the metric.
 
-        Raises
-        ------
-        ConfigError
-            Names the setting to remove.
+        Raises:
+            ConfigError: Names the setting to remove.
         """
 
     def claims(self, condition: Condition, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
@@ -187,13 +148,9 @@ class Metric(Generic[Result_contra]):
     def judge(self, result: Result_contra, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict on an interview's result.
 
-        Parameters
-        ----------
-        result : SessionResult
-            At least one item has a score.
-        condition : Condition
-        verdict : Verdict
-            All but the outcome, the interval and the metric's own notes.
+        Args:
+            result: At least one item has a score.
+            verdict: All but the outcome, the interval and the metric's own notes.
         """
         raise NotImplementedError(f"{type(self).__name__}.judge")
 
@@ -207,15 +164,9 @@ class Metric(Generic[Result_contra]):
     ) -> list[Outlook]:
         """Return the number of items that a verdict takes, for true values on either side; empty if not known.
 
-        Parameters
-        ----------
-        condition : Condition
-        bank : ItemBank
-        policy : Policy
-        baseline : Baseline or None
-            Baseline of a paired gate.
-        margin : float or None
-            Distance of the true value from the threshold.
+        Args:
+            baseline: Baseline of a paired gate.
+            margin: Distance of the true value from the threshold.
         """
         return []
 
@@ -227,10 +178,8 @@ class Metric(Generic[Result_contra]):
 def find_metric(name: str) -> Metric[Any]:
     """Return the metric of a name such as ``accuracy`` or ``ability.cross``.
 
-    Raises
-    ------
-    ConfigError
-        There is no such metric, or it has no components.
+    Raises:
+        ConfigError: There is no such metric, or it has no components.
     """
     stem, dot, component = name.partition(".")
     try:
@@ -251,15 +200,11 @@ def registered_metric(name: object) -> Metric[Any] | None:
 def register_metrics(provided: Iterable[Iterable[Metric[Any]]]) -> None:
     """Make the metrics of other packages known everywhere, in place of those registered before.
 
-    Parameters
-    ----------
-    provided : iterable of iterable of Metric
-        Results of the hook ``pytest_adaptive_eval_metrics``.
+    Args:
+        provided: Results of the hook ``pytest_adaptive_eval_metrics``.
 
-    Raises
-    ------
-    ConfigError
-        Two metrics have one name.
+    Raises:
+        ConfigError: Two metrics have one name.
     """
     REGISTERED.clear()
     for metric in chain.from_iterable(provided):
@@ -274,31 +219,19 @@ def register_metrics(provided: Iterable[Iterable[Metric[Any]]]) -> None:
 class Condition:
     """One requirement on one metric.
 
-    Parameters
-    ----------
-    metric : str
-        Name of a metric, or ``ability.PART`` on a bank administered in formats.
-    kind : str
-        A key of `KINDS`.
-    value : float
-        Target, margin or k; 0 for ``above``.
-    name : str
-        The baseline or the subject to compare with.
-    confidence : float
-        1 - alpha of each one-sided decision, in [0.5, 1).
-    probability : float
-        Required probability of a rank condition, in (0.5, 1).
-    on_inconclusive : {"fail", "warn", "pass"}
-    method : {"draws", "likelihood-ratio"}
-        Test of an ability: bets on the draws, at the accuracy that the ability
-        implies, or a likelihood ratio, see `claims.classification`.
-    subject : str
-        Subject of a study; empty for the candidate.
+    Args:
+        metric: Name of a metric, or ``ability.PART`` on a bank administered in formats.
+        kind: A key of `KINDS`.
+        value: Target, margin or k; 0 for ``above``.
+        name: The baseline or the subject to compare with.
+        confidence: 1 - alpha of each one-sided decision, in [0.5, 1).
+        probability: Required probability of a rank condition, in (0.5, 1).
+        method: Test of an ability: bets on the draws, at the accuracy that the ability implies, or a likelihood ratio,
+            see `claims.classification`.
+        subject: Subject of a study; empty for the candidate.
 
-    Raises
-    ------
-    ConfigError
-        A value is out of range, or the metric has no such condition.
+    Raises:
+        ConfigError: A value is out of range, or the metric has no such condition.
     """
 
     metric: str
@@ -422,16 +355,11 @@ class Condition:
     def check(self, bank: ItemBank, *, climbed: bool = False) -> None:
         """Refuse a bank that lacks the data of the condition.
 
-        Parameters
-        ----------
-        bank : ItemBank
-        climbed : bool
-            True if a ladder of a task is administered.
+        Args:
+            climbed: True if a ladder of a task is administered.
 
-        Raises
-        ------
-        ConfigError
-            The bank has no ability scale, no levels, or no such reference subject.
+        Raises:
+            ConfigError: The bank has no ability scale, no levels, or no such reference subject.
         """
         if not self.measure.on_banks:
             raise ConfigError(f"the bank {bank.name!r} has no {self.metric}, which studies measure: gate on accuracy")
@@ -442,10 +370,8 @@ class Condition:
     def check_study(self, metrics: Sequence[str], subjects: Sequence[str], candidate: str) -> None:
         """Refuse a quantity that the study does not measure, or an unknown subject.
 
-        Raises
-        ------
-        ConfigError
-            Another quantity, an unknown subject, or a subject that is to be above itself.
+        Raises:
+            ConfigError: Another quantity, an unknown subject, or a subject that is to be above itself.
         """
         if self.metric not in metrics:
             raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(metrics)}")

@@ -10,8 +10,6 @@ from pytest_adaptive_eval.gates.verdict import CORRECTED, Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.text import number
 
-__all__ = ["corrected_confidence", "decide_by_bounds", "decide_by_probability", "undecided_interval", "with_note"]
-
 
 def with_note(verdict: Verdict, note: str, outcome: Outcome | None = None) -> Verdict:
     """Return the verdict with a note before all others, and with another outcome if given."""
@@ -28,16 +26,11 @@ def undecided_interval(
 ) -> Interval:
     """Return the interval of an INCONCLUSIVE verdict, whose upper bound is corrected where it alone would deny.
 
-    Parameters
-    ----------
-    interval : Interval
-        With bounds of the condition's confidence.
-    family : int
-        Claims that a FAIL is corrected for.
-    interval_at : callable
-        Returns the interval whose bounds each have a confidence.
-    required : float
-        Required value; the corrected bound reaches it, since the claim is not denied.
+    Args:
+        interval: With bounds of the condition's confidence.
+        family: Claims that a FAIL is corrected for.
+        interval_at: Returns the interval whose bounds each have a confidence.
+        required: Required value; the corrected bound reaches it, since the claim is not denied.
     """
     if interval.high >= required or family < 2:
         return interval
@@ -50,16 +43,10 @@ def decide_by_bounds(
 ) -> Verdict:
     """Return the verdict of one-sided bounds.
 
-    Parameters
-    ----------
-    verdict : Verdict
-    condition : Condition
-    family : int
-        Claims that a FAIL is corrected for.
-    interval_at : callable
-        Returns the interval whose bounds each have a confidence.
-    required : float
-        PASS if the lower bound reaches it, FAIL if the corrected upper bound does not.
+    Args:
+        family: Claims that a FAIL is corrected for.
+        interval_at: Returns the interval whose bounds each have a confidence.
+        required: PASS if the lower bound reaches it, FAIL if the corrected upper bound does not.
     """
     interval = interval_at(condition.confidence)
     outcome = Outcome.INCONCLUSIVE
@@ -77,16 +64,10 @@ def decide_by_probability(
 ) -> Verdict:
     """Return the verdict of a rank or a comparison.
 
-    Parameters
-    ----------
-    verdict : Verdict
-    condition : Condition
-    fact : str
-        Estimated rank or compared values, as shown.
-    probability : float
-        Probability that the requirement holds.
-    highest : float, optional
-        Upper bound of that probability, if unknown subjects widen it.
+    Args:
+        fact: Estimated rank or compared values, as shown.
+        probability: Probability that the requirement holds.
+        highest: Upper bound of that probability, if unknown subjects widen it.
     """
     required = condition.probability
     outcome = Outcome.PASS if probability >= required else Outcome.INCONCLUSIVE

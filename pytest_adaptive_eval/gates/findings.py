@@ -13,17 +13,12 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.sampling import standard_error
 
-__all__ = ["findings"]
-
 
 def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None) -> dict[str, Any]:
     """Return the fields of an `InterviewRecord` that follow from the answers, by name.
 
-    Parameters
-    ----------
-    result : SessionResult
-    abilities : sequence of shape (t, D), or None
-        Ability estimates before each item, in logits; None on an uncalibrated bank.
+    Args:
+        abilities: Shape (t, D). Ability estimates before each item, in logits; None on an uncalibrated bank.
     """
     log, bank = result.log, result.bank
     drawn = bool(len(log)) and not result.invalid

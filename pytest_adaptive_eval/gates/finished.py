@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
@@ -25,10 +24,7 @@ from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_m
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.text import counted
-
-__all__ = ["FinishedRun", "interval_on_like_questions", "interval_on_these_questions"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Questions that stand for those like the ones asked, per question asked: so many that the asked ones are no share.
 _LIKE = 10_000
@@ -38,17 +34,11 @@ _TEXTLESS = MappingProxyType({"textless": True})
 class FinishedRun(NamedTuple):
     """Scores of a run that asked all of its questions.
 
-    Parameters
-    ----------
-    name : str
-        Name of the subject.
-    items : sequence of str, length n
-    scores : array, shape (n,)
-        In [0, 1]; NaN where missing.
-    baselines : mapping of str to array, shape (n,)
-        Scores of other finished runs on the same items, none of them missing.
-    must_pass : sequence of MustPassAnswer
-        Answers that must be right whatever the accuracy.
+    Args:
+        name: Name of the subject.
+        scores: Shape (n,). In [0, 1]; NaN where missing.
+        baselines: Shape (n,). Scores of other finished runs on the same items, none of them missing.
+        must_pass: Answers that must be right whatever the accuracy.
     """
 
     name: str
@@ -60,17 +50,12 @@ class FinishedRun(NamedTuple):
     def judge(self, condition: Condition, *, like_questions: bool = False) -> Verdict:
         """Return the verdict on a condition.
 
-        Parameters
-        ----------
-        condition : Condition
-            On the accuracy, alone or against a baseline.
-        like_questions : bool
-            Judge on questions like these, see `interval_on_like_questions`; otherwise on these alone.
+        Args:
+            condition: On the accuracy, alone or against a baseline.
+            like_questions: Judge on questions like these, see `interval_on_like_questions`; otherwise on these alone.
 
-        Raises
-        ------
-        ConfigError
-            Another condition, or a value out of range.
+        Raises:
+            ConfigError: Another condition, or a value out of range.
         """
         if condition.metric != "accuracy" or condition.by_rank:
             raise ConfigError(
@@ -121,12 +106,9 @@ class FinishedRun(NamedTuple):
 def interval_on_these_questions(scores: Array, baseline: Array | None = None, confidence: float = 0.95) -> Interval:
     """Return the accuracy over the questions, or the difference, between the bounds that missing scores leave.
 
-    Parameters
-    ----------
-    scores, baseline : array, shape (n,)
-        As of `interval_on_like_questions`.
-    confidence : float
-        Stated in the interval; nothing is left to chance.
+    Args:
+        scores, baseline: Shape (n,). As of `interval_on_like_questions`.
+        confidence: Stated in the interval; nothing is left to chance.
     """
     than = 0.0 if baseline is None else float(baseline.mean())
     low, high = (float(np.where(np.isnan(scores), missing, scores).mean()) - than for missing in (0.0, 1.0))
@@ -136,18 +118,13 @@ def interval_on_these_questions(scores: Array, baseline: Array | None = None, co
 def interval_on_like_questions(scores: Array, baseline: Array | None = None, confidence: float = 0.95) -> Interval:
     """Return the interval of the accuracy, or of the paired difference, on questions like those asked.
 
-    The questions count as drawn at random from many more.  Bounds of an accuracy by scores of 0 and 1 are exact
-    (Clopper and Pearson 1934); others are Student's with one added extreme draw, see
-    `inference.sampling.design_based`.
+    The questions count as drawn at random from many more. Bounds of an accuracy by scores of 0 and 1 are exact (Clopper
+    and Pearson 1934); others are Student's with one added extreme draw, see `inference.sampling.design_based`.
 
-    Parameters
-    ----------
-    scores : array, shape (n,)
-        In [0, 1]; a missing score widens the interval.
-    baseline : array, shape (n,), optional
-        Scores of the baseline on the same questions, none of them missing.
-    confidence : float
-        Of each one-sided bound.
+    Args:
+        scores: Shape (n,). In [0, 1]; a missing score widens the interval.
+        baseline: Shape (n,). Scores of the baseline on the same questions, none of them missing.
+        confidence: Of each one-sided bound.
     """
     values = scores if baseline is None else (1.0 + scores - baseline) / 2.0
     log = _uniform_draws(values, _LIKE * len(values))

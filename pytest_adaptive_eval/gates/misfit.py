@@ -11,8 +11,6 @@ from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.person_fit import PersonFit, lz_star
 from pytest_adaptive_eval.text import number
 
-__all__ = ["misfit_reason", "person_fit", "with_misfit_note"]
-
 #: Confidence of the draws' bounds outside which the bank's projection is refuted.
 CONFIDENCE = 0.995
 

@@ -12,8 +12,6 @@ from pytest_adaptive_eval.gates.decisions import with_note
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.text import counted, number
 
-__all__ = ["MustPassAnswer", "must_pass_sentence", "with_must_pass"]
-
 #: Characters of a quoted answer, and number of items that a sentence names.
 QUOTED, NAMED = 80, 3
 
@@ -22,14 +20,10 @@ QUOTED, NAMED = 80, 3
 class MustPassAnswer:
     """Answer to an item that must pass.
 
-    Parameters
-    ----------
-    item : str
-        Id.
-    score : float or None
-        Lowest score of its answers; None if one of them has no score and none is wrong.
-    text : str
-        The answer, or the reason why it has no score.
+    Args:
+        item: Id.
+        score: Lowest score of its answers; None if one of them has no score and none is wrong.
+        text: The answer, or the reason why it has no score.
     """
 
     item: str
@@ -78,14 +72,10 @@ def with_must_pass(verdict: Verdict, judge: Callable[[Verdict], Verdict], answer
 
     A void interview stays an ERROR.
 
-    Parameters
-    ----------
-    verdict : Verdict
-        Verdict without an outcome.
-    judge : callable
-        Returns the verdict by the metric.  If only items that must pass were asked and one failed, nothing is left
-        to judge.
-    answers : sequence of MustPassAnswer
+    Args:
+        verdict: Verdict without an outcome.
+        judge: Returns the verdict by the metric. If only items that must pass were asked and one failed, nothing is
+            left to judge.
     """
     sentence = must_pass_sentence(answers)
     if not any(answer.failed for answer in answers):

@@ -1,9 +1,9 @@
 """Number of items that a verdict takes, as a random variable.
 
 A gate's wealth is the mean of several bets, each of which assumes one distance of the true value from the threshold
-(`inference.betting`).  The logarithm of one bet's wealth grows like a Brownian motion: each draw adds the stake times
-the distance, less half of the squared stake times the mean square of the draw's gain.  Draws without replacement give
-more information as fewer items remain.  The probability that a bet decides within n items is then a first passage
+(`inference.betting`). The logarithm of one bet's wealth grows like a Brownian motion: each draw adds the stake times
+the distance, less half of the squared stake times the mean square of the draw's gain. Draws without replacement give
+more information as fewer items remain. The probability that a bet decides within n items is then a first passage
 (inverse Gaussian) in closed form, and that of a verdict is taken as the largest of them.
 """
 
@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.betting import DISTANCES, UNIT
-from pytest_adaptive_eval.inference.student import student_quantile
-
-__all__ = ["Outlook", "fixed_size"]
+from pytest_adaptive_eval.types import Array
 
 #: Cost of the mean over several bets, of predictions that are not there yet, and of the last draw's overshoot, in nats.
 #: Fitted to interviews on real response matrices, where it brings the expected number of items within a tenth.
@@ -31,24 +29,15 @@ NEGLIGIBLE = 1e-9
 class Outlook:
     """Number of items that a verdict takes, as a random variable.
 
-    Parameters
-    ----------
-    size : int
-        Items in the bank.
-    gap : float
-        Distance of the true value from the threshold, as a share of the bank.
-    variance : float
-        Variance of one draw's estimate of the accuracy over the items not yet drawn.
-    confidence : float
-    asked : int
-        Items already administered.
-    log_wealth : float
-        Log wealth after them.
-    together : int
-        Claims that must all be decided, each with the same probability.  They
-        are taken as independent, a lower bound where they share draws.
-    assumed : tuple of float
-        Distance that each bet assumes, as a share of the bank.
+    Args:
+        size: Items in the bank.
+        gap: Distance of the true value from the threshold, as a share of the bank.
+        variance: Variance of one draw's estimate of the accuracy over the items not yet drawn.
+        asked: Items already administered.
+        log_wealth: Log wealth after them.
+        together: Claims that must all be decided, each with the same probability. They are taken as independent, a
+            lower bound where they share draws.
+        assumed: Distance that each bet assumes, as a share of the bank.
     """
 
     size: int
@@ -91,7 +80,7 @@ class Outlook:
         return min(1.0, _normal(ahead) + math.exp(2.0 * drift * needed / (stake**2 * variance) + _log_normal(behind)))
 
     @property
-    def distribution(self) -> NDArray[np.float64]:
+    def distribution(self) -> Array:
         """Probability of a verdict after at most 0 ... `size` items, shape (size + 1,)."""
         return np.array([self.chance(n) for n in range(self.size + 1)])
 
@@ -130,6 +119,6 @@ def fixed_size(outlook: Outlook, power: float) -> int:
 
     The correction for a finite bank is applied.
     """
-    alpha, beta = (student_quantile(math.inf, level) for level in (outlook.confidence, power))
+    alpha, beta = (NormalDist().inv_cdf(level) for level in (outlook.confidence, power))
     of_infinite_bank = (alpha + beta) ** 2 * outlook.variance / outlook.gap**2
     return math.ceil(of_infinite_bank / (1.0 + of_infinite_bank / outlook.size))

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import View, chances
@@ -21,20 +20,8 @@ from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.inference.betting import decide
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-
-__all__ = [
-    "DEFAULT_CHANCE",
-    "PLANNING_MARGIN",
-    "default_budget",
-    "draw_variance",
-    "first_chances",
-    "outlook_sentence",
-    "outlooks",
-    "paired_outlooks",
-    "threshold_outlooks",
-]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.ties import first_smallest
+from pytest_adaptive_eval.types import Array
 
 #: Distance from the threshold, in accuracy, at which a gate without a margin forecasts its verdict.
 PLANNING_MARGIN = 0.10
@@ -47,9 +34,8 @@ MAX_CANDIDATES, MAX_ANSWERS = 400, 1_000_000
 def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, baseline: Baseline | None = None) -> float:
     """Return the variance of a draw's estimate of the accuracy over the items not yet drawn, for a true accuracy.
 
-    On an uncalibrated bank it is that of a uniform draw.  On a calibrated bank
-    it assumes that the bank is right and the ability known, and with a complete
-    baseline that `claims.paired.FLIPS` of the answers differ.
+    On an uncalibrated bank it is that of a uniform draw. On a calibrated bank it assumes that the bank is right and the
+    ability known, and with a complete baseline that `claims.paired.FLIPS` of the answers differ.
     """
     n = len(bank)
     if baseline is not None:
@@ -106,9 +92,8 @@ def _assumed(condition: Condition) -> tuple[float, ...]:
 def _partial_baseline_outlook(condition: Condition, baseline: Baseline) -> Outlook:
     """Return the outlook of a candidate that follows the draws of a baseline with answers to some items.
 
-    Only a bound on such a draw is known.  It limits the stakes, so that wealth
-    grows more slowly than any variance shows.  Therefore candidates that differ
-    on `FLIPS` of the answers are simulated, and the variance is the one that
+    Only a bound on such a draw is known. It limits the stakes, so that wealth grows more slowly than any variance
+    shows. Therefore candidates that differ on `FLIPS` of the answers are simulated, and the variance is the one that
     gives as many verdicts.
     """
     log, n = baseline.log, len(baseline.scores)
@@ -142,22 +127,13 @@ def outlooks(
 ) -> list[Outlook]:
     """Return the outlooks of a sequential gate, from both sides of its threshold if the scale allows.
 
-    Parameters
-    ----------
-    condition : Condition
-    bank : ItemBank
-    policy : Policy
-    baseline : Baseline, optional
-        Baseline of a paired gate, for a candidate like it.
-    margin : float, optional
-        Distance of the true value from the threshold; `PLANNING_MARGIN` or the
-        paired gate's own margin when omitted.  A baseline with answers to some
-        items always uses its own.
+    Args:
+        baseline: Baseline of a paired gate, for a candidate like it.
+        margin: Distance of the true value from the threshold; `PLANNING_MARGIN` or the paired gate's own margin when
+            omitted. A baseline with answers to some items always uses its own.
 
-    Raises
-    ------
-    ConfigError
-        The metric has no forecast.
+    Raises:
+        ConfigError: The metric has no forecast.
     """
     forecast = condition.measure.forecast(condition, bank, policy, baseline, margin)
     if not forecast:
@@ -177,13 +153,8 @@ def default_budget(
     A gate needs as many items as give it a verdict with the probability `DEFAULT_CHANCE`, if the truth is
     `PLANNING_MARGIN` from its threshold, or if a candidate is like its baseline.
 
-    Parameters
-    ----------
-    conditions : sequence of Condition
-    bank : ItemBank
-    policy : Policy
-    baselines : mapping of str to Baseline
-        Known baselines, by the name that conditions use.
+    Args:
+        baselines: Known baselines, by the name that conditions use.
     """
     needed = [policy.budget_on(bank)]
     for condition in filter(lambda condition: condition.by_draws, conditions):
@@ -210,8 +181,9 @@ def outlook_sentence(
     comparable = len(bank) if baseline is None else baseline.draws
     budget = min(budget, comparable)
     drawn = max(budget - must_pass, 0)
-    worst = min(forecast, key=lambda outlook: outlook.chance(drawn))
-    chance = worst.chance(drawn)
+    chances = [outlook.chance(drawn) for outlook in forecast]
+    least = int(first_smallest(chances))
+    worst, chance = forecast[least], chances[least]
     if condition.kind == "not_worse_than":
         case = f"if it is as good as {condition.name} and {FLIPS:.0%} of the answers differ"
     else:

@@ -36,13 +36,6 @@ from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, l
 from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.text import number
 
-__all__ = [
-    "UNREADABLE_SHARE",
-    "BoundMetric",
-    "Result",
-    "SessionResult",
-]
-
 #: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
 UNREADABLE_SHARE = 0.5
 #: Fewest uniform draws on which a rank among chosen items may rest: of fewer, no scores refute a projection near 1.
@@ -57,11 +50,9 @@ OnInconclusive = Literal["fail", "warn", "pass"]
 class BoundMetric(NoVerdict):
     """A metric bound to its result; each method returns a `Verdict`.
 
-    The methods raise `ConfigError` if a value is out of range or the
-    interview's policy admits no valid verdict.  `confidence` is that of each
-    one-sided decision.  `on_inconclusive` says what an undecided gate does:
-    fail, pass, or pass with a warning.  `subject` is a subject of a study, the
-    candidate when omitted.
+    The methods raise `ConfigError` if a value is out of range or the interview's policy admits no valid verdict.
+    `confidence` is that of each one-sided decision. `on_inconclusive` says what an undecided gate does: fail, pass, or
+    pass with a warning. `subject` is a subject of a study, the candidate when omitted.
     """
 
     name: str
@@ -78,16 +69,9 @@ class BoundMetric(NoVerdict):
     ) -> Verdict:
         """Judge whether the metric reaches `target`: PASS if it surely does, FAIL if it surely does not.
 
-        Parameters
-        ----------
-        target : float
-            In the metric's unit, such as an accuracy in [0, 1] or an ability
-            in logits on the bank's scale.
-        subject : str
-        confidence : float
-        on_inconclusive : {"fail", "warn", "pass"}
-        method : {"draws", "likelihood-ratio"}
-            The second trusts the bank, and is for abilities alone.
+        Args:
+            target: In the metric's unit, such as an accuracy in [0, 1] or an ability in logits on the bank's scale.
+            method: The second trusts the bank, and is for abilities alone.
         """
         return self._verdict(
             "at_least",
@@ -109,16 +93,10 @@ class BoundMetric(NoVerdict):
     ) -> Verdict:
         """Judge the loss against a baseline: PASS if it is surely below `margin`, FAIL if it surely is not.
 
-        Parameters
-        ----------
-        baseline : str
-            Another evaluation of the run, a file of recorded answers or of a
-            run, or ``"baseline"`` for the file of ``--adaptive-eval-baseline``.
-        margin : float
-            As a share of the bank or of the energy, in (0, 1); of auc in levels, of score in points.
-        subject : str
-        confidence : float
-        on_inconclusive : {"fail", "warn", "pass"}
+        Args:
+            baseline: Another evaluation of the run, a file of recorded answers or of a run, or ``"baseline"`` for the
+                file of ``--adaptive-eval-baseline``.
+            margin: As a share of the bank or of the energy, in (0, 1); of auc in levels, of score in points.
         """
         return self._verdict(
             "not_worse_than",
@@ -134,8 +112,7 @@ class BoundMetric(NoVerdict):
     ) -> Verdict:
         """Judge the rank among the reference subjects, or among the subjects of a study.
 
-        PASS if the subject is among the first `k` with this probability, FAIL
-        if it is not, with the same probability.
+        PASS if the subject is among the first `k` with this probability, FAIL if it is not, with the same probability.
         """
         return self._verdict(
             "rank_within", value=k, subject=subject, probability=probability, on_inconclusive=on_inconclusive
@@ -169,19 +146,12 @@ class Result(NoVerdict):
 
     Subclasses are dataclasses with these fields and their own.
 
-    Attributes
-    ----------
-    name : str
-        Name of the evaluation.
-    error : str
-        Reason why the evaluation is void; empty otherwise.
-    notes : tuple of str
-        Shown with every verdict, such as an untrusted bank.
-    family : int
-        Conditions that FAIL verdicts are corrected for, including those of
-        other evaluations.
-    on_verdict : callable, optional
-        Called with each requested verdict; returns the verdict to use.
+    Attributes:
+        name: Name of the evaluation.
+        error: Reason why the evaluation is void; empty otherwise.
+        notes: Shown with every verdict, such as an untrusted bank.
+        family: Conditions that FAIL verdicts are corrected for, including those of other evaluations.
+        on_verdict: Called with each requested verdict; returns the verdict to use.
     """
 
     __slots__ = ()
@@ -207,10 +177,8 @@ class Result(NoVerdict):
     def judge(self, condition: Condition) -> Verdict:
         """Return the verdict on a condition.
 
-        Raises
-        ------
-        ConfigError
-            The condition does not go with the evaluation.
+        Raises:
+            ConfigError: The condition does not go with the evaluation.
         """
         raise NotImplementedError(condition)
 
@@ -245,54 +213,33 @@ def _metric_property(name: str) -> property:
 class SessionResult(Result):
     """Result of an interview; see `Result` for the parameters that studies share.
 
-    Parameters
-    ----------
-    name : str
-    bank : ItemBank
-    log : DesignLog
-        The administrations, in order.
-    theta : list of float or None
-        Estimated ability, length D, in logits; None on an uncalibrated bank.
-        In parts, by `claims.weighted_ability.weighted_ability`.
-    standard_error : list of float or None
-        Standard errors of `theta`.
-    stop : StopReason or None
-        None if the interview did not finish.
-    statuses : mapping
-        Number of administrations by `Status`, which every verdict names.
-    climb : Climb or AdaptiveClimb or None
-        Policy by which the levels of a task were administered, if they were.
-    sequential : bool
-        True if gates use tests that hold at any moment, since the interview
-        may have ended when they decided.
-    invalid : str
-        Reason why the draws decide nothing; empty if they do.
-    projected : tuple of float or None
-        The bank's projection of the accuracy and its standard error, see
-        `claims.projection.project`; shown, never decided on.
-    checked : int
-        Number of uniform draws that checked the projection, see `Session`; all are, and 0 is stated, where the
-        draws decide.
-    own : tuple of int or None
-        Places, from and before which, of the uniform draws that give the estimate of a subject that is unlike the
-        bank's population; None for any other.
-    policy : str
-        `Policy.key` if the length did not depend on the answers, so that the
-        bank's table of replayed interviews applies; else empty.
-    planned : tuple of Condition
-        Conditions known before the interview, which share its items.
-    baselines : mapping of str to Baseline
-        By the name that conditions use.
-    absent : mapping of str to str
-        Baselines that do not exist yet, and why.
-    subject : mapping of str to str
-        ``name`` of the subject, and hashes ``decoding`` and ``prompt`` that a
-        comparison must share; empty if unknown.
-    chance : float, optional
-        Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate
-        passes on an accuracy that is not distinguishable from it.
-    must_pass : tuple of MustPassAnswer
-        Answers to items that must pass: one wrong answer fails every gate.
+    Args:
+        log: The administrations, in order.
+        theta: Estimated ability, length D, in logits; None on an uncalibrated bank. In parts, by
+            `claims.weighted_ability.weighted_ability`.
+        standard_error: Standard errors of `theta`.
+        stop: None if the interview did not finish.
+        statuses: Number of administrations by `Status`, which every verdict names.
+        climb: Policy by which the levels of a task were administered, if they were.
+        sequential: True if gates use tests that hold at any moment, since the interview may have ended when they
+            decided.
+        invalid: Reason why the draws decide nothing; empty if they do.
+        projected: The bank's projection of the accuracy and its standard error, see `claims.projection.project`; shown,
+            never decided on.
+        checked: Number of uniform draws that checked the projection, see `Session`; all are, and 0 is stated, where the
+            draws decide.
+        own: Places, from and before which, of the uniform draws that give the estimate of a subject that is unlike the
+            bank's population; None for any other.
+        policy: `Policy.key` if the length did not depend on the answers, so that the bank's table of replayed
+            interviews applies; else empty.
+        planned: Conditions known before the interview, which share its items.
+        baselines: By the name that conditions use.
+        absent: Baselines that do not exist yet, and why.
+        subject: ``name`` of the subject, and hashes ``decoding`` and ``prompt`` that a comparison must share; empty if
+            unknown.
+        chance: Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate passes
+            on an accuracy that is not distinguishable from it.
+        must_pass: Answers to items that must pass: one wrong answer fails every gate.
     """
 
     name: str
@@ -332,15 +279,9 @@ class SessionResult(Result):
     ) -> SessionResult:
         """Create from a session's first subject.
 
-        Parameters
-        ----------
-        name : str
-        session : Session
-        statuses : mapping
-        noise : float, optional
-            Measured decoding noise of the log.
-        **more
-            Parameters of the class.
+        Args:
+            noise: Measured decoding noise of the log.
+            **more: Parameters of the class.
         """
         calibrated, ladder_policy = session.bank.calibrated, session.policy.levelled
         log = session.log() if noise is None else replace(session.log(), noise=noise)
@@ -426,8 +367,8 @@ class SessionResult(Result):
     def conformal(self) -> Interval | None:
         """The projection with an interval from replayed interviews, if the bank has a table of this policy.
 
-        With few families of calibration subjects its level is the highest that these can give.  It holds for
-        checkpoints like the calibration subjects.  A regressed checkpoint is not like them, so gates use the draws.
+        With few families of calibration subjects its level is the highest that these can give. It holds for checkpoints
+        like the calibration subjects. A regressed checkpoint is not like them, so gates use the draws.
         """
         if self.table is None or self.projected is None or (confidence := self.table.confidence()) <= 0.5:
             return None
@@ -468,12 +409,9 @@ class SessionResult(Result):
     def judge(self, condition: Condition) -> Verdict:
         """Return the verdict on a condition.
 
-        Raises
-        ------
-        ConfigError
-            The condition does not go with the bank or the interview's policy.
-        BaselineError
-            The baseline was not known before the interview.
+        Raises:
+            ConfigError: The condition does not go with the bank or the interview's policy.
+            BaselineError: The baseline was not known before the interview.
         """
         try:
             self._check(condition)

@@ -1,8 +1,7 @@
 """Result of a study: an evaluation of several subjects at once, such as a panel of models that judge each other.
 
-Gates require a value of one subject, or its rank among the
-others.  `Measured` is a joint normal distribution: its means and its covariance give bounds, and probabilities of ranks
-by seeded draws.
+Gates require a value of one subject, or its rank among the others. `Measured` is a joint normal distribution: its means
+and its covariance give bounds, and probabilities of ranks by seeded draws.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.gates.condition import Condition
@@ -24,10 +23,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.ranks import RankDistribution, joint_ranks
 from pytest_adaptive_eval.text import number
-
-__all__ = ["Bounded", "Measured", "StudyResult"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Confidence of the bounds in records and reports.
 CONFIDENCE = 0.95
@@ -37,14 +33,10 @@ CONFIDENCE = 0.95
 class Measured:
     """One quantity of the subjects of a study.
 
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-        NaN if unknown.  Stored as an array.
-    covariance : array_like, shape (n, n)
-        Covariance of the estimates; NaN likewise.  Stored as an array.
-    method : str
-        See `Interval.method`.
+    Args:
+        values: Shape (n,). NaN if unknown. Stored as an array.
+        covariance: Shape (n, n). Covariance of the estimates; NaN likewise. Stored as an array.
+        method: See `Interval.method`.
     """
 
     values: Array
@@ -100,14 +92,10 @@ def _finite(value: float) -> float | None:
 class Bounded:
     """One quantity of some subjects of a study that has bounds but no distribution, and so no ranks.
 
-    Parameters
-    ----------
-    intervals : tuple of (callable or None)
-        By subject, the function from a confidence to the interval.
-    errors : tuple of (float or None)
-        By subject, the standard error of sampling alone, for repetitions; empty if unknown.
-    guess : tuple of (float or None)
-        By subject, the value that guessing alone has; empty if unknown.
+    Args:
+        intervals: By subject, the function from a confidence to the interval.
+        errors: By subject, the standard error of sampling alone, for repetitions; empty if unknown.
+        guess: By subject, the value that guessing alone has; empty if unknown.
     """
 
     intervals: tuple[Callable[[float], Interval] | None, ...]
@@ -129,44 +117,25 @@ class Bounded:
 class StudyResult(Result):
     """Result of a study, such as ``result.score.at_least(3.5)``; see `Result` for the parameters of interviews too.
 
-    Parameters
-    ----------
-    name : str
-    kind : str
-        Such as ``peers``.
-    candidate : str
-        Subject of gates that name no other.
-    subjects : tuple of str
-        Names of all subjects, in the order of `quantities`.
-    metrics : tuple of str
-        Names of the measured quantities, the leading one first, also if the study is void.
-    quantities : mapping of str to (Measured or Bounded)
-        By metric, as far as known.
-    asked, size : int
-        Units that counted, and those that took place.
-    unit : str
-        Name of the units, such as ``rounds``.
-    broken : bool
-        True if a fault of the run voids it: the next run can use its replies.
-    unsure : str
-        Reason why its numbers carry no claim; empty if they do.
-    absent : mapping of str to str
-        Subjects without a value for no fault of the run, and why.
-    seed : int
-        Seed of the draws of ranks.
-    baselines : mapping of str to StudyResult
-        Earlier results of the same study, by the name that conditions use.
-    no_baselines : mapping of str to str
-        Baselines that do not exist yet, and why.
-    difference : callable, optional
-        ``difference(metric, subject, baseline, confidence)`` returns a subject's value less that of a baseline; the
-        default takes the two as independent.
-    account : mapping
-        All findings of the study, as plain JSON data.
-    costs : mapping
-        Plain JSON data.
-    members : tuple of mapping
-        `SubjectIdentity.to_json` of the subjects, in their order.
+    Args:
+        kind: Such as ``peers``.
+        candidate: Subject of gates that name no other.
+        subjects: Names of all subjects, in the order of `quantities`.
+        metrics: Names of the measured quantities, the leading one first, also if the study is void.
+        quantities: By metric, as far as known.
+        asked, size: Units that counted, and those that took place.
+        unit: Name of the units, such as ``rounds``.
+        broken: True if a fault of the run voids it: the next run can use its replies.
+        unsure: Reason why its numbers carry no claim; empty if they do.
+        absent: Subjects without a value for no fault of the run, and why.
+        seed: Seed of the draws of ranks.
+        baselines: Earlier results of the same study, by the name that conditions use.
+        no_baselines: Baselines that do not exist yet, and why.
+        difference: ``difference(metric, subject, baseline, confidence)`` returns a subject's value less that of a
+            baseline; the default takes the two as independent.
+        account: All findings of the study, as plain JSON data.
+        costs: Plain JSON data.
+        members: `SubjectIdentity.to_json` of the subjects, in their order.
     """
 
     name: str
@@ -203,10 +172,8 @@ class StudyResult(Result):
     def judge(self, condition: Condition) -> Verdict:
         """Return the verdict on a condition.
 
-        Raises
-        ------
-        ConfigError
-            The study does not measure the quantity, or has no such subject.
+        Raises:
+            ConfigError: The study does not measure the quantity, or has no such subject.
         """
         try:
             condition.check_study(self.metrics, self.subjects, self.candidate)

@@ -12,8 +12,6 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
 from pytest_adaptive_eval.text import number
 
-__all__ = ["CORRECTED", "LIKELIHOOD_RATIO", "NoVerdict", "Outcome", "Verdict", "claim_in_words"]
-
 #: Part of the method of an interval whose upper bound is corrected for several claims; their number follows.
 CORRECTED = ", upper bound corrected for "
 #: Method of intervals that trust the bank's model.
@@ -31,10 +29,8 @@ class Outcome(enum.StrEnum):
     def __bool__(self) -> bool:
         """Refuse, since every outcome is a non-empty text: ``assert verdict.outcome`` would hold for every model.
 
-        Raises
-        ------
-        ConfigError
-            Always.
+        Raises:
+            ConfigError: Always.
         """
         raise ConfigError(f"the outcome {self.value} is neither true nor false: assert the verdict, or compare it")
 
@@ -45,18 +41,13 @@ _RELATIONS = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "agai
 def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequence[float | None], method: str) -> str:
     """Return a result beside its requirement, ``accuracy .750 [.607, .867] >= .60``.
 
-    An ability that the accuracy implies is called so, since an interview has another by the bank's model.  Where its
+    An ability that the accuracy implies is called so, since an interview has another by the bank's model. Where its
     interval reaches an end of the scale, nothing is known beyond the other bound, which stands alone.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    metric, requirement : str
-        As of a `Verdict`.
-    bounds : sequence of float or None
-        Estimate, lower and upper bound; None where a record lacks one.
-    method : str
-        The interval's.
+    Args:
+        metric, requirement: As of a `Verdict`.
+        bounds: Estimate, lower and upper bound; None where a record lacks one.
+        method: The interval's.
     """
     estimate, low, high = ("-" if value is None else number(value) for value in bounds)
     found = f"{estimate} [{low}, {high}]"
@@ -80,10 +71,8 @@ class NoVerdict:
     def __bool__(self) -> bool:
         """Refuse, since the object has no truth value.
 
-        Raises
-        ------
-        ConfigError
-            Always.
+        Raises:
+            ConfigError: Always.
         """
         raise self._refusal()
 
@@ -100,34 +89,20 @@ class NoVerdict:
 class Verdict:
     """Conclusion of a gate; true for PASS, and for INCONCLUSIVE if the gate allows it.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    metric : str
-        Name of the measured quantity, such as ``accuracy``, ``ability`` or ``auc``.
-    requirement : str
-        Requirement as shown to users, such as ``>= .60``.
-    interval : Interval or None
-        Interval in the metric's unit; None if there is no estimate.
-    confidence : float
-        1 - alpha of each one-sided claim.
-    asked, size : int
-        Items administered, items in the bank.
-    notes : tuple of str
-        Further facts that a reader needs.
-    on_inconclusive : {"fail", "warn", "pass"}
-        Effect of an INCONCLUSIVE verdict on the gate.
-    stated : str
-        Result and requirement in words, where the interval does not decide.
-    condition : mapping
-        `Condition.to_json` of the judged condition, for judging it again.
-    notice : bool
-        The gate has no reference yet, such as the baseline of a first run.  It is
-        allowed to pass, and promotes nothing.
-    unit : str
-        Unit of `asked` and `size`.
-    unanswered : str
-        Answers that were empty, refused or cut, such as ``10 of 40 empty``; empty without any.
+    Args:
+        metric: Name of the measured quantity, such as ``accuracy``, ``ability`` or ``auc``.
+        requirement: Requirement as shown to users, such as ``>= .60``.
+        interval: Interval in the metric's unit; None if there is no estimate.
+        confidence: 1 - alpha of each one-sided claim.
+        asked, size: Items administered, items in the bank.
+        notes: Further facts that a reader needs.
+        on_inconclusive: Effect of an INCONCLUSIVE verdict on the gate.
+        stated: Result and requirement in words, where the interval does not decide.
+        condition: `Condition.to_json` of the judged condition, for judging it again.
+        notice: The gate has no reference yet, such as the baseline of a first run. It is allowed to pass, and promotes
+            nothing.
+        unit: Unit of `asked` and `size`.
+        unanswered: Answers that were empty, refused or cut, such as ``10 of 40 empty``; empty without any.
     """
 
     outcome: Outcome

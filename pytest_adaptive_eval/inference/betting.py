@@ -1,21 +1,19 @@
 """Anytime-valid tests of the accuracy over a bank, by betting on the items drawn.
 
-The claim that the bank's sum of scores is at most T is tested by a bet: a wealth of 1,
-of which a share is staked on every draw.  With the logged propensities a draw's
-estimate X of the sum is unbiased.  Under the claim, the factor ``1 + s (X - T)`` has
-mean 1 at most for any stake s of at least 0 that is chosen before the draw and cannot
-make the factor negative.  The wealth is then a supermartingale: the probability that it
-*ever* reaches 1 / alpha is at most alpha (Ville 1939).  The test may therefore be
-evaluated after each answer, and end when it decides.  The bank's predictions are control
-variates: good ones reduce the variance of X, and none invalidates the test (Waudby-Smith
-and Ramdas 2024; Shekhar et al. 2023, for weighted draws without replacement).
+The claim that the bank's sum of scores is at most T is tested by a bet: a wealth of 1, of which a share is staked on
+every draw. With the logged propensities a draw's estimate X of the sum is unbiased. Under the claim, the factor ``1 + s
+(X - T)`` has mean 1 at most for any stake s of at least 0 that is chosen before the draw and cannot make the factor
+negative. The wealth is then a supermartingale: the probability that it *ever* reaches 1 / alpha is at most alpha (Ville
+1939). The test may therefore be evaluated after each answer, and end when it decides. The bank's predictions are
+control variates: good ones reduce the variance of X, and none invalidates the test (Waudby-Smith and Ramdas 2024;
+Shekhar et al. 2023, for weighted draws without replacement).
 
-Items that were asked with probability 1 (`DesignLog.take_all`) are known parts of the
-sum.  Nothing is staked on them, since their scores are no draws.
+Items that were asked with probability 1 (`DesignLog.take_all`) are known parts of the sum. Nothing is staked on them,
+since their scores are no draws.
 
-The growth of the wealth depends on the stake, whose best value depends on the distance of
-the claim from the truth.  Several bets each assume one distance.  The test's wealth is
-their mean, which costs at most the logarithm of their number and keeps the guarantee.
+The growth of the wealth depends on the stake, whose best value depends on the distance of the claim from the truth.
+Several bets each assume one distance. The test's wealth is their mean, which costs at most the logarithm of their
+number and keeps the guarantee.
 """
 
 from __future__ import annotations
@@ -25,17 +23,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin, widen_for_noise
-
-__all__ = ["UNIT", "Claim", "Decisions", "anytime_valid", "decide", "log_wealth"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Distance from the threshold, as a share of the bank, that the middle bets assume.
 UNIT = 0.05
@@ -51,20 +44,13 @@ ROUNDING = 1e-9
 class Claim:
     """Claim of a gate that the bank's sum of scores is at least `total`.
 
-    Parameters
-    ----------
-    total : float
-        Sum in items: the accuracy times the size of the bank.
-    confidence : float
-        1 - alpha of each one-sided decision.
-    unit : float
-        Unit of the distances that the bets assume, as a share of the bank.
-    distances : tuple of float
-        Distance that each bet assumes, in units.
-    rare : bool
-        Whether most scores are predicted with near certainty, as from a baseline.
-        A draw then brings a small gain or, rarely, a large loss, and the stake is
-        the best one for two such outcomes.
+    Args:
+        total: Sum in items: the accuracy times the size of the bank.
+        confidence: 1 - alpha of each one-sided decision.
+        unit: Unit of the distances that the bets assume, as a share of the bank.
+        distances: Distance that each bet assumes, in units.
+        rare: Whether most scores are predicted with near certainty, as from a baseline. A draw then brings a small gain
+            or, rarely, a large loss, and the stake is the best one for two such outcomes.
     """
 
     total: float
@@ -96,25 +82,16 @@ class Claim:
 def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1], margin: float | Array = 0.0) -> Array:
     """Return the logarithm of the running wealth of the bets for one decision.
 
-    Parameters
-    ----------
-    log : DesignLog
-        Without missing scores, see `DesignLog.with_missing_as`.
-    claim : Claim
-    side : {1, -1}
-        1 tests for a sum of at least ``claim.total``, -1 for a smaller sum.
-    margin : float or array, shape (..., 1)
-        Distance by which the sum must clear it, see `inference.noise.widen_for_noise`.
+    Args:
+        log: Without missing scores, see `DesignLog.with_missing_as`.
+        side: 1 tests for a sum of at least ``claim.total``, -1 for a smaller sum.
+        margin: Shape (..., 1). Distance by which the sum must clear it, see `inference.noise.widen_for_noise`.
 
-    Returns
-    -------
-    array, shape (..., t)
-        Infinite once the scores alone decide.
+    Returns:
+        Shape (..., t). Infinite once the scores alone decide.
 
-    Raises
-    ------
-    EstimationError
-        No propensities, or a missing score.
+    Raises:
+        EstimationError: No propensities, or a missing score.
     """
     return _wealth(log, claim, side)(claim.total + side * margin)
 
@@ -157,12 +134,9 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
 class Decisions:
     """Decisions about m claims by draws.
 
-    Parameters
-    ----------
-    outcome : array of int, shape (..., m)
-        1 where a claim holds, -1 where it does not, 0 where it is undecided.
-    at : array of int, shape (..., m)
-        Number of draws at the decision, from 1; 0 where it is undecided.
+    Args:
+        outcome: Shape (..., m). 1 where a claim holds, -1 where it does not, 0 where it is undecided.
+        at: Shape (..., m). Number of draws at the decision, from 1; 0 where it is undecided.
     """
 
     outcome: Ints
@@ -172,24 +146,14 @@ class Decisions:
 def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decisions:
     """Decide claims that share an interview; a decision is final.
 
-    Each claim is granted at its own error rate, since promotion needs all of
-    them.  Denials are corrected for their number by Holm's procedure (1979) on
-    the anytime-valid p-values, 1 over the largest wealth so far.  The probability of
-    any false denial is at most alpha, for any dependence between the claims.
-    If decoding noise is measured, claims are about the expected score over
-    decodings, and thresholds move by a margin, see `inference.noise.widen_for_noise`.
+    Each claim is granted at its own error rate, since promotion needs all of them. Denials are corrected for their
+    number by Holm's procedure (1979) on the anytime-valid p-values, 1 over the largest wealth so far. The probability
+    of any false denial is at most alpha, for any dependence between the claims. If decoding noise is measured, claims
+    are about the expected score over decodings, and thresholds move by a margin, see `inference.noise.widen_for_noise`.
 
-    Parameters
-    ----------
-    log : DesignLog
-        Missing scores are NaN: granting counts them as 0, denying as 1.
-    claims : sequence of Claim, length m
-    family : int
-        Number of claims to correct for, when others are judged elsewhere; at least m counts.
-
-    Returns
-    -------
-    Decisions
+    Args:
+        log: Missing scores are NaN: granting counts them as 0, denying as 1.
+        family: Number of claims to correct for, when others are judged elsewhere; at least m counts.
     """
     t, m = len(log), len(claims)
     shape = log.scores.shape[:-1]
@@ -221,7 +185,7 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
     return Decisions(outcome, np.where(outcome == 0, 0, at))
 
 
-def _first(reached: NDArray[np.bool_]) -> Ints:
+def _first(reached: Bools) -> Ints:
     """Return the number of draws up to the first true one, or one more than all, along the last axis."""
     return np.asarray(np.where(reached.any(axis=-1), reached.argmax(axis=-1) + 1, reached.shape[-1] + 1))
 
@@ -229,16 +193,11 @@ def _first(reached: NDArray[np.bool_]) -> Ints:
 def anytime_valid(log: DesignLog, estimate: float, confidence: float = 0.95, unit: float = UNIT) -> Interval:
     """Return the accuracies that no bet has refuted: an interval that holds at every moment at once.
 
-    Parameters
-    ----------
-    log : DesignLog
-        Draws of one subject; missing scores, NaN, widen the interval.
-    estimate : float
-        Reported estimate; moved into the interval.
-    confidence : float
-        Confidence of each one-sided bound.
-    unit : float
-        See `Claim`.
+    Args:
+        log: Draws of one subject; missing scores, NaN, widen the interval.
+        estimate: Reported estimate; moved into the interval.
+        confidence: Confidence of each one-sided bound.
+        unit: See `Claim`.
     """
     size = log.size
     wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)

@@ -9,27 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Clusters", "clusters", "residual_factors", "response_factors"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.ties import first_smallest
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Iterations of k-means; the centres of a few thousand items hardly move after half of them.
 ITERATIONS = 20
+#: Squared distances up to this share of the largest squared length are those of equal points: products round them.
+COPIES = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clusters:
     """Items in groups.
 
-    Parameters
-    ----------
-    items : array of int, shape (k,)
-        The item nearest to each centre.
-    label : array of int, shape (n,)
-        The cluster of each item, 0 ... k - 1.
-    inertia : float
-        Sum of the squared distances to the centres.
+    Args:
+        items: Shape (k,). The item nearest to each centre.
+        label: Shape (n,). The cluster of each item, 0 ... k - 1.
+        inertia: Sum of the squared distances to the centres.
     """
 
     items: Ints
@@ -40,50 +36,51 @@ class Clusters:
 def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
     """Return at most `count` clusters, fewer if points coincide or a cluster becomes empty (k-means, Lloyd 1982).
 
-    Parameters
-    ----------
-    points : array, shape (n, d)
-    count : int
-        At least 1.
-    seed : int
-        Seed of the first centres (k-means++, Arthur & Vassilvitskii 2007).
+    Args:
+        points: Shape (n, d).
+        count: At least 1.
+        seed: Seed of the first centres (k-means++, Arthur & Vassilvitskii 2007).
     """
-    x: NDArray[Any] = np.asarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
-    centres = _spread(x, count, np.random.default_rng(seed))
-    label = _nearest(x, centres)
+    x = np.asarray(points, dtype=np.float64)  # products in single precision would decide many near-ties
+    norms = np.einsum("nd,nd->n", x, x)
+    centres = _spread(x, norms, count, np.random.default_rng(seed))
+    label = _nearest(x, norms, centres)
+    each, sums, previous = np.arange(len(centres))[:, None], np.zeros_like(centres), np.full(len(x), -1)
     for _ in range(ITERATIONS):
-        members = np.zeros((len(centres), len(x)), dtype=x.dtype)
-        members[label, np.arange(len(x))] = 1.0
-        sizes = members.sum(axis=1, keepdims=True)
-        centres = np.where(sizes > 0, members @ x / np.maximum(sizes, 1.0), centres)  # products: quick in any dimension
-        previous, label = label, _nearest(x, centres)
-        if (previous == label).all():
+        moved = np.flatnonzero(previous != label)
+        if not len(moved):
             break
-    squared_distance = ((x - centres[label]) ** 2).sum(axis=1, dtype=np.float64)
+        change = (label[moved] == each) - (previous[moved] == each).astype(np.float64)
+        sums += change @ x[moved]  # a product is quick in any dimension, and soon few points move
+        sizes = np.bincount(label, minlength=len(centres))[:, None]
+        centres = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres)
+        previous, label = label, _nearest(x, norms, centres)
+    squared_distance = ((x - centres[label]) ** 2).sum(axis=1)
     filled, label = np.unique(label, return_inverse=True)
+    scale = norms.max()  # both members of a pair are as near to their centre, and copies are at it
     chosen = [
-        int(members[squared_distance[members].argmin()])
+        int(members[first_smallest(squared_distance[members], scale)])
         for members in map(np.flatnonzero, label == np.c_[: len(filled)])
     ]
     return Clusters(np.array(chosen, dtype=np.int64), label.astype(np.int64), float(squared_distance.sum()))
 
 
-def _nearest(x: NDArray[Any], centres: NDArray[Any]) -> Ints:
-    """Return the centre nearest to each point."""
-    squared_distance = np.square(centres).sum(axis=1) - 2.0 * (x @ centres.T)  # without the point's own square
-    return np.asarray(squared_distance.argmin(axis=1))
+def _nearest(x: Array, norms: Array, centres: Array) -> Ints:
+    """Return the centre nearest to each point, shape (n,), from the points and their squared lengths."""
+    own = np.square(centres).sum(axis=1)
+    squared_distance = own - x @ (2.0 * centres.T)  # without the point's own square
+    return first_smallest(squared_distance, norms + own.max())
 
 
-def _spread(x: NDArray[Any], count: int, rng: np.random.Generator) -> NDArray[Any]:
+def _spread(x: Array, norms: Array, count: int, rng: np.random.Generator) -> Array:
     """Return first centres, each drawn in proportion to the squared distance to those before; none twice."""
-    norms = np.square(x).sum(axis=1)
     chosen = [int(rng.integers(len(x)))]
     nearest = np.full(len(x), np.inf)  # squared distance to the nearest centre
     while len(chosen) < count:
         squared_distance = norms + norms[chosen[-1]] - 2.0 * (x @ x[chosen[-1]])
         np.minimum(nearest, squared_distance, out=nearest)
-        nearest[nearest <= 1e-6 * norms.max()] = 0.0  # equal points differ by rounding
-        total = nearest.cumsum()
+        nearest[nearest <= COPIES * norms.max()] = 0.0
+        total = nearest.cumsum()  # rounding moves a draw with a chance of 1e-15, since no limit is at a round number
         if total[-1] <= 0:
             break
         drawn = int(np.searchsorted(total, rng.random() * total[-1], side="right"))
@@ -105,15 +102,12 @@ def _factors(centred: Array, count: int) -> Array:
 def response_factors(scores: Array, count: int = 8) -> Array:
     """Return coordinates of items by the subjects' responses, shape (n, count + 1).
 
-    They are the first factors of the centred responses, and the share of right
-    answers on the same scale.  Items that separate the same subjects are near.
+    They are the first factors of the centred responses, and the share of right answers on the same scale. Items that
+    separate the same subjects are near.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n)
-        NaN where missing.
-    count : int
-        Factors; fewer where there are fewer subjects or items.
+    Args:
+        scores: Shape (S, n). NaN where missing.
+        count: Factors; fewer where there are fewer subjects or items.
     """
     mean = _means(scores)
     return np.column_stack([_factors(scores - mean, count), mean * math.sqrt(len(scores))])
@@ -122,18 +116,13 @@ def response_factors(scores: Array, count: int = 8) -> Array:
 def residual_factors(scores: Array, count: int = 8) -> Array:
     """Return coordinates of items without difficulty and ability, shape (n, count), rows of length 1.
 
-    They are the first factors of the responses less the item's and the subject's
-    mean: items that the same subjects answer better than expected are near.  They
-    replace embeddings of the questions, and leave difficulty and discrimination
-    out, so that distance does not depend on them.  An item without responses is at
-    the origin.
+    They are the first factors of the responses less the item's and the subject's mean: items that the same subjects
+    answer better than expected are near. They replace embeddings of the questions, and leave difficulty and
+    discrimination out, so that distance does not depend on them. An item without responses is at the origin.
 
-    Parameters
-    ----------
-    scores : array, shape (S, n)
-        NaN where missing.
-    count : int
-        Factors; fewer where there are fewer subjects or items.
+    Args:
+        scores: Shape (S, n). NaN where missing.
+        count: Factors; fewer where there are fewer subjects or items.
     """
     centred = scores - _means(scores)
     factors = _factors(centred - _means(centred.T)[:, None], count)

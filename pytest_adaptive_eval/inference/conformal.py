@@ -1,32 +1,25 @@
 """Conformal intervals from the errors of replayed interviews.
 
-The whole interview, its policy and stopping rule, is replayed on subjects whose
-accuracy over the bank is known, with items calibrated on others.  Each gives
-one number, its error over a scale that is known at the end of any interview.
-For one more subject of the same population the k-th largest of N such numbers
-is exceeded with probability (N + 1 - k) / (N + 1) at most, for any quality of
-the bank (Vovk et al. 2005; Lei et al. 2018 for scaled errors).
+The whole interview, its policy and stopping rule, is replayed on subjects whose accuracy over the bank is known, with
+items calibrated on others. Each gives one number, its error over a scale that is known at the end of any interview. For
+one more subject of the same population the k-th largest of N such numbers is exceeded with probability (N + 1 - k) / (N
++ 1) at most, for any quality of the bank (Vovk et al. 2005; Lei et al. 2018 for scaled errors).
 
-A new checkpoint may be stronger than every calibration subject.  The replay is
-therefore repeated with items calibrated on the weakest subjects alone, administered
-to the strongest, and vice versa.  The upper bound of a subject that seems stronger
-than `SIDE` of the calibration subjects is at least the largest error of that replay
-away, and likewise the lower bound of one that seems weaker.  Beyond the outer `OUTER`
-of them that error counts `FURTHER` times.  No bound is moved further than that of as many
-uniform draws: `estimate` is chosen so that it errs no more than they do, and an interval
-that is wider than theirs would be worse than none.
+A new checkpoint may be stronger than every calibration subject. The replay is therefore repeated with items calibrated
+on the weakest subjects alone, administered to the strongest, and vice versa. The upper bound of a subject that seems
+stronger than `SIDE` of the calibration subjects is at least the largest error of that replay away, and likewise the
+lower bound of one that seems weaker. Beyond the outer `OUTER` of them that error counts `FURTHER` times. No bound is
+moved further than that of as many uniform draws: `estimate` is chosen so that it errs no more than they do, and an
+interval that is wider than theirs would be worse than none.
 
-High projections are mostly too high, and low ones too low, because both include
-sampling error.  The least-squares line through errors and projections measures this
-regression.  Within the population it belongs into the interval's middle, and for a
-subject from outside it is wrong, so `REGRESSED` of it is subtracted from the errors.
-The line includes the new subject's error, as an unknown, so that all N + 1 subjects
-are treated alike and the bound above stays exact
-(full conformal prediction by regression, Nouretdinov et al. 2001).
+High projections are mostly too high, and low ones too low, because both include sampling error. The least-squares line
+through errors and projections measures this regression. Within the population it belongs into the interval's middle,
+and for a subject from outside it is wrong, so `REGRESSED` of it is subtracted from the errors. The line includes the
+new subject's error, as an unknown, so that all N + 1 subjects are treated alike and the bound above stays exact (full
+conformal prediction by regression, Nouretdinov et al. 2001).
 
-Subjects of one family, such as checkpoints of one training run, err alike: a
-family counts once, its members in equal parts (Dunn et al. 2023), and N is the
-number of families.
+Subjects of one family, such as checkpoints of one training run, err alike: a family counts once, its members in equal
+parts (Dunn et al. 2023), and N is the number of families.
 """
 
 from __future__ import annotations
@@ -38,14 +31,11 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
-
-__all__ = ["SIDE", "Conformal", "combined", "conformal_scale", "percent", "subjects_needed", "uniform_half_width"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Share of the calibration subjects beyond which a subject counts as of one side.  Most subjects are of both: where a
 #: projection errs by extrapolation it errs towards the middle, so that a strong subject seems hardly above it.
@@ -63,17 +53,12 @@ _SIDES = ("below", "above", "weak", "strong")
 def conformal_scale(accuracy: ArrayLike, standard_error: ArrayLike, asked: ArrayLike, size: int) -> Array:
     """Return the unit of errors: the bank's standard error, at least half that of as many uniform draws.
 
-    The bank's standard error alone is smallest where it is most wrong: at many
-    items and at the ends of the scale.
+    The bank's standard error alone is smallest where it is most wrong: at many items and at the ends of the scale.
 
-    Parameters
-    ----------
-    accuracy, standard_error : array_like, shape (S,)
-        The projection, see `projection.project`.
-    asked : array_like, shape (S,)
-        Items administered.
-    size : int
-        Items in the bank.
+    Args:
+        accuracy, standard_error: Shape (S,). The projection, see `projection.project`.
+        asked: Shape (S,). Items administered.
+        size: Items in the bank.
     """
     uniform = _uniform_error(accuracy, asked, size)
     return np.maximum(np.asarray(standard_error, dtype=np.float64), 0.5 * uniform)
@@ -82,13 +67,9 @@ def conformal_scale(accuracy: ArrayLike, standard_error: ArrayLike, asked: Array
 def uniform_half_width(accuracy: ArrayLike, asked: ArrayLike, size: int, confidence: float = 0.95) -> Array:
     """Return the half-width of a normal interval from as many uniform draws, shape (S,).
 
-    Parameters
-    ----------
-    accuracy, asked : array_like, shape (S,)
-        See `conformal_scale`.
-    size : int
-    confidence : float
-        Of each one-sided bound.
+    Args:
+        accuracy, asked: Shape (S,). See `conformal_scale`.
+        confidence: Of each one-sided bound.
     """
     return NormalDist().inv_cdf(confidence) * _uniform_error(accuracy, asked, size)
 
@@ -120,25 +101,16 @@ def _two_sided(confidence: float) -> float:
 class Conformal:
     """Replayed errors of one policy at one budget, each (true - projected accuracy) / scale.
 
-    Parameters
-    ----------
-    policy : str
-        Key of the policy, with its stopping rule and budget, see `Policy.key`.
-    errors : tuple of float, length N, ascending
-        Errors of the calibration subjects, by cross-fitting.
-    below, above : float
-        Smallest and largest error of extrapolated subjects, see the module.
-    weak, strong : float
-        Projected accuracies at and below which `below` counts, and at and above which `above` does.
-    projected : tuple of float, length N, optional
-        Projection of each subject in `errors`; empty in tables of earlier versions.
-    sizes : tuple of int, length N, optional
-        Number of calibration subjects in the family of each; 1 each when omitted.
+    Args:
+        policy: Key of the policy, with its stopping rule and budget, see `Policy.key`.
+        errors: Errors of the calibration subjects, by cross-fitting.
+        below, above: Smallest and largest error of extrapolated subjects, see the module.
+        weak, strong: Projected accuracies at and below which `below` counts, and at and above which `above` does.
+        projected: Projection of each subject in `errors`; empty in tables of earlier versions.
+        sizes: Number of calibration subjects in the family of each; 1 each when omitted.
 
-    Raises
-    ------
-    ValueError
-        Not as many projections or sizes as errors, a projection that is not finite, or a size below 1.
+    Raises:
+        ValueError: Not as many projections or sizes as errors, a projection that is not finite, or a size below 1.
     """
 
     policy: str
@@ -177,21 +149,14 @@ class Conformal:
     def interval(self, accuracy: float, scale: float, confidence: float = 0.95, furthest: float = math.inf) -> Interval:
         """Return the two-sided interval of the accuracy over the bank.
 
-        Parameters
-        ----------
-        accuracy : float
-            Projection of the new subject.
-        scale : float
-            See `conformal_scale`.
-        confidence : float
-            Confidence of each one-sided bound, in (0.5, 1); that of the interval is 2 confidence - 1.
-        furthest : float
-            Distance up to which extrapolation may move a bound, see `uniform_half_width`.
+        Args:
+            accuracy: Projection of the new subject.
+            scale: See `conformal_scale`.
+            confidence: Confidence of each one-sided bound, in (0.5, 1); that of the interval is 2 confidence - 1.
+            furthest: Distance up to which extrapolation may move a bound, see `uniform_half_width`.
 
-        Raises
-        ------
-        EstimationError
-            There are too few calibration subjects for this confidence.
+        Raises:
+            EstimationError: There are too few calibration subjects for this confidence.
         """
         if self.families < subjects_needed(confidence):
             raise EstimationError(
@@ -211,8 +176,8 @@ class Conformal:
     def _errors_in_reach(self, accuracy: float, mass: float) -> tuple[float, float]:
         """Return the least and largest error of a new subject that is exceeded by too few families to be excluded.
 
-        Errors are compared as residuals, less `REGRESSED` of the line through all of them.  With the new error z these
-        are ``u + v z``.  The new subject's residual is the larger one outside of two roots, between which it is 0, so
+        Errors are compared as residuals, less `REGRESSED` of the line through all of them. With the new error z these
+        are ``u + v z``. The new subject's residual is the larger one outside of two roots, between which it is 0, so
         the errors in reach form one interval.
         """
         errors, projections = np.array(self.errors), np.array([*self.projected, accuracy])
@@ -260,10 +225,9 @@ def _reached(values: Array, weights: Array, mass: float) -> float:
 def combined(first: Interval, second: Interval) -> Interval | None:
     """Return the intersection of two intervals, or None if it is empty.
 
-    Give each half of the error that the result may have: if both have
-    confidence 1 - a / 2, the result has 1 - a by the union bound.  It is no
-    wider than either of them; against the narrower one at 1 - a alone that costs
-    a factor of 1.19 at 95 % and 1.14 at 97.5 %, as for the normal.
+    Give each half of the error that the result may have: if both have confidence 1 - a / 2, the result has 1 - a by the
+    union bound. It is no wider than either of them; against the narrower one at 1 - a alone that costs a factor of 1.19
+    at 95 % and 1.14 at 97.5 %, as for the normal.
     """
     low, high = max(first.low, second.low), min(first.high, second.high)
     if low > high:

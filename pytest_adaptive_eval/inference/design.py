@@ -7,12 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["DESIGN", "GATE_FLOOR", "DesignLog", "Proposal"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Least share of uniform draws with which a selector that is not uniform may feed a gate.
 GATE_FLOOR = 0.1
@@ -26,15 +22,13 @@ _SCALARS = ("size", "noise", "low", "high", "take_all")
 class DesignLog:
     """Administrations in order, of one subject or, along leading axes, of several.
 
-    All arrays have shape (..., t); `scores` is NaN where there is none.
-    See `pytest_adaptive_eval.inference.design.Proposal` for the rest.  `noise` is
-    the variance of a score over decodings, on average over the draws: a number,
-    or an array along the leading axes; 0 if it is not measured, so that scores
-    count as the subject's expected ones.  `low` and `high` are the limits of a
-    score, numbers or arrays like `scores`.  `take_all` is the number of first
-    items that were asked with probability 1, whatever the draws: a take-all
-    stratum.  Their scores are known parts of the bank's sum and say nothing about
-    other items, so that bets and intervals rest on the draws after them.
+    All arrays have shape (..., t); `scores` is NaN where there is none. See
+    `pytest_adaptive_eval.inference.design.Proposal` for the rest. `noise` is the variance of a score over decodings, on
+    average over the draws: a number, or an array along the leading axes; 0 if it is not measured, so that scores count
+    as the subject's expected ones. `low` and `high` are the limits of a score, numbers or arrays like `scores`.
+    `take_all` is the number of first items that were asked with probability 1, whatever the draws: a take-all stratum.
+    Their scores are known parts of the bank's sum and say nothing about other items, so that bets and intervals rest on
+    the draws after them.
     """
 
     items: Ints
@@ -106,27 +100,25 @@ class DesignLog:
 class Proposal:
     """The next k items of S subjects, with what a design-based estimate needs.
 
-    Parameters
-    ----------
-    items : array of int, shape (S, k)
-    design : array, shape (6, S, k)
-        `DESIGN`, in this order:
+    Args:
+        items: Shape (S, k).
+        design: Shape (6, S, k). `DESIGN`, in this order:
 
-        propensities
-            Probability of the item at its own draw, given all draws before; NaN, as
-            all but `predictions`, if the selector is deterministic.
-        predictions
-            Predicted score of the item, fixed before the batch was drawn.
-        rest
-            Sum of the predictions over the items not yet drawn, this one included.
-        variance
-            Model-based variance of that draw's weighted residual (score -
-            prediction) / propensity, in squared items: the sum of p(1-p)/q over
-            the items not yet drawn.  It weights draws; validity does not depend on it.
-        down, up
-            Largest prediction / propensity, and (1 - prediction) / propensity, of
-            an item not yet drawn before the batch, in items: no draw can lower or
-            raise the estimate of the total by more, which limits the stakes of bets.
+            propensities
+                Probability of the item at its own draw, given all draws before; NaN, as
+                all but `predictions`, if the selector is deterministic.
+            predictions
+                Predicted score of the item, fixed before the batch was drawn.
+            rest
+                Sum of the predictions over the items not yet drawn, this one included.
+            variance
+                Model-based variance of that draw's weighted residual (score -
+                prediction) / propensity, in squared items: the sum of p(1-p)/q over
+                the items not yet drawn.  It weights draws; validity does not depend on it.
+            down, up
+                Largest prediction / propensity, and (1 - prediction) / propensity, of
+                an item not yet drawn before the batch, in items: no draw can lower or
+                raise the estimate of the total by more, which limits the stakes of bets.
     """
 
     items: Ints

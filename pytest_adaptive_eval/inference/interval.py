@@ -6,8 +6,6 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["ABILITY_BOUND", "Interval"]
-
 #: Ends of the scale on which an accuracy has an ability: distance from the calibration subjects' mean, in logits.
 ABILITY_BOUND = 8.0
 
@@ -16,14 +14,10 @@ ABILITY_BOUND = 8.0
 class Interval:
     """Estimate with its bounds.
 
-    Parameters
-    ----------
-    estimate, low, high : float
-    confidence : float
-        Confidence of each one-sided bound; that of the two-sided interval is 2 * confidence - 1.
-    method : str
-        Method, as verdicts name it: ``anytime-valid``, ``exact
-        uniform``, ``design-based``, ``conformal``, ``by levels`` ...
+    Args:
+        confidence: Confidence of each one-sided bound; that of the two-sided interval is 2 * confidence - 1.
+        method: Method, as verdicts name it: ``anytime-valid``, ``exact uniform``, ``design-based``, ``conformal``, ``by
+            levels`` ...
     """
 
     estimate: float

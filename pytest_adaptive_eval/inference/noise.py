@@ -1,27 +1,25 @@
 """Decoding noise: the variance of answers to the same item, and its part in an accuracy's error.
 
 A subject that samples its answers, or whose device sums in another order each time, has an expected score on an item,
-of which an answer is a draw.  Items are then administered several times: as *samples*, whose mean is the item's score,
+of which an answer is a draw. Items are then administered several times: as *samples*, whose mean is the item's score,
 and as *repeats* after the interview, which serve this measurement alone.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.text import number
-
-__all__ = ["DecodingNoise", "allowed_variance", "item_score", "noise_margin", "variance_bound", "widen_for_noise"]
+from pytest_adaptive_eval.types import Array
 
 #: Largest variance of a score in [0, 1].
 LARGEST = 0.25
@@ -35,7 +33,7 @@ def item_score(scores: Sequence[float | None]) -> float | None:
     return math.fsum(present) / len(present) if present and len(present) == len(scores) else None
 
 
-def variance_bound(scores: ArrayLike) -> NDArray[np.float64]:
+def variance_bound(scores: ArrayLike) -> Array:
     """Return the largest possible mean variance of answers to items of these scores, shape (...) of (..., t).
 
     A score in [0, 1] with mean m has variance m (1 - m) at most, whose mean over items is largest when all are alike.
@@ -51,37 +49,29 @@ def allowed_variance(variances: ArrayLike) -> float:
     """Return the variance to allow for, from unbiased variances of the measured items.
 
     One item of the largest possible variance is added, so that a few equal answers do not imply equal answers
-    everywhere.  The mean is then enlarged by the ratio of Student's and the normal quantile, with the degrees of
-    freedom of a mean of values that vary as these do (Satterthwaite 1946).
+    everywhere. The mean is then enlarged by the ratio of Student's and the normal quantile, with the degrees of freedom
+    of a mean of values that vary as these do (Satterthwaite 1946).
     """
+    from scipy.special import stdtrit  # imported late: it takes a quarter of a second
+
     values = np.append(np.asarray(variances, dtype=np.float64), LARGEST)
     mean, scatter = float(values.mean()), float(values.var(ddof=1)) / len(values) if len(values) > 1 else math.inf
     freedom = max(2.0 * mean**2 / scatter, 1.0) if scatter > 0 else math.inf
-    return mean * (student_quantile(freedom, SURE) / _normal_quantile()) ** 2
-
-
-@functools.cache
-def _normal_quantile() -> float:
-    return student_quantile(math.inf, SURE)
+    return mean * (float(stdtrit(freedom, SURE)) / NormalDist().inv_cdf(SURE)) ** 2
 
 
 @dataclass(frozen=True, slots=True)
 class DecodingNoise:
     """Measured decoding noise of an interview.
 
-    Parameters
-    ----------
-    variance : float or None
-        Mean variance of an answer's score about its item's expected score, over the measured items; None without any.
-    items, answers : int
-        Items with two scored answers or more, and the scored answers to them.
-    samples : int
-        Answers per item score.
-    error : float or None
-        Standard error that decoding adds to the accuracy over the bank, see `inference.noise.widen_for_noise`.
-    allowed : float
-        Variance of an item's score that decisions allow for, as in `DesignLog.noise`: that of the mean of its
-        samples, and more if it was measured on few items or none.
+    Args:
+        variance: Mean variance of an answer's score about its item's expected score, over the measured items; None
+            without any.
+        items, answers: Items with two scored answers or more, and the scored answers to them.
+        samples: Answers per item score.
+        error: Standard error that decoding adds to the accuracy over the bank, see `inference.noise.widen_for_noise`.
+        allowed: Variance of an item's score that decisions allow for, as in `DesignLog.noise`: that of the mean of its
+            samples, and more if it was measured on few items or none.
     """
 
     variance: float | None
@@ -97,16 +87,11 @@ class DecodingNoise:
     ) -> DecodingNoise:
         """Return the noise of an interview.
 
-        Parameters
-        ----------
-        answers : iterable of sequence of float
-            Scores of the answers to each item, repeats among them.
-        scores : sequence of float or None
-            Scores of the administered items, see `item_score`.
-        samples : int
-            Answers per such score.
-        size : int
-            Items in the bank.
+        Args:
+            answers: Scores of the answers to each item, repeats among them.
+            scores: Scores of the administered items, see `item_score`.
+            samples: Answers per such score.
+            size: Items in the bank.
         """
         most = float(variance_bound([math.nan if score is None else score for score in scores]))
         several = [item_answers for item_answers in answers if len(item_answers) > 1]
@@ -137,18 +122,13 @@ class DecodingNoise:
 def widen_for_noise(interval: Interval, log: DesignLog) -> Interval:
     """Return an interval of the expected accuracy over decodings, from one of the mean score.
 
-    The scores of the administered items are from one decoding.  A draw is an
-    unbiased estimate of the bank's expected sum, except that these scores replace
-    their own expectations.  The certain limits and the bets are therefore off by the
-    sum of these deviations, and by nothing else: the noise of later answers is part
-    of the variance that the draws show.  That sum has mean 0 and the standard
-    deviation ``log.decoding_sd``, so each bound moves by `noise_margin`.
+    The scores of the administered items are from one decoding. A draw is an unbiased estimate of the bank's expected
+    sum, except that these scores replace their own expectations. The certain limits and the bets are therefore off by
+    the sum of these deviations, and by nothing else: the noise of later answers is part of the variance that the draws
+    show. That sum has mean 0 and the standard deviation ``log.decoding_sd``, so each bound moves by `noise_margin`.
 
-    Parameters
-    ----------
-    interval : Interval
-    log : DesignLog
-        Its `noise` is in the unit of its scores.
+    Args:
+        log: Its `noise` is in the unit of its scores.
     """
     half = noise_margin(log, interval.confidence) / log.size
     if not half:
@@ -159,10 +139,10 @@ def widen_for_noise(interval: Interval, log: DesignLog) -> Interval:
 def noise_margin(log: DesignLog, confidence: float) -> Any:
     """Return the distance by which decoding noise moves a sum, see `widen_for_noise`, along the log's leading axes.
 
-    The normal quantile is that of an eighth of the error rate.  The draws and the noise share the error rate, and so do
-    the two sides.  If the whole bank was administered, only the noise decides, and this decoding may also be the source
+    The normal quantile is that of an eighth of the error rate. The draws and the noise share the error rate, and so do
+    the two sides. If the whole bank was administered, only the noise decides, and this decoding may also be the source
     of the measured variance: PASS and FAIL at the threshold together are then rarer than one of them may be.
     """
     if not np.any(log.noise):
         return 0.0
-    return student_quantile(math.inf, (7.0 + confidence) / 8.0) * log.decoding_sd
+    return NormalDist().inv_cdf((7.0 + confidence) / 8.0) * log.decoding_sd

@@ -1,17 +1,15 @@
 """Probabilities of a candidate's rank among subjects of known accuracy.
 
-An interview gives an estimate of the accuracy over the whole bank and its error.
-Both form a predictive distribution, and each of its draws is compared with the
-reference subjects, whose accuracies the bank keeps (`ItemBank.accuracies`).  A stated
-probability is as good as that error: replayed interviews, where a bank has them, show
-the real errors of subjects like the calibration subjects, while a normal from the
-design-based standard error trusts the estimate's own variance.
+An interview gives an estimate of the accuracy over the whole bank and its error. Both form a predictive distribution,
+and each of its draws is compared with the reference subjects, whose accuracies the bank keeps (`ItemBank.accuracies`).
+A stated probability is as good as that error: replayed interviews, where a bank has them, show the real errors of
+subjects like the calibration subjects, while a normal from the design-based standard error trusts the estimate's own
+variance.
 
-An unbiased estimate that comes out high is more often too high than too low,
-since few subjects are that strong, and rank probabilities made from it would
-be too high.  `Predictive.replayed` learns from the replays how errors depend
-on estimates.  `Predictive.among` allows for it where there are no replays, and
-is for design-based estimates, which are not shrunk towards the population.
+An unbiased estimate that comes out high is more often too high than too low, since few subjects are that strong, and
+rank probabilities made from it would be too high. `Predictive.replayed` learns from the replays how errors depend on
+estimates. `Predictive.among` allows for it where there are no replays, and is for design-based estimates, which are not
+shrunk towards the population.
 """
 
 from __future__ import annotations
@@ -22,28 +20,17 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
-
-__all__ = [
-    "Predictive",
-    "RankDistribution",
-    "above_probability",
-    "joint_ranks",
-    "rank_distribution",
-    "rank_probability",
-]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.ties import TIE
+from pytest_adaptive_eval.types import Array
 
 #: Draws of a predictive distribution, at the middles of as many equal shares of its probability.
 DRAWS = 2000
 #: Random draws of several values at once.
 JOINT = 4000
-#: Accuracies nearer than this are tied: a sum over a bank in another order differs by less.
-TIE = 1e-9
 #: Share of the errors, the largest of either side, whose mean excess gives the length of that side's tail.
 TAIL = 0.2
 
@@ -64,15 +51,11 @@ def _standard_normal() -> Array:
 class Predictive:
     """Equally likely values of a candidate's accuracy over the whole bank.
 
-    Parameters
-    ----------
-    draws : array_like, shape (m,)
-        Kept in ascending order and cut to [0, 1].
+    Args:
+        draws: Shape (m,). Kept in ascending order and cut to [0, 1].
 
-    Raises
-    ------
-    EstimationError
-        There is no draw, or one is not finite.
+    Raises:
+        EstimationError: There is no draw, or one is not finite.
     """
 
     draws: Array
@@ -89,31 +72,22 @@ class Predictive:
     def replayed(cls, table: Conformal, accuracy: float, scale: float) -> Predictive:
         """Return the projection with the errors of replayed interviews.
 
-        The error of one more subject of the same population falls with equal
-        probability, 1 / (N + 1), into each of the N + 1 gaps that N errors
-        leave (Vovk et al. 2019, conformal predictive distributions).  Within a
-        gap it is taken as uniform, and beyond the outermost errors as
-        exponential, of the mean excess of the outer errors of that side.
+        The error of one more subject of the same population falls with equal probability, 1 / (N + 1), into each of the
+        N + 1 gaps that N errors leave (Vovk et al. 2019, conformal predictive distributions). Within a gap it is taken
+        as uniform, and beyond the outermost errors as exponential, of the mean excess of the outer errors of that side.
 
-        If the table has the projection of each error, the least-squares line
-        through both is subtracted from the errors, each left out of its own line
-        (the jackknife), and added at the candidate's projection.  Beyond the
+        If the table has the projection of each error, the least-squares line through both is subtracted from the
+        errors, each left out of its own line (the jackknife), and added at the candidate's projection. Beyond the
         replayed projections the line is level.
 
-        Parameters
-        ----------
-        table : Conformal
-            Table of the interview's policy.  Its errors are used, without the
-            addition to bounds for extrapolation.
-        accuracy : float
-            The projection of the candidate.
-        scale : float
-            See `conformal_scale`.
+        Args:
+            table: Table of the interview's policy. Its errors are used, without the addition to bounds for
+                extrapolation.
+            accuracy: The projection of the candidate.
+            scale: See `conformal_scale`.
 
-        Raises
-        ------
-        EstimationError
-            Fewer than two errors, a number that is not finite, or a scale below 0.
+        Raises:
+            EstimationError: Fewer than two errors, a number that is not finite, or a scale below 0.
         """
         n = table.families
         _refuse_unless_finite(accuracy, scale)
@@ -135,15 +109,11 @@ class Predictive:
     def normal(cls, estimate: float, standard_error: float) -> Predictive:
         """Return a normal distribution, such as that of a design-based estimate, for banks without replayed errors.
 
-        Parameters
-        ----------
-        estimate, standard_error : float
-            Accuracy and its standard error; 0 makes it certain.
+        Args:
+            estimate, standard_error: Accuracy and its standard error; 0 makes it certain.
 
-        Raises
-        ------
-        EstimationError
-            A number that is not finite, or a standard error below 0.
+        Raises:
+            EstimationError: A number that is not finite, or a standard error below 0.
         """
         _refuse_unless_finite(estimate, standard_error)
         return cls(estimate + standard_error * _standard_normal())
@@ -151,26 +121,18 @@ class Predictive:
     def among(self, accuracies: ArrayLike) -> Predictive:
         """Return the distribution of a candidate of the references' population (empirical Bayes, Efron 2010).
 
-        Each draw is weighed by how common such accuracies are: by a kernel
-        density of the references with Silverman's bandwidth (1986), and the
-        uniform with the weight of one reference, so that no accuracy is ruled
-        out for being new.  That takes the draws for the likelihood of the
-        accuracy, as those of a design-based estimate are.
+        Each draw is weighed by how common such accuracies are: by a kernel density of the references with Silverman's
+        bandwidth (1986), and the uniform with the weight of one reference, so that no accuracy is ruled out for being
+        new. That takes the draws for the likelihood of the accuracy, as those of a design-based estimate are.
 
-        Parameters
-        ----------
-        accuracies : array_like, shape (R,)
-            Accuracies of the reference subjects over the whole bank.
+        Args:
+            accuracies: Shape (R,). Accuracies of the reference subjects over the whole bank.
 
-        Returns
-        -------
-        Predictive
+        Returns:
             Itself where all references are equally strong.
 
-        Raises
-        ------
-        EstimationError
-            There is no reference, or an accuracy is not finite.
+        Raises:
+            EstimationError: There is no reference, or an accuracy is not finite.
         """
         references = _checked(accuracies)
         width = 1.06 * float(references.std()) * len(references) ** -0.2
@@ -213,10 +175,8 @@ def _mean_excess(descending: Array) -> float:
 class RankDistribution:
     """Probabilities of the ranks of a candidate among R reference subjects.
 
-    Parameters
-    ----------
-    probabilities : array, shape (R + 1,)
-        Probability of rank 1, above all, to rank R + 1, below all; their sum is 1.
+    Args:
+        probabilities: Shape (R + 1,). Probability of rank 1, above all, to rank R + 1, below all; their sum is 1.
     """
 
     probabilities: Array
@@ -229,15 +189,11 @@ class RankDistribution:
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
         """Return the best and worst rank; the rank is no better, and no worse, with this probability each.
 
-        Parameters
-        ----------
-        confidence : float
-            Confidence of each one-sided bound, in (0.5, 1).
+        Args:
+            confidence: Confidence of each one-sided bound, in (0.5, 1).
 
-        Raises
-        ------
-        ValueError
-            The confidence lies outside of (0.5, 1).
+        Raises:
+            ValueError: The confidence lies outside of (0.5, 1).
         """
         if not 0.5 < confidence < 1.0:
             raise ValueError(f"confidence is {confidence!r}, expected a number in (0.5, 1)")
@@ -270,23 +226,15 @@ def _checked(accuracies: ArrayLike) -> Array:
 def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> float:
     """Return the probability that the candidate is among the first `k`: that fewer than `k` references are better.
 
-    Of tied subjects each order is equally likely, so that one tied reference is
-    better with probability one half.
+    Of tied subjects each order is equally likely, so that one tied reference is better with probability one half.
 
-    Parameters
-    ----------
-    predictive : Predictive
-    accuracies : array_like, shape (R,)
-        Accuracies of the reference subjects over the whole bank.
-    k : int
-        At least 1; from R + 1 on the probability is 1.
+    Args:
+        accuracies: Shape (R,). Accuracies of the reference subjects over the whole bank.
+        k: At least 1; from R + 1 on the probability is 1.
 
-    Raises
-    ------
-    EstimationError
-        There is no reference, or an accuracy is not finite.
-    ValueError
-        `k` is less than 1.
+    Raises:
+        EstimationError: There is no reference, or an accuracy is not finite.
+        ValueError: `k` is less than 1.
     """
     if k < 1:
         raise ValueError(f"among the first {k}: expected a number of at least 1")
@@ -297,10 +245,8 @@ def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> f
 def above_probability(predictive: Predictive, accuracy: float) -> float:
     """Return the probability that the candidate's accuracy is higher than a reference's; a tie counts half.
 
-    Raises
-    ------
-    EstimationError
-        The accuracy is not finite.
+    Raises:
+        EstimationError: The accuracy is not finite.
     """
     return rank_probability(predictive, [accuracy], 1)
 
@@ -308,16 +254,11 @@ def above_probability(predictive: Predictive, accuracy: float) -> float:
 def rank_distribution(predictive: Predictive, accuracies: ArrayLike) -> RankDistribution:
     """Return the probabilities of all ranks among R references, ties as in `rank_probability`.
 
-    Parameters
-    ----------
-    predictive : Predictive
-    accuracies : array_like, shape (R,)
-        Accuracies of the reference subjects over the whole bank.
+    Args:
+        accuracies: Shape (R,). Accuracies of the reference subjects over the whole bank.
 
-    Raises
-    ------
-    EstimationError
-        There is no reference, or an accuracy is not finite.
+    Raises:
+        EstimationError: There is no reference, or an accuracy is not finite.
     """
     better, tied = _standing(predictive, accuracies)
     k = np.arange(1.0, np.size(accuracies) + 2.0)[:, None]
@@ -330,15 +271,11 @@ def joint_ranks(
 ) -> tuple[RankDistribution, ...]:
     """Return the probabilities of the ranks of n subjects, 1 the highest, whose values are all uncertain.
 
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-        NaN where missing: such a subject has no probabilities, and the others are ranked among themselves.
-    covariance : array_like, shape (n, n)
-        NaN where missing.
-    draws : int
-        Joint draws of the normal distribution.
-    seed : int
+    Args:
+        values: Shape (n,). NaN where missing: such a subject has no probabilities, and the others are ranked among
+            themselves.
+        covariance: Shape (n, n). NaN where missing.
+        draws: Joint draws of the normal distribution.
     """
     means, spread = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
     present = np.flatnonzero(np.isfinite(means) & np.isfinite(np.diag(spread)))

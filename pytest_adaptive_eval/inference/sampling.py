@@ -1,7 +1,7 @@
 """Design-based inference: intervals that hold for any quality of the bank.
 
-The only randomness used is the draw of the items, with the logged propensities.  The
-bank's predictions are control variates.  They can make an interval wide, never wrong.
+The only randomness used is the draw of the items, with the logged propensities. The bank's predictions are control
+variates. They can make an interval wide, never wrong.
 """
 
 from __future__ import annotations
@@ -11,24 +11,12 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import widen_for_noise
-from pytest_adaptive_eval.inference.student import student_quantile
-
-__all__ = [
-    "design_based",
-    "mean_of_draws",
-    "merge_missing_bounds",
-    "standard_error",
-    "uniform_block",
-    "with_missing_bounded",
-]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Lower limit for model standard deviations in weights, per remaining item.
 SUREST = 0.1
@@ -53,16 +41,12 @@ def merge_missing_bounds(wrong: Interval, right: Interval) -> Interval:
 def uniform_block(scores: Array, start: int, size: int, confidence: float) -> Interval:
     """Return the interval of the accuracy by the uniform draws at the end of an interview's part.
 
-    Parameters
-    ----------
-    scores : array, shape (t,)
-        NaN marks a missing score.
-    start : int
-        Number of items before the uniform draws, however they were chosen; their scores are known parts of the sum.
-    size : int
-        Items in the bank.
-    confidence : float
-        Confidence of each one-sided bound, exact for scores of 0 and 1.
+    Args:
+        scores: Shape (t,). NaN marks a missing score.
+        start: Number of items before the uniform draws, however they were chosen; their scores are known parts of the
+            sum.
+        size: Items in the bank.
+        confidence: Confidence of each one-sided bound, exact for scores of 0 and 1.
     """
     t = len(scores)
     left = np.maximum(size - np.arange(t, dtype=np.float64), 1.0)
@@ -84,26 +68,19 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
         T_t = sum of scores before t + sum of predictions of the rest
               + (r_t - m_t) / q_t
 
-    is used, with weights inverse to their model-based variance (chosen before
-    the draw, so that they cannot bias) and a Student interval whose variance is
-    the larger of the empirical and the model-based one.  One extreme draw is added
-    per bound, see `_bound`.  This holds for many draws.  With fewer than
-    `FEW_DRAWS` the interval is that of `betting.anytime_valid`, which holds for any
-    number.  Each is `widen_for_noise` if decoding noise is measured.  The first
-    `DesignLog.take_all` items are known parts of the sum, and the interval of
-    the draws is that of the other items.
+    is used, with weights inverse to their model-based variance (chosen before the draw, so that they cannot bias) and a
+    Student interval whose variance is the larger of the empirical and the model-based one. One extreme draw is added
+    per bound, see `_bound`. This holds for many draws. With fewer than `FEW_DRAWS` the interval is that of
+    `betting.anytime_valid`, which holds for any number. Each is `widen_for_noise` if decoding noise is measured. The
+    first `DesignLog.take_all` items are known parts of the sum, and the interval of the draws is that of the other
+    items.
 
-    Parameters
-    ----------
-    log : DesignLog
-        Draws without missing scores; see `DesignLog.with_missing_as`.
-    confidence : float
-        Confidence of each one-sided bound, in (0.5, 1).
+    Args:
+        log: Draws without missing scores; see `DesignLog.with_missing_as`.
+        confidence: Confidence of each one-sided bound, in (0.5, 1).
 
-    Raises
-    ------
-    EstimationError
-        No propensities, a missing score, or no item.
+    Raises:
+        EstimationError: No propensities, a missing score, or no item.
     """
     return widen_for_noise(_interval_of_scores(log, confidence), log)
 
@@ -154,9 +131,11 @@ def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
     """Return Student's bound on the sum below (-1) or above (1), from the draws and one added extreme draw.
 
     If the predictions are near certain and no rare error was drawn, the draws hardly differ, and neither they nor the
-    model show the effect of one such error.  So a draw of mean weight is added that lies as far as the draws could
-    have on average, had each been such an error.
+    model show the effect of one such error. So a draw of mean weight is added that lies as far as the draws could have
+    on average, had each been such an error.
     """
+    from scipy.special import stdtrit  # imported late: it takes a quarter of a second
+
     weights, t = _weights(log), len(log)
     error = log.predictions - log.low if side < 0 else log.high - log.predictions
     extreme = float(weights @ log.totals) + side * float((error / log.propensities).mean())
@@ -164,7 +143,7 @@ def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
     middle, concentration = float(weights @ totals), float((weights**2).sum())
     empirical = float((weights**2) @ (totals - middle) ** 2) / (1.0 - concentration)
     spread = math.sqrt(max(empirical, float((weights[:-1] ** 2) @ log.variance)))
-    return middle + side * student_quantile(max(1.0 / concentration - 1.0, 1.0), confidence) * spread
+    return middle + side * float(stdtrit(max(1.0 / concentration - 1.0, 1.0), confidence)) * spread
 
 
 def _weights(log: DesignLog) -> Array:
@@ -190,10 +169,8 @@ def standard_error(log: DesignLog) -> float:
 
     Missing scores count as a half.
 
-    Parameters
-    ----------
-    log : DesignLog
-        At least one item, with propensities.  Without a draw, the error of any other item is at most a half.
+    Args:
+        log: At least one item, with propensities. Without a draw, the error of any other item is at most a half.
     """
     draws = log.draws
     spread = _spread(draws.with_missing_as(0.5)) if len(draws) else 0.5 * draws.size

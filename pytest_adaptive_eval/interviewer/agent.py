@@ -15,11 +15,10 @@ from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.interviewer.memory import MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.subjects.agent import Agent, Message
-from pytest_adaptive_eval.subjects.base import Usage
-from pytest_adaptive_eval.subjects.requests import identity_key, request_key
-
-__all__ = ["OTHER", "AgentInterviewer"]
+from pytest_adaptive_eval.models.agent import Agent, Message
+from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.requests import identity_key, request_key
+from pytest_adaptive_eval.ties import first_largest
 
 T = TypeVar("T")
 
@@ -32,35 +31,24 @@ SORTED_AT_ONCE = 20
 class AgentInterviewer:
     """Interviewer by an agent.
 
-    The agent sees candidates ordered by content hash, so their order in the call has no effect.  After an unusable
-    reply the agent gets one more attempt.  Then code takes the most distant candidate, or the category `OTHER`, and
-    counts the fallback by its kind: ``no-json``, ``no-choice``, ``outside``, ``no-category``, ``unsorted`` (missing in
-    the first sorting), or the status of a call.
+    The agent sees candidates ordered by content hash, so their order in the call has no effect. After an unusable reply
+    the agent gets one more attempt. Then code takes the most distant candidate, or the category `OTHER`, and counts the
+    fallback by its kind: ``no-json``, ``no-choice``, ``outside``, ``no-category``, ``unsorted`` (missing in the first
+    sorting), or the status of a call.
 
-    Parameters
-    ----------
-    agent : Agent
-    mode : {"rate", "reply"}
-        Choose by the likelihood of a yes to each candidate, which needs an agent that rates, or by JSON.  Ratings
-        mention pictures without showing them.
-    memory : bool
-        Whether prompts show the memory table.
-    difficulty : {"irt", "annotated", "none"}
-        See `pytest_adaptive_eval.interviewer.prompts.Form`.
-    images : bool
-        Whether prompts show pictures.
-    sort_candidates : bool
-        Whether the agent also sorts candidates, so that prompts can state how often their categories were tested, which
-        models fail to look up.  It costs a call per new candidate.
-    max_tokens : int, optional
-        Limit on a reply, including reasoning; the cap of the agent by default.
-    decisions : mutable mapping of str to str, optional
-        Stored decisions by a hash of agent and prompt.
+    Args:
+        mode: Choose by the likelihood of a yes to each candidate, which needs an agent that rates, or by JSON. Ratings
+            mention pictures without showing them.
+        memory: Whether prompts show the memory table.
+        difficulty: See `pytest_adaptive_eval.interviewer.prompts.Form`.
+        images: Whether prompts show pictures.
+        sort_candidates: Whether the agent also sorts candidates, so that prompts can state how often their categories
+            were tested, which models fail to look up. It costs a call per new candidate.
+        max_tokens: Limit on a reply, including reasoning; the cap of the agent by default.
+        decisions: Stored decisions by a hash of agent and prompt.
 
-    Raises
-    ------
-    ConfigError
-        A setting is out of range, or the agent does not rate.
+    Raises:
+        ConfigError: A setting is out of range, or the agent does not rate.
     """
 
     def __init__(
@@ -126,7 +114,7 @@ class AgentInterviewer:
             index, reason = (self._rate if self.mode == "rate" else self._reply)(offered, memory, ability)
         except Unreadable as error:
             self._fallbacks[error.kind] += 1
-            index = max(range(len(offered)), key=lambda i: offered[i].distance)
+            index = int(first_largest([candidate.distance for candidate in offered]))
             reason = f"chosen because it is the farthest candidate; {self.agent.identity.name} made no choice"
             return Choice(order[index], f"{reason} ({error.problem})", error.kind)
         return Choice(order[index], reason)

@@ -28,53 +28,32 @@ from pytest_adaptive_eval.interviewer.memory import Memory, MemoryTable
 from pytest_adaptive_eval.interviewer.retrieval import Distances, Retrieval, best, within
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-
-__all__ = ["AutoJudger", "Interview"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AutoJudger:
     """Selector by an interviewer; `open` begins an interview.
 
-    Parameters
-    ----------
-    embeddings : array (n, d), Embedder, or callable
-        Positions of the questions, which define their distances; a callable gets the bank.
-    interviewer : Interviewer, optional
-        Picks among the candidates; `DeterministicInterviewer` when omitted.
-    first : {"cluster", "difficulty", "random", "none"}
-        First questions: at the centres of clusters, evenly by difficulty (by cluster without difficulties), or drawn
-        for each subject.
-    count : int
-        Number of first questions, part of the budget.
-    restarts : int
-        Restarts of k-means.
-    responses : array, shape (S, n), optional
-        Scores of calibration subjects: the restart that ranks them best is used.  Without them it is the one with the
-        tightest clusters.
-    window : (low, high) or None
-        Predicted scores of suitable questions.
-    retrieval : {"farthest", "nearest-difficulty", "random"}
-        Order in which candidates are taken from the window.
-    candidates : int
-    agent : bool
-        If false, no interviewer picks: a question is drawn in the window in proportion to its proximity.
-    visual, memory : bool
-        Whether the interviewer sees images, and the memory table.
-    difficulty : {"irt", "annotated", "none"}
-        Source of difficulties: the bank's calibration, the items' ``meta.difficulty`` or ``meta.level``, or none, which
-        means no window and no difficulties in prompts.
-    seed : int
-        Seed of k-means; draws use the session's seeds.
+    Args:
+        embeddings: Positions of the questions, which define their distances; a callable gets the bank.
+        interviewer: Picks among the candidates; `DeterministicInterviewer` when omitted.
+        first: First questions: at the centres of clusters, evenly by difficulty (by cluster without difficulties), or
+            drawn for each subject.
+        count: Number of first questions, part of the budget.
+        restarts: Restarts of k-means.
+        responses: Shape (S, n). Scores of calibration subjects: the restart that ranks them best is used. Without them
+            it is the one with the tightest clusters.
+        window: Predicted scores of suitable questions.
+        retrieval: Order in which candidates are taken from the window.
+        agent: If false, no interviewer picks: a question is drawn in the window in proportion to its proximity.
+        visual, memory: Whether the interviewer sees images, and the memory table.
+        difficulty: Source of difficulties: the bank's calibration, the items' ``meta.difficulty`` or ``meta.level``, or
+            none, which means no window and no difficulties in prompts.
+        seed: Seed of k-means; draws use the session's seeds.
 
-    Raises
-    ------
-    ConfigError
-        A setting is out of range.
+    Raises:
+        ConfigError: A setting is out of range.
     """
 
     embeddings: NDArray[Any] | Embedder | Callable[[ItemBank], NDArray[Any]]
@@ -116,10 +95,8 @@ class AutoJudger:
     def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Interview:
         """Begin one interview per seed.
 
-        Raises
-        ------
-        ConfigError
-            The embeddings do not fit the bank.
+        Raises:
+            ConfigError: The embeddings do not fit the bank.
         """
         return Interview(self, bank, seeds)
 
@@ -159,12 +136,8 @@ def _identify(source: Any) -> str:
 class Interview:
     """Interview within one session, see `cat.selection.SelectorSession`.
 
-    Parameters
-    ----------
-    settings : AutoJudger
-    bank : ItemBank
-    seeds : sequence of SeedSequence
-        One per subject.
+    Args:
+        seeds: One per subject.
     """
 
     needs_calibration = False
@@ -269,7 +242,7 @@ class Interview:
             self._choose(subject, positions, sight, ratings[subject])
         return ratings
 
-    def _retrieval_order(self, near: Array, t: int) -> NDArray[Any]:
+    def _retrieval_order(self, near: Array, t: int) -> Array:
         """Return the key by which candidates are retrieved, shape (S, n), at least 0."""
         if self.settings.retrieval == "nearest-difficulty":
             return near
@@ -395,7 +368,7 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else round(value, 6)
 
 
-def _top(key: NDArray[Any]) -> Array:
+def _top(key: Array) -> Array:
     """Return the largest finite key of each subject, shape (S, 1), or 1 if it is 0."""
     largest = np.where(np.isfinite(key), key, 0.0).max(axis=1, keepdims=True)
-    return np.asarray(np.where(largest > 0, largest, 1.0), dtype=np.float64)
+    return np.asarray(np.where(largest > 0, largest, 1.0))

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["difficulty_distance", "semantic_distance"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 
 def semantic_distance(points: NDArray[Any]) -> float:

@@ -15,8 +15,7 @@ from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.interviewer.memory import MemoryTable
 from pytest_adaptive_eval.items.item import Item
-
-__all__ = ["DeterministicInterviewer", "categories_of"]
+from pytest_adaptive_eval.ties import TIE, first_largest
 
 #: Clusters in place of categories if items have none, as many as AutoJudger's first items.
 CLUSTERS = 10
@@ -28,13 +27,11 @@ def categories_of(items: Sequence[Item], points: NDArray[Any]) -> tuple[tuple[st
     """Return the category of each item for the balance of coverage.
 
     It is the item's finest category that another item shares, with broader ones in front if the name is ambiguous, or
-    ``other`` without any.  If no item has one, it is one of `CLUSTERS` clusters of the embeddings, ``group 1``, ...
+    ``other`` without any. If no item has one, it is one of `CLUSTERS` clusters of the embeddings, ``group 1``, ...
 
-    Parameters
-    ----------
-    items : sequence of Item, length n
-        May be without categories.
-    points : array, shape (n, d)
+    Args:
+        items: May be without categories.
+        points: Shape (n, d).
     """
     paths = [item.category for item in items]
     common = Counter(path[:depth] for path in paths for depth in range(1, len(path) + 1))
@@ -59,12 +56,10 @@ class DeterministicInterviewer:
     - difficulty: 4 p (1 - p), which is 1 at a predicted score of 1/2;
     - distance: distance to the nearest earlier question, over the largest of all candidates.
 
-    An unknown share is 1.  Ties go to the first item of the bank, so the order of the candidates has no effect.
+    An unknown share is 1. Ties go to the first item of the bank, so the order of the candidates has no effect.
 
-    Parameters
-    ----------
-    categories : mapping of str to tuple of str
-        Categories by item id; default is the item's finest category.
+    Args:
+        categories: Categories by item id; default is the item's finest category.
     """
 
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
@@ -79,16 +74,17 @@ class DeterministicInterviewer:
         counts = [min(map(memory.count, candidate.categories), default=0) for candidate in candidates]
         largest = max((c.distance for c in candidates if math.isfinite(c.distance)), default=0.0)
 
-        def rating(index: int) -> tuple[float, int]:
+        def rating(index: int) -> float:
             candidate, p = candidates[index], candidates[index].probability
             difficulty = 1.0 if p is None else 4.0 * p * (1.0 - p)
             distance = candidate.distance / largest if largest > 0 and math.isfinite(candidate.distance) else 1.0
-            return (1.0 + min(counts)) / (1.0 + counts[index]) * difficulty * distance, -candidate.position
+            return (1.0 + min(counts)) / (1.0 + counts[index]) * difficulty * distance
 
-        index = max(range(len(candidates)), key=rating)
+        order = sorted(range(len(candidates)), key=lambda index: candidates[index].position)
+        index = order[int(first_largest(list(map(rating, order))))]
         chosen = candidates[index]
         reasons = [_coverage(chosen, counts, index, memory), _difficulty(chosen, candidates, ability)]
-        if largest > 0 and chosen.distance == largest:
+        if largest > 0 and chosen.distance >= (1.0 - TIE) * largest:
             reasons.append("it is far from all questions so far")
         return Choice(index, "chosen because " + (_joined(list(filter(None, reasons))) or "it suits best, all in all"))
 
@@ -124,7 +120,7 @@ def _difficulty(chosen: Candidate, candidates: Sequence[Candidate], ability: flo
     if chosen.difficulty is None or chosen.probability is None:
         return ""
     uncertain = [abs(candidate.probability - 0.5) for candidate in candidates if candidate.probability is not None]
-    most = abs(chosen.probability - 0.5) == min(uncertain)
+    most = abs(chosen.probability - 0.5) <= min(uncertain) + TIE
     if ability is None:
         return f"the chance of a right answer is {chosen.probability:.0%}" if most else ""
     if abs(chosen.difficulty - ability) <= NEAR:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.selection import View
 from pytest_adaptive_eval.interviewer.retrieval import proximity
@@ -15,11 +14,8 @@ from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.types import Array, Ints
 
-__all__ = ["WORDS", "Annotated", "Calibrated", "Difficulty", "Scale", "Sight", "annotated_difficulty", "scale_of"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Difficulty = Literal["irt", "annotated", "none"]
 
 #: Difficulties of annotations in words, at equal distances.
@@ -30,13 +26,10 @@ WORDS = {"very easy": -2.0, "easy": -1.0, "medium": 0.0, "middle": 0.0, "hard": 
 class Sight:
     """Relation of the items to the abilities of S subjects.
 
-    Parameters
-    ----------
-    ability : array of shape (S,), or None
-        Abilities on the scale of the difficulties, in logits; None for several dimensions.
-    probability : array, shape (S, n)
-    proximity : array, shape (S, n)
-        See `retrieval.proximity`, in [0, 1].
+    Args:
+        ability: Shape (S,). Abilities on the scale of the difficulties, in logits; None for several dimensions.
+        probability: Shape (S, n).
+        proximity: Shape (S, n). See `retrieval.proximity`, in [0, 1].
     """
 
     ability: Array | None
@@ -57,12 +50,7 @@ class Scale(Protocol):
 
 
 class Calibrated:
-    """Difficulties of a calibrated bank and abilities of the session.
-
-    Parameters
-    ----------
-    bank : ItemBank
-    """
+    """Difficulties of a calibrated bank and abilities of the session."""
 
     def __init__(self, bank: ItemBank) -> None:
         self._bank = bank
@@ -83,11 +71,8 @@ class Calibrated:
 class Annotated:
     """Annotated difficulties, standardised to mean 0 and standard deviation 1, and abilities by the Rasch model.
 
-    Parameters
-    ----------
-    difficulty : array, shape (n,)
-        Annotations; NaN where missing, which counts as average.
-    subjects : int
+    Args:
+        difficulty: Shape (n,). Annotations; NaN where missing, which counts as average.
     """
 
     def __init__(self, difficulty: Array, subjects: int) -> None:

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.models.images import image_hash
 from pytest_adaptive_eval.outputs import replacing
-from pytest_adaptive_eval.subjects.images import image_hash
-
-__all__ = ["CachedEmbedder", "Encoder"]
 
 
 class Encoder(Protocol):
@@ -34,13 +32,10 @@ class Encoder(Protocol):
 class CachedEmbedder:
     """Encoder that runs once per content of a bank.
 
-    Parameters
-    ----------
-    encoder : Encoder
-    folder : Path
-        Created if missing.  The cache only saves time: a failure to write is ignored, and a damaged file is replaced.
-    note : callable, optional
-        Called with a sentence if a file was damaged.
+    Args:
+        folder: Created if missing. The cache only saves time: a failure to write is ignored, and a damaged file is
+            replaced.
+        note: Called with a sentence if a file was damaged.
     """
 
     def __init__(self, encoder: Encoder, folder: Path, note: Callable[[str], None] | None = None) -> None:

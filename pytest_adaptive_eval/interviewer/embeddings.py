@@ -19,8 +19,6 @@ from pytest_adaptive_eval.interviewer.encoders.reading import unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["CategoryEmbedder", "Embedder", "FactorsEmbedder", "best_embedder", "load_embedder"]
-
 
 @runtime_checkable
 class Embedder(Protocol):
@@ -37,13 +35,11 @@ class Embedder(Protocol):
 class FactorsEmbedder:
     """Embedder by factors of responses or parameters, which needs no encoder.
 
-    Parameters
-    ----------
-    responses : Responses, optional
-        Responses of calibration subjects to all of the bank's items: items with similar responses are near.  Without
-        them the embedding is discrimination and intercept, each standardised over the bank, and 1.
-    count : int
-        Number of factors of the responses, minus the effects of item and subject, which would dominate otherwise.
+    Args:
+        responses: Responses of calibration subjects to all of the bank's items: items with similar responses are near.
+            Without them the embedding is discrimination and intercept, each standardised over the bank, and 1.
+        count: Number of factors of the responses, minus the effects of item and subject, which would dominate
+            otherwise.
     """
 
     def __init__(self, responses: Responses | None = None, *, count: int = 8) -> None:
@@ -60,12 +56,9 @@ class FactorsEmbedder:
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
         """Return embeddings, shape (n, d).
 
-        Raises
-        ------
-        ResponsesError
-            An item of the bank has no responses.
-        BankError
-            There are no responses, and the bank has no parameters.
+        Raises:
+            ResponsesError: An item of the bank has no responses.
+            BankError: There are no responses, and the bank has no parameters.
         """
         if self._responses is not None:
             columns = {name: column for column, name in enumerate(self._responses.items)}
@@ -114,31 +107,20 @@ def load_embedder(
 ) -> Embedder:
     """Return the embedder that `spec` names.
 
-    Parameters
-    ----------
-    spec : str
-        ``factors``, ``categories``, or an encoder: a folder with an open_clip model, a sentence encoder or a generative
-        model; ``hf-hub:ORGANISATION/NAME`` or ``ARCHITECTURE/TAG`` of open_clip, from the local hub cache.  Nothing is
-        downloaded.
-    part : {"mean", "text", "image", "concat"}
-        Input of open_clip; other encoders read all that they support.
-    device : str
-        ``auto`` takes CUDA if available.
-    batch_size : int
-        Items per batch of an encoder.
-    responses : Responses, optional
-        Responses for ``factors``.
-    cache : Path, optional
-        Folder for embeddings and hashes of files.
-    note : callable, optional
-        Called with a sentence if cached embeddings had to be replaced.
+    Args:
+        spec: ``factors``, ``categories``, or an encoder: a folder with an open_clip model, a sentence encoder or a
+            generative model; ``hf-hub:ORGANISATION/NAME`` or ``ARCHITECTURE/TAG`` of open_clip, from the local hub
+            cache. Nothing is downloaded.
+        part: Input of open_clip; other encoders read all that they support.
+        device: ``auto`` takes CUDA if available.
+        batch_size: Items per batch of an encoder.
+        responses: Responses for ``factors``.
+        cache: Folder for embeddings and hashes of files.
+        note: Called with a sentence if cached embeddings had to be replaced.
 
-    Raises
-    ------
-    ConfigError
-        `spec` or a setting is out of range, or a package is missing.
-    CheckpointError
-        The model is missing or unusable.
+    Raises:
+        ConfigError: `spec` or a setting is out of range, or a package is missing.
+        CheckpointError: The model is missing or unusable.
     """
     if spec == "factors":
         return FactorsEmbedder(responses)
@@ -194,20 +176,13 @@ def best_embedder(
 ) -> tuple[Embedder, str]:
     """Return the best available embedder, and a sentence with the reason.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    encoder : str
-        See `load_embedder`; empty if none is configured.
-    responses : Responses, optional
-        Responses that calibrated the bank, if available.
-    cache, note, **options
-        See `load_embedder`.
+    Args:
+        encoder: See `load_embedder`; empty if none is configured.
+        responses: Responses that calibrated the bank, if available.
+        cache, note, **options: See `load_embedder`.
 
-    Raises
-    ------
-    ConfigError, CheckpointError
-        The configured encoder is unusable.
+    Raises:
+        ConfigError, CheckpointError: The configured encoder is unusable.
     """
     if encoder:
         embedder = load_embedder(encoder, cache=cache, note=note, responses=responses, **options)

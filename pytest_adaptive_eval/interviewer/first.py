@@ -12,11 +12,9 @@ from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.ties import first_largest, tie_ranks
+from pytest_adaptive_eval.types import Array, Ints
 
-__all__ = ["FirstItems", "by_cluster", "by_difficulty", "responses_to"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 FirstItems = Literal["cluster", "difficulty", "random", "none"]
 
 #: Most points for k-means; of a larger bank it uses a random sample of this size.
@@ -29,38 +27,29 @@ def by_cluster(
     """Return the items nearest to the centres of `count` clusters, by the best of many restarts.
 
     As in AutoJudger, the best restart has the items whose mean score ranks the subjects of `responses` most like their
-    mean over all items.  Without responses it has the tightest clusters.  Ties go to the earlier restart.
+    mean over all items. Without responses it has the tightest clusters. Ties go to the earlier restart.
 
-    Parameters
-    ----------
-    points : array, shape (n, d)
-    count : int
-        At most n.
-    restarts : int
-    responses : array, shape (S, n), optional
-        Scores of calibration subjects; NaN where missing.
-    seed : int
-        Two seeds share no restart, as long as there are at most a thousand.
+    Args:
+        points: Shape (n, d).
+        count: At most n.
+        responses: Shape (S, n). Scores of calibration subjects; NaN where missing.
+        seed: Two seeds share no restart, as long as there are at most a thousand.
 
-    Returns
-    -------
-    array of int, shape (count,)
-        Filled up with the first items of the bank if points coincide.
+    Returns:
+        Shape (count,). Filled up with the first items of the bank if points coincide.
     """
     sample = np.arange(len(points))
     if len(points) > POINTS:
         sample = np.sort(np.random.default_rng(seed).choice(sample, POINTS, replace=False))
-    sampled_points = points[sample]
-    accuracy = None if responses is None else np.nanmean(responses, axis=1)
-    best, highest = sample[:count], -np.inf
-    for restart in range(restarts):
-        clustering = clusters(sampled_points, count, 1000 * seed + restart)
-        items = sample[clustering.items]
-        rating = -clustering.inertia
-        if responses is not None and accuracy is not None:
-            rating = _ranking_accuracy(responses[:, items], accuracy)
-        if rating > highest:
-            best, highest = items, rating
+    sampled_points = np.asarray(points[sample], dtype=np.float64)
+    found = [clusters(sampled_points, count, 1000 * seed + restart) for restart in range(restarts)]
+    if responses is None:
+        ratings, scale = [-clustering.inertia for clustering in found], float(np.square(sampled_points).sum())
+    else:
+        accuracy = np.nanmean(responses, axis=1)
+        ratings = [_ranking_accuracy(responses[:, sample[clustering.items]], accuracy) for clustering in found]
+        scale = 100.0
+    best = sample[found[int(first_largest(ratings, scale))].items]
     rest = np.setdiff1d(np.arange(len(points)), best)[: count - len(best)]
     return np.concatenate([best, rest])
 
@@ -75,10 +64,8 @@ def _ranking_accuracy(scores: Array, accuracy: Array) -> float:
 def responses_to(bank: ItemBank, responses: Responses, setting: str) -> Responses:
     """Return the responses to the items of a bank, in its order, by subjects that answered any.
 
-    Raises
-    ------
-    ConfigError
-        An item has no responses; the message begins with `setting`.
+    Raises:
+        ConfigError: An item has no responses; the message begins with `setting`.
     """
     columns = {item: column for column, item in enumerate(responses.items)}
     if lacking := [item for item in bank.ids if item not in columns]:
@@ -95,8 +82,8 @@ def responses_to(bank: ItemBank, responses: Responses, setting: str) -> Response
 def by_difficulty(difficulty: Array, count: int) -> Ints:
     """Return the items at the middles of `count` equal parts of all items by difficulty, shape (count,).
 
-    The easiest item is first.  Items without a difficulty (NaN) are last.
+    The easiest item is first. Items without a difficulty (NaN) are last.
     """
-    order = np.argsort(difficulty, kind="stable")
+    order = tie_ranks(difficulty).argsort(kind="stable")
     size = max(count, int((~np.isnan(difficulty)).sum()))
     return np.asarray(order[((np.arange(count) + 0.5) * size / count).astype(np.int64)])

@@ -9,27 +9,18 @@ from typing import Any, Protocol, runtime_checkable
 from pytest_adaptive_eval.interviewer.memory import MemoryTable
 from pytest_adaptive_eval.items.item import Item
 
-__all__ = ["Candidate", "Choice", "Interviewer"]
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A question that may be asked next.
 
-    Parameters
-    ----------
-    position : int
-        Position in the bank.
-    item : Item
-        Item with text and images, or with an id alone if the bank has no texts.
-    categories : tuple of str
-        Categories that are known before the item is administered.
-    difficulty : float or None
-        Difficulty on the scale of the ability, in logits; None if hidden or unknown.
-    probability : float or None
-        Predicted score at the current ability; None likewise.
-    distance : float
-        Euclidean distance of its embedding to the nearest earlier question; infinite before the first.
+    Args:
+        position: Position in the bank.
+        item: Item with text and images, or with an id alone if the bank has no texts.
+        categories: Categories that are known before the item is administered.
+        difficulty: Difficulty on the scale of the ability, in logits; None if hidden or unknown.
+        probability: Predicted score at the current ability; None likewise.
+        distance: Euclidean distance of its embedding to the nearest earlier question; infinite before the first.
     """
 
     position: int
@@ -44,14 +35,10 @@ class Candidate:
 class Choice:
     """Choice of an interviewer, with its reason.
 
-    Parameters
-    ----------
-    index : int
-        Index among the candidates.
-    reason : str
-        Sentence for the report, which may contain foreign text.
-    fallback : str
-        Kind of failure, if code chose in place of the interviewer; else empty.
+    Args:
+        index: Index among the candidates.
+        reason: Sentence for the report, which may contain foreign text.
+        fallback: Kind of failure, if code chose in place of the interviewer; else empty.
     """
 
     index: int

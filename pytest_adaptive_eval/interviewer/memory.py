@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from math import fsum
 from typing import Any
 
-__all__ = ["LIMIT", "CategoryRow", "Memory", "MemoryTable"]
-
 #: Limit of difficulties in the table and in prompts, in logits: of items that nobody got right or wrong, estimates run
 #: far off, and a mean would be theirs alone.
 LIMIT = 9.9
@@ -18,15 +16,10 @@ LIMIT = 9.9
 class CategoryRow:
     """Statistics of one category.
 
-    Parameters
-    ----------
-    name : str
-    count : int
-        Administered questions, including those without a score.
-    lowest, highest, mean : float or None
-        Statistics of their difficulties, in logits within `LIMIT`; None without difficulties.
-    accuracy : float or None
-        Mean score; None without scores.
+    Args:
+        count: Administered questions, including those without a score.
+        lowest, highest, mean: Statistics of their difficulties, in logits within `LIMIT`; None without difficulties.
+        accuracy: Mean score; None without scores.
     """
 
     name: str
@@ -41,11 +34,8 @@ class CategoryRow:
 class MemoryTable:
     """Statistics of all categories, in order of first use.
 
-    Parameters
-    ----------
-    rows : tuple of CategoryRow
-    asked : int
-        Administered questions, each counted once even if it has several categories.
+    Args:
+        asked: Administered questions, each counted once even if it has several categories.
     """
 
     rows: tuple[CategoryRow, ...] = ()

@@ -1,6 +1,6 @@
 """Lenient parsers of replies: JSON in fences or among prose, with single quotes or trailing commas.
 
-Replies are foreign text.  An unusable one raises `Unreadable` with a kind for counts and a sentence for the model.
+Replies are foreign text. An unusable one raises `Unreadable` with a kind for counts and a sentence for the model.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.interviewer.prompts import one_line
-
-__all__ = ["Unreadable", "read_assignment", "read_categories", "read_choice", "read_object"]
 
 #: Characters of a reply that are read, and positions at which an object may begin.
 READ_CHARACTERS, OPENINGS = 20_000, 50
@@ -30,12 +28,9 @@ _LEADING = re.compile(r"(?:candidate|question|item|number|no\.?|q|id|#)[\s:#]*",
 class Unreadable(ValueError):
     """An unusable reply.
 
-    Parameters
-    ----------
-    kind : str
-        ``no-json``, ``no-choice``, ``outside`` or ``no-category``.
-    problem : str
-        Explanation for the model.
+    Args:
+        kind: ``no-json``, ``no-choice``, ``outside`` or ``no-category``.
+        problem: Explanation for the model.
     """
 
     def __init__(self, kind: str, problem: str) -> None:
@@ -47,16 +42,11 @@ class Unreadable(ValueError):
 def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
     """Return the last JSON object in a reply, since earlier ones may be reasoning that quotes the form.
 
-    Parameters
-    ----------
-    text : str
-    keys : sequence of str
-        An object with one of these keys, in any case, is preferred.
+    Args:
+        keys: An object with one of these keys, in any case, is preferred.
 
-    Raises
-    ------
-    Unreadable
-        There is no object.
+    Raises:
+        Unreadable: There is no object.
     """
     text = text[-READ_CHARACTERS:]
     start, objects = 0, []
@@ -120,16 +110,11 @@ def _folded(read: object) -> Mapping[str, Any] | None:
 def read_choice(text: str, ids: Sequence[str]) -> tuple[int, str]:
     """Return the index of the chosen candidate, from 0, and the model's explanation with its summary of what was asked.
 
-    Parameters
-    ----------
-    text : str
-    ids : sequence of str
-        Ids of the candidates, in the order of their numbers from 1.  A number is preferred to an id.
+    Args:
+        ids: Ids of the candidates, in the order of their numbers from 1. A number is preferred to an id.
 
-    Raises
-    ------
-    Unreadable
-        There is no JSON, no choice in it, or the choice is not a candidate.
+    Raises:
+        Unreadable: There is no JSON, no choice in it, or the choice is not a candidate.
     """
     keys = ("question_index", "index", "question", "choice", "id")
     read = read_object(text, keys)
@@ -160,10 +145,8 @@ def _index(name: str, ids: Sequence[str]) -> int:
 def read_categories(text: str, existing: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the categories in a reply, at least one, in the spelling of `existing` ones.
 
-    Raises
-    ------
-    Unreadable
-        There is no JSON, or no name in it.
+    Raises:
+        Unreadable: There is no JSON, or no name in it.
     """
     read = read_object(text, ("category", "categories"))
     names = _names(next((read[key] for key in ("category", "categories") if key in read), None), existing)
@@ -175,17 +158,11 @@ def read_categories(text: str, existing: Sequence[str] = ()) -> tuple[str, ...]:
 def read_assignment(text: str, items: Sequence[str], existing: Sequence[str] = ()) -> list[tuple[str, ...]]:
     """Return the categories of each item in a reply, empty for a missing item.
 
-    Parameters
-    ----------
-    text : str
-    items : sequence of str
-        Ids of the items, in the order of their numbers from 1.
-    existing : sequence of str
+    Args:
+        items: Ids of the items, in the order of their numbers from 1.
 
-    Raises
-    ------
-    Unreadable
-        There is no JSON.
+    Raises:
+        Unreadable: There is no JSON.
     """
     read = read_object(text)
     numbered: dict[str, Any] = {}

@@ -1,9 +1,9 @@
 """Prompts for a model as interviewer: questions to sort, the memory table, candidates.
 
 Three kinds of prompts follow Sec. 3.4-3.5 and Appendix I of the AutoJudger paper in content and in the requested JSON.
-`rate` is the other form of a choice: each candidate follows a shared beginning, and the reply is yes or no.  Each
-prompt is a single user message, since some chat templates lack a system role.  The text of a question takes one line,
-so that it cannot imitate a row or a candidate.
+`rate` is the other form of a choice: each candidate follows a shared beginning, and the reply is yes or no. Each prompt
+is a single user message, since some chat templates lack a system role. The text of a question takes one line, so that
+it cannot imitate a row or a candidate.
 """
 
 from __future__ import annotations
@@ -17,21 +17,7 @@ from pytest_adaptive_eval.interviewer.encoders.reading import text_of
 from pytest_adaptive_eval.interviewer.interviewer import Candidate
 from pytest_adaptive_eval.interviewer.memory import LIMIT, CategoryRow, MemoryTable
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.agent import Message
-
-__all__ = [
-    "CATEGORY_SCHEMA",
-    "CHOICE_SCHEMA",
-    "LABEL",
-    "Form",
-    "ask_again",
-    "assignment_schema",
-    "one_line",
-    "rate",
-    "recommend",
-    "sort_first",
-    "sort_one",
-]
+from pytest_adaptive_eval.models.agent import Message
 
 #: Reply whose likelihood rates a candidate.
 LABEL = "yes"
@@ -71,17 +57,12 @@ _GOAL = (
 class Form:
     """Contents of prompts.
 
-    Parameters
-    ----------
-    memory : bool
-        Whether they have the memory table.
-    difficulty : {"irt", "annotated", "none"}
-        Source of difficulties.  With ``annotated`` an item without a number shows ``meta["difficulty"]``, else
-        ``meta["level"]``.  With ``none`` prompts have no difficulties, predicted scores and abilities.
-    images : bool
-        Whether they have the questions' pictures, if the form of the prompt allows it.
-    counts : bool
-        Whether they state for each candidate how often its categories were tested.
+    Args:
+        memory: Whether they have the memory table.
+        difficulty: Source of difficulties. With ``annotated`` an item without a number shows ``meta["difficulty"]``,
+            else ``meta["level"]``. With ``none`` prompts have no difficulties, predicted scores and abilities.
+        images: Whether they have the questions' pictures, if the form of the prompt allows it.
+        counts: Whether they state for each candidate how often its categories were tested.
     """
 
     memory: bool = True
@@ -144,7 +125,7 @@ def rate(
 ) -> tuple[list[Message], list[str]]:
     """Return the shared beginning of the question for each candidate, and the continuations.
 
-    The expected reply is `LABEL`.  Continuations are text, which mentions pictures and does not show them.
+    The expected reply is `LABEL`. Continuations are text, which mentions pictures and does not show them.
     """
     blind = replace(form, images=False)
     continuations = [

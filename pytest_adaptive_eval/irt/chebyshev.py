@@ -5,11 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["nodes", "weights_at"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Added to distances from nodes, so that none is 0; distances that are not 0 are so much larger that they stay.
 TINY = 1e-30

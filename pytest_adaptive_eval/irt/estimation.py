@@ -9,33 +9,27 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt import model as irt
-
-__all__ = ["EAP", "ESTIMATORS", "MAP", "MLE", "Estimate", "Estimator", "PseudoItems", "fisher_scoring"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.ties import first_largest
+from pytest_adaptive_eval.types import Array, Bools
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """Abilities of S subjects, in logits on the bank's scale.
 
-    Parameters
-    ----------
-    theta : array, shape (S, D)
-    covariance : array, shape (S, D, D)
-        Covariance of the estimate: inverse posterior information (MAP), posterior
-        covariance (EAP), or inverse Fisher information (MLE).
-    converged : array of bool, shape (S,)
-        False if the iteration ended early, the estimate is at a bound, or the
-        answers do not determine a dimension.
+    Args:
+        theta: Shape (S, D).
+        covariance: Shape (S, D, D). Covariance of the estimate: inverse posterior information (MAP), posterior
+            covariance (EAP), or inverse Fisher information (MLE).
+        converged: Shape (S,). False if the iteration ended early, the estimate is at a bound, or the answers do not
+            determine a dimension.
     """
 
     theta: Array
     covariance: Array
-    converged: NDArray[np.bool_]
+    converged: Bools
 
     @property
     def standard_error(self) -> Array:
@@ -90,32 +84,26 @@ def fisher_scoring(
     information: Array,
     near: Array | float,
     iterations: int,
-) -> tuple[Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Bools]:
     """Return the posterior modes of S subjects, the information of the last point but one, and who arrived.
 
-    Parameters
-    ----------
-    derivatives : callable
-        Returns the gradient (S, D) of the log-posterior at abilities (S, D), and the information (S, D, D).
-    theta : array, shape (S, D)
-        Start.
-    information : array, shape (S, D, D)
-        Returned if there is no iteration.
-    near : float or array, shape (S, 1)
-        Subjects whose step is smaller have arrived.
-    iterations : int
-        Largest number of iterations.
+    Args:
+        derivatives: Returns the gradient (S, D) of the log-posterior at abilities (S, D), and the information (S, D,
+            D).
+        theta: Shape (S, D). Start.
+        information: Shape (S, D, D). Returned if there is no iteration.
+        near: Shape (S, 1). Subjects whose step is smaller have arrived.
+        iterations: Largest number of iterations.
 
-    Returns
-    -------
-    theta : array, shape (S, D)
-    information : array, shape (S, D, D)
-    arrived : array of bool, shape (S,)
+    Returns:
+        theta: Shape (S, D).
+        information: Shape (S, D, D).
+        arrived: Shape (S,).
     """
     # a step of more than 2 logits jumps over the slope of the logistic onto its plateau; if steps alternate in
     # direction, or guessing makes the scoring step too long, the limit halves each time, as in a bisection
     limit: Array | float = 2.0
-    done: NDArray[np.bool_] | None = None
+    done: Bools | None = None
     last, arrived = theta, np.zeros(theta.shape, dtype=bool)
     for i in range(iterations):
         gradient, fisher = derivatives(theta)
@@ -138,21 +126,15 @@ def fisher_scoring(
 class MAP:
     """Maximum a posteriori under a normal prior, by Fisher scoring.
 
-    With a = 1 and a wide prior this is AutoJudger's maximum likelihood, but finite
-    for all answers right.  Without guessing the mode is unique; with guessing it is
-    the one next to the start.
+    With a = 1 and a wide prior this is AutoJudger's maximum likelihood, but finite for all answers right. Without
+    guessing the mode is unique; with guessing it is the one next to the start.
 
-    Parameters
-    ----------
-    mean, sd : float
-        Mean and standard deviation of the independent normal prior of every dimension, in logits.
-    general_sd : float, optional
-        Standard deviation of the first, general dimension, in place of `sd`.
-    iterations : int
-        Largest number of iterations; four suffice from the previous estimate.
-    tolerance : float
-        Limit of the error of theta, in logits.  The covariance is that of the last point but
-        one, less than 1e-4 logits away.
+    Args:
+        mean, sd: Mean and standard deviation of the independent normal prior of every dimension, in logits.
+        general_sd: Standard deviation of the first, general dimension, in place of `sd`.
+        iterations: Largest number of iterations; four suffice from the previous estimate.
+        tolerance: Limit of the error of theta, in logits. The covariance is that of the last point but one, less than
+            1e-4 logits away.
     """
 
     mean: float = 0.0
@@ -236,14 +218,10 @@ class MAP:
 class EAP:
     """Posterior mean and covariance on a grid (Bock & Mislevy 1982), for at most three dimensions.
 
-    Parameters
-    ----------
-    mean, sd : float
-        Mean and standard deviation of the normal prior, in logits.
-    points : int
-        Grid points in one dimension; with D > 1 each has `points` // (2 D),
-        and at least 15.  A first grid spans six standard deviations of the
-        prior to each side, a second one six of the posterior.
+    Args:
+        mean, sd: Mean and standard deviation of the normal prior, in logits.
+        points: Grid points in one dimension; with D > 1 each has `points` // (2 D), and at least 15. A first grid spans
+            six standard deviations of the prior to each side, a second one six of the posterior.
     """
 
     mean: float = 0.0
@@ -258,10 +236,8 @@ class EAP:
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
         """Return mean and covariance of the posterior.
 
-        Raises
-        ------
-        ValueError
-            More than three dimensions.
+        Raises:
+            ValueError: More than three dimensions.
         """
         subjects, dimensions = start.theta.shape
         if dimensions > 3:
@@ -292,11 +268,9 @@ class EAP:
 class MLE:
     """Maximum likelihood within bounds, by ``scipy.optimize`` (L-BFGS-B).
 
-    Parameters
-    ----------
-    bound : float
-        |theta| is kept at most this, in logits; an estimate there is marked
-        as not converged, since all-right and all-wrong have no maximum.
+    Args:
+        bound: |theta| is kept at most this, in logits; an estimate there is marked as not converged, since all-right
+            and all-wrong have no maximum.
     """
 
     bound: float = 6.0
@@ -331,7 +305,7 @@ class MLE:
             heights = irt.log_likelihood(answers, irt.logits(points, A[s], d[s]), parameters[2])
             fit = minimize(
                 negative,
-                points[heights.argmax()],
+                points[int(first_largest(heights))],
                 jac=True,
                 method="L-BFGS-B",
                 bounds=[(-self.bound, self.bound)] * dimensions,
@@ -349,15 +323,12 @@ class MLE:
 class PseudoItems:
     """Maximum likelihood with pseudo-items at difficulty 0, half of them right, as in AutoJudger's IRT baseline.
 
-    The score ``sum(a (r - p))`` falls with ability, so that bisection finds its
-    root.  One dimension, no guessing.
+    The score ``sum(a (r - p))`` falls with ability, so that bisection finds its root. One dimension, no guessing.
 
-    Parameters
-    ----------
-    count : int
-        Number of pseudo-items of slope 1; without any, a subject that is right on everything has the ability `bound`.
-    bound : float
-        Limit of |theta|, in logits.
+    Args:
+        count: Number of pseudo-items of slope 1; without any, a subject that is right on everything has the ability
+            `bound`.
+        bound: Limit of |theta|, in logits.
     """
 
     count: int = 5
@@ -371,10 +342,8 @@ class PseudoItems:
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:  # noqa: ARG002
         """Return the root of the score and the inverse information there; bisection needs no start.
 
-        Raises
-        ------
-        ValueError
-            More than one dimension, or guessing.
+        Raises:
+            ValueError: More than one dimension, or guessing.
         """
         if A.shape[-1] != 1 or c is not None:
             raise ValueError("pseudo-items serve banks of one dimension without guessing: use map")

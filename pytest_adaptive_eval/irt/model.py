@@ -1,19 +1,15 @@
 """Item response functions, vectorised over subjects and items.
 
-All functions take abilities ``theta`` of shape (S, D) in logits and item
-parameters in the intercept form of `ItemBank`: either one bank for all
-subjects, ``A`` (n, D), ``d`` (n,), ``c`` (n,), or items of each subject's own,
-``A`` (S, n, D), ``d`` (S, n), ``c`` (S, n).  Results have shape (S, n).
+All functions take abilities ``theta`` of shape (S, D) in logits and item parameters in the intercept form of
+`ItemBank`: either one bank for all subjects, ``A`` (n, D), ``d`` (n,), ``c`` (n,), or items of each subject's own,
+``A`` (S, n, D), ``d`` (S, n), ``c`` (S, n). Results have shape (S, n).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["information", "log_likelihood", "logits", "probability", "weight"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Largest logit, with a probability of 1e-304: the exponential of larger ones overflows.
 FARTHEST = 700.0
@@ -36,8 +32,8 @@ def logits(theta: Array, A: Array, d: Array) -> Array:
 def probability(theta: Array, A: Array, d: Array, c: Array | None = None, out: Array | None = None) -> Array:
     """Return the probability of a right answer, shape (S, n) (Birnbaum 1968; Reckase 2009 for D > 1).
 
-    ``c`` None means no guessing, and spares two passes over the bank.  `out` is
-    an array (S, n) that the result may lie in, which spares the time of a fresh one.
+    ``c`` None means no guessing, and spares two passes over the bank. `out` is an array (S, n) that the result may lie
+    in, which spares the time of a fresh one.
     """
     p = _product(-theta, A, out)
     p -= d
@@ -73,12 +69,10 @@ def information(
 ) -> Array:
     """Return the information of each item at the ability that gave `p`, shape (S, n).
 
-    In one dimension Fisher's ``a^2 w`` (Lord 1980).  In more, with the posterior
-    covariance V (S, D, D), ``w A_i' V A_i``: the determinant of the information
-    grows by the factor one plus this when the item is asked, so that the largest
-    is the D-optimal item (Segall 1996).  Without V, the trace ``w |A_i|^2``.
-    `squared` spares the computation of ``|A_i|^2`` where it is known; `out` is
-    an array (S, n) for the result.
+    In one dimension Fisher's ``a^2 w`` (Lord 1980). In more, with the posterior covariance V (S, D, D), ``w A_i' V
+    A_i``: the determinant of the information grows by the factor one plus this when the item is asked, so that the
+    largest is the D-optimal item (Segall 1996). Without V, the trace ``w |A_i|^2``. `squared` spares the computation of
+    ``|A_i|^2`` where it is known; `out` is an array (S, n) for the result.
     """
     w = weight(p, c, out)
     if covariance is None or A.shape[-1] == 1:
@@ -91,8 +85,8 @@ def information(
 def log_likelihood(scores: Array, z: Array, c: Array | None = None) -> Array:
     """Return the log-likelihood per subject, shape (S,), of scores (S, n) in [0, 1] at the logits `z` (S, n).
 
-    A fractional score r counts as r log p + (1 - r) log(1 - p); a NaN score is
-    missing and has no effect.  Exact in both tails, where p rounds to 0 or 1.
+    A fractional score r counts as r log p + (1 - r) log(1 - p); a NaN score is missing and has no effect. Exact in both
+    tails, where p rounds to 0 or 1.
     """
     log_wrong = -np.logaddexp(0.0, z)
     if c is None:

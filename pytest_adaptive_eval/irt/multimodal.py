@@ -15,12 +15,10 @@ given raises ability and discrimination, and lowers difficulty** ::
     M2:  logit p = discrimination(s) (ability(s) - difficulty(s))
     M3:  logit p = sum_k s_k a_k theta_k - difficulty(s)
 
-(Equations 3-7 of the M3-IRT paper, whose printed Equation 7 would make
-abilities hurt.)  Both are linear in theta, so that an item in a format is an
-item of a multidimensional logistic model with slopes and an intercept of its
-own: `MultimodalItems.slopes` and `MultimodalItems.intercepts`.  A part with a
-large b is one that its item needs: a large b of image and text together, *cross
-difficulty*, tells an item that neither modality alone helps with.
+(Equations 3-7 of the M3-IRT paper, whose printed Equation 7 would make abilities hurt.) Both are linear in theta, so
+that an item in a format is an item of a multidimensional logistic model with slopes and an intercept of its own:
+`MultimodalItems.slopes` and `MultimodalItems.intercepts`. A part with a large b is one that its item needs: a large b
+of image and text together, *cross difficulty*, tells an item that neither modality alone helps with.
 """
 
 from __future__ import annotations
@@ -32,25 +30,12 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.types import Array, Bools
 
-__all__ = [
-    "Abilities",
-    "Form",
-    "FormatScale",
-    "Information",
-    "Modalities",
-    "MultimodalItems",
-    "Population",
-    "estimate_abilities",
-    "parts_at_bound",
-    "unbounded",
-]
-
-Array = NDArray[np.float64]
 Form = Literal["m2", "m3"]
 
 #: An ability or a parameter nearer to a bound than this share of the range is at the bound.
@@ -61,21 +46,15 @@ AT_BOUND = 0.01
 class Modalities:
     """Modalities of items, with their formats and parts.
 
-    Parameters
-    ----------
-    names : tuple of str
-        Such as ``("image", "text")``; at least one, none of them ``none``,
-        ``base`` or ``cross``, or with a plus sign.
-    formats : tuple of str, optional
-        Formats in which items are administered, in the order of the responses' last
-        axis; a format joins its modalities with a plus sign, in the order of
-        `names`, and ``none`` has none of them.  All of them when omitted, from
-        the fullest to ``none``.
+    Args:
+        names: Such as ``("image", "text")``; at least one, none of them ``none``, ``base`` or ``cross``, or with a plus
+            sign.
+        formats: Formats in which items are administered, in the order of the responses' last axis; a format joins its
+            modalities with a plus sign, in the order of `names`, and ``none`` has none of them. All of them when
+            omitted, from the fullest to ``none``.
 
-    Raises
-    ------
-    EstimationError
-        A reserved or duplicate name, or a format of unknown modalities.
+    Raises:
+        EstimationError: A reserved or duplicate name, or a format of unknown modalities.
     """
 
     names: tuple[str, ...] = ("image", "text")
@@ -129,18 +108,12 @@ def _check_names(names: tuple[str, ...]) -> None:
 class MultimodalItems:
     """`n` items whose discrimination and difficulty have K parts in ``[0, bound]``, in F formats.
 
-    Parameters
-    ----------
-    modalities : Modalities
-    form : {"m2", "m3"}
-    bound : float
-        q, the upper bound of every part of ability, discrimination and difficulty.
-    discrimination, difficulty : array, shape (n, K)
+    Args:
+        bound: q, the upper bound of every part of ability, discrimination and difficulty.
+        discrimination, difficulty: Shape (n, K).
 
-    Raises
-    ------
-    EstimationError
-        Unequal shapes, or a part outside its bounds.
+    Raises:
+        EstimationError: Unequal shapes, or a part outside its bounds.
     """
 
     modalities: Modalities
@@ -197,8 +170,8 @@ class MultimodalItems:
     def information(self, theta: Array) -> Array:
         """Return the Fisher information of each item in each format about the ability there, shape (S, n, F).
 
-        For M2 ``p (1 - p) a(s)^2`` (Equation 9 of the paper); for M3, which has
-        no one ability in a format, the trace of the information matrix (Equation 10).
+        For M2 ``p (1 - p) a(s)^2`` (Equation 9 of the paper); for M3, which has no one ability in a format, the trace
+        of the information matrix (Equation 10).
         """
         squared = self.slopes[:, :, 0] ** 2 if self.form == "m2" else (self.slopes**2).sum(axis=-1)
         return irt.weight(self.probability(theta)) * squared
@@ -218,11 +191,9 @@ class MultimodalItems:
 class Population:
     """Abilities of the calibration subjects, as the prior of a new one: normal in ``logit(theta / bound)``.
 
-    Parameters
-    ----------
-    mean : array, shape (K,)
-    covariance : array, shape (K, K)
-    bound : float
+    Args:
+        mean: Shape (K,).
+        covariance: Shape (K, K).
     """
 
     mean: Array
@@ -252,14 +223,9 @@ class Population:
 class FormatScale:
     """Scale of a bank's items in formats.
 
-    Parameters
-    ----------
-    items : MultimodalItems
-    population : Population
-    standings : array, shape (S, K)
-        Abilities of the calibration subjects, as in `standing`.
-    report : mapping
-        Report of the fit: held-out ``auc``, ``at_bound``, ``reliability`` and ``confused`` parts.
+    Args:
+        standings: Shape (S, K). Abilities of the calibration subjects, as in `standing`.
+        report: Report of the fit: held-out ``auc``, ``at_bound``, ``reliability`` and ``confused`` parts.
     """
 
     items: MultimodalItems
@@ -307,17 +273,11 @@ def parts_at_bound(
 ) -> dict[str, dict[str, float]]:
     """Return the parts that say nothing because most of their values lie at a bound.
 
-    Parameters
-    ----------
-    parts : sequence of str, length K
-    at_bound : mapping of str to sequence of float, length K
-        Share of the values at a bound, by kind: ``ability``, ``discrimination`` or ``difficulty``.
-    least : float
-        Smallest share that counts.
+    Args:
+        at_bound: Share of the values at a bound, by kind: ``ability``, ``discrimination`` or ``difficulty``.
+        least: Smallest share that counts.
 
-    Returns
-    -------
-    dict
+    Returns:
         By kind, the share of each such part; kinds without any are left out.
     """
     shares_by_part = {
@@ -342,16 +302,11 @@ def unbounded(theta: Array, bound: float) -> Array:
 class Abilities:
     """Estimated abilities of S subjects.
 
-    Parameters
-    ----------
-    theta : array, shape (S, K)
-        Abilities in ``(0, bound)``.
-    covariance : array, shape (S, K, K)
-        Covariance of theta, to the first order.
-    u, spread : arrays, shape (S, K) and (S, K, K)
-        ``logit(theta / bound)`` and its covariance, for intervals.
-    bound : float
-    converged : array of bool, shape (S,)
+    Args:
+        theta: Shape (S, K). Abilities in ``(0, bound)``.
+        covariance: Shape (S, K, K). Covariance of theta, to the first order.
+        u, spread: Shape (S, K) and (S, K, K). ``logit(theta / bound)`` and its covariance, for intervals.
+        converged: Shape (S,).
     """
 
     theta: Array
@@ -359,7 +314,7 @@ class Abilities:
     u: Array
     spread: Array
     bound: float
-    converged: NDArray[np.bool_]
+    converged: Bools
 
     @property
     def standard_error(self) -> Array:
@@ -367,7 +322,7 @@ class Abilities:
         return np.sqrt(self.covariance.diagonal(axis1=1, axis2=2))
 
     @property
-    def at_bound(self) -> NDArray[np.bool_]:
+    def at_bound(self) -> Bools:
         """Whether an ability is within a hundredth of the range of a bound, and so not estimated, shape (S, K)."""
         share = self.theta / self.bound
         return np.asarray((share < AT_BOUND) | (share > 1.0 - AT_BOUND))
@@ -390,24 +345,16 @@ def estimate_abilities(
 ) -> Abilities:
     """Return the abilities of highest posterior probability from answers to items in formats.
 
-    Parameters
-    ----------
-    scores : array_like, shape (S, k)
-        Scores in [0, 1]; NaN where missing.
-    slopes, intercepts : array, shape (k, K) or (S, k, K), and (k,) or (S, k)
-        Parameters of each administered item in its format, for all subjects or for each.
-    population : Population
-    start : array, shape (S, K), optional
-        Starting abilities.
-    iterations : int
-        Largest number of iterations.
-    tolerance : float
-        Limit of the last step in ``logit(theta / bound)``.
+    Args:
+        scores: Shape (S, k). Scores in [0, 1]; NaN where missing.
+        slopes, intercepts: Shape (k, K) or (S, k, K). Parameters of each administered item in its format, for all
+            subjects or for each.
+        start: Shape (S, K). Starting abilities.
+        iterations: Largest number of iterations.
+        tolerance: Limit of the last step in ``logit(theta / bound)``.
 
-    Raises
-    ------
-    EstimationError
-        Scores are not in [0, 1].
+    Raises:
+        EstimationError: Scores are not in [0, 1].
     """
     scores = np.asarray(scores, dtype=np.float64)
     scored = ~np.isnan(scores)
@@ -460,14 +407,12 @@ def _spanned(weights: Array, slopes: Array) -> Array:
 class Information:
     """Cumulative information about one subject's abilities, as its inverse and its log-determinant.
 
-    Both change by rank-one updates (Sherman & Morrison 1950): no determinant is
-    ever recomputed.  ``det(I + w A A') = det(I) (1 + w A' I^-1 A)``.
+    Both change by rank-one updates (Sherman & Morrison 1950): no determinant is ever recomputed. ``det(I + w A A') =
+    det(I) (1 + w A' I^-1 A)``.
 
-    Parameters
-    ----------
-    inverse : array, shape (K, K)
-    log_determinant : float
-        Log-determinant of the information itself.
+    Args:
+        inverse: Shape (K, K).
+        log_determinant: Log-determinant of the information itself.
     """
 
     inverse: Array
@@ -481,11 +426,9 @@ class Information:
     def gain(self, weights: Array, slopes: Array) -> Array:
         """Return the increase of the log-determinant by each of several answers alone.
 
-        Parameters
-        ----------
-        weights : array, shape (...)
-            ``p (1 - p)`` of every item in every format.
-        slopes : array, shape (..., K)
+        Args:
+            weights: Shape (...). ``p (1 - p)`` of every item in every format.
+            slopes: Shape (..., K).
         """
         return np.asarray(np.log1p(weights * ((slopes @ self.inverse) * slopes).sum(axis=-1)))
 

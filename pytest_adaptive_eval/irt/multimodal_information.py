@@ -1,10 +1,9 @@
 """Adaptive interview of one subject over a bank of items in formats.
 
-A call administers one item in one format, so a budget is a number of *pairs* of an
-item and a format; pair ``item * F + format``.  Two rules rate pairs, Fisher
-information about the ability in the format (M2) and cumulative D-optimality by
-rank-one updates (M3), and each can rate single pairs or items in all their
-formats together.  An item's `worth` multiplies its rating; 0 excludes it.
+A call administers one item in one format, so a budget is a number of *pairs* of an item and a format; pair ``item * F +
+format``. Two rules rate pairs, Fisher information about the ability in the format (M2) and cumulative D-optimality by
+rank-one updates (M3), and each can rate single pairs or items in all their formats together. An item's `worth`
+multiplies its rating; 0 excludes it.
 """
 
 from __future__ import annotations
@@ -13,15 +12,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.multimodal import Abilities, Information, MultimodalItems, Population, estimate_abilities
+from pytest_adaptive_eval.ties import first_largest
+from pytest_adaptive_eval.types import Ints
 
-__all__ = ["FormatInterview", "Rule"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Rule = Literal["fisher", "d-optimal"]
 
 
@@ -29,25 +26,16 @@ Rule = Literal["fisher", "d-optimal"]
 class FormatInterview:
     """Interview in formats: `ask`, then `tell`, repeatedly.
 
-    Parameters
-    ----------
-    items : MultimodalItems
-    population : Population
-        Prior of the subject's abilities.
-    rule : {"fisher", "d-optimal"}, optional
-        Default of the form when omitted: ``fisher`` for M2, ``d-optimal`` for M3.
-    whole : bool
-        Whether an item is administered and rated in all its formats together.
-    adaptive : bool
-        Whether abilities are estimated after every `tell`.  Otherwise all pairs are
-        rated at the middle of the population: one test form for every subject.
-    worth : array_like, shape (n,), optional
-        At least 0; ones when omitted.
+    Args:
+        population: Prior of the subject's abilities.
+        rule: Default of the form when omitted: ``fisher`` for M2, ``d-optimal`` for M3.
+        whole: Whether an item is administered and rated in all its formats together.
+        adaptive: Whether abilities are estimated after every `tell`. Otherwise all pairs are rated at the middle of the
+            population: one test form for every subject.
+        worth: Shape (n,). At least 0; ones when omitted.
 
-    Raises
-    ------
-    ValueError
-        A negative worth, or one of another length.
+    Raises:
+        ValueError: A negative worth, or one of another length.
     """
 
     items: MultimodalItems
@@ -119,7 +107,7 @@ class FormatInterview:
             else:
                 value = self._information.gain(self._weights, self._slopes)
             value = np.where(self._open, value * self._worth[:, None], -1.0)
-            best = int(value.argmax())
+            best = int(first_largest(value.ravel()))
             chosen = np.array([best] if self._open.ravel()[best] else [], dtype=np.int64)
         else:
             weights = np.where(self._open, self._weights, 0.0)
@@ -127,7 +115,7 @@ class FormatInterview:
                 rated = (weights * self._squared).sum(axis=1)
             else:
                 rated = self._information.joint_gain(weights, self._slopes)
-            item = int(np.where(self._open.any(axis=1), rated * self._worth, -1.0).argmax())
+            item = int(first_largest(np.where(self._open.any(axis=1), rated * self._worth, -1.0)))
             chosen = item * self._open.shape[1] + np.flatnonzero(self._open[item])
         chosen = chosen[:calls]
         self._open.ravel()[chosen] = False

@@ -1,8 +1,7 @@
 """Person fit: agreement of one subject's answers with the bank's model.
 
-A subject that guesses, that was trained on some of the items, or whose answers
-were graded with the wrong key also gets an estimated ability.  Its log-likelihood
-at that ability is then lower than the model predicts.
+A subject that guesses, that was trained on some of the items, or whose answers were graded with the wrong key also gets
+an estimated ability. Its log-likelihood at that ability is then lower than the model predicts.
 """
 
 from __future__ import annotations
@@ -12,11 +11,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["LEVEL", "PersonFit", "lz_star"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: One-sided level of `PersonFit.flag`: one fitting subject in a hundred is flagged.
 LEVEL = 0.01
@@ -30,26 +26,22 @@ LEAST_VARIANCE = 1e-9
 class PersonFit:
     """Fit of S subjects; low values are misfit.
 
-    Parameters
-    ----------
-    statistic : array, shape (S,)
-        lz*, of mean 0 and variance 1 under the model; NaN where not measurable.
-    skewness : array, shape (S,)
-        Third standardised moment of the statistic under the model; NaN where not measurable.
-    scored : array of int, shape (S,)
-        Number of answers with a score.
+    Args:
+        statistic: Shape (S,). lz*, of mean 0 and variance 1 under the model; NaN where not measurable.
+        skewness: Shape (S,). Third standardised moment of the statistic under the model; NaN where not measurable.
+        scored: Shape (S,). Number of answers with a score.
     """
 
     statistic: Array
     skewness: Array
-    scored: NDArray[np.int64]
+    scored: Ints
 
     @property
     def normal(self) -> Array:
         """Statistic without its skewness, shape (S,), standard normal under the model further into the tail.
 
-        It is Pearson's type III distribution of that skewness (Molenaar &
-        Hoijtink 1990), made normal by the cube root (Wilson & Hilferty 1931).
+        It is Pearson's type III distribution of that skewness (Molenaar & Hoijtink 1990), made normal by the cube root
+        (Wilson & Hilferty 1931).
         """
         g = np.where(np.abs(self.skewness) < 1e-4, 1e-4, self.skewness)
         return np.asarray(6.0 / g * (np.cbrt(1.0 + 0.5 * g * self.statistic) - 1.0) + g / 6.0)
@@ -59,16 +51,14 @@ class PersonFit:
         """Probability, under the model, of a fit as low as this, shape (S,); NaN where not measurable."""
         return np.array([0.5 * math.erfc(-z / math.sqrt(2.0)) for z in self.normal.tolist()])
 
-    def flag(self, level: float = LEVEL) -> NDArray[np.bool_]:
+    def flag(self, level: float = LEVEL) -> Bools:
         """Return whether each subject's fit is too low at the one-sided `level`, shape (S,).
 
-        A flag means that the ability is not reliable, without a cause.  With few
-        answers, the absence of a flag means little.
+        A flag means that the ability is not reliable, without a cause. With few answers, the absence of a flag means
+        little.
 
-        Raises
-        ------
-        ValueError
-            The level is not in (0, 0.5].
+        Raises:
+            ValueError: The level is not in (0, 0.5].
         """
         if not 0.0 < level <= 0.5:
             raise ValueError(f"level is {level!r}, expected a share of fitting subjects in (0, 0.5] such as {LEVEL}")
@@ -88,43 +78,30 @@ def lz_star(scores: Array, p: Array, A: Array, c: Array | None = None) -> Person
         v = w - u B,    B = (sum p(1-p) u u')^-1 sum p(1-p) u w
         lz* = sum v (r - p) / sqrt(sum p(1-p) v^2)
 
-    which is his formula written as a projection: u is his r_i and B his c_n,
-    and the term r_0 of the prior is the value of ``-sum u (r - p)`` at a MAP
-    (Magis, Raiche & Beland 2012), so that it needs no mention.  As the
-    derivative of the numerator by ability has mean 0, every estimate whose error
-    falls as 1 / sqrt(t) may be used, MAP and EAP among them (Sinharay 2016); with
-    more dimensions the projection is on the slopes by all of them.
+    which is his formula written as a projection: u is his r_i and B his c_n, and the term r_0 of the prior is the value
+    of ``-sum u (r - p)`` at a MAP (Magis, Raiche & Beland 2012), so that it needs no mention. As the derivative of the
+    numerator by ability has mean 0, every estimate whose error falls as 1 / sqrt(t) may be used, MAP and EAP among them
+    (Sinharay 2016); with more dimensions the projection is on the slopes by all of them.
 
-    Adaptive choice moves the mean of lz* up, by about half of one over the
-    denominator and dimension where every item is aimed at the estimate, as each
-    answer then steers which items follow (van Krimpen-Stoop & Meijer 1999 saw it
-    too).  It is on the safe side: fitting subjects are flagged less often than
-    the level says, and misfit needs more answers to show.  In simulated
-    interviews of subjects about 0 and about 2 logits over 600 items that fit, 40
-    to 120 asked, the mean was 0.0 to 0.2 under the policy ``decide``, with 0.2 to
-    1.2 % flagged at 1 %, and 0.1 to 0.7 under ``estimate``, with 0.0 to 0.9 %
-    flagged; the most in three dimensions.  At -4 logits on items that can be
-    guessed 2 % were flagged after 40 answers.
+    Adaptive choice moves the mean of lz* up, by about half of one over the denominator and dimension where every item
+    is aimed at the estimate, as each answer then steers which items follow (van Krimpen-Stoop & Meijer 1999 saw it
+    too). It is on the safe side: fitting subjects are flagged less often than the level says, and misfit needs more
+    answers to show. In simulated interviews of subjects about 0 and about 2 logits over 600 items that fit, 40 to 120
+    asked, the mean was 0.0 to 0.2 under the policy ``decide``, with 0.2 to 1.2 % flagged at 1 %, and 0.1 to 0.7 under
+    ``estimate``, with 0.0 to 0.9 % flagged; the most in three dimensions. At -4 logits on items that can be guessed 2 %
+    were flagged after 40 answers.
 
-    Scores in (0, 1) count by ``r log p + (1 - r) log(1 - p)``.  p(1-p) is the
-    largest variance that they can have, so that with them the test flags too
-    seldom, never too often.
+    Scores in (0, 1) count by ``r log p + (1 - r) log(1 - p)``. p(1-p) is the largest variance that they can have, so
+    that with them the test flags too seldom, never too often.
 
-    Parameters
-    ----------
-    scores : array, shape (S, t)
-        In [0, 1], NaN = unscored, which counts nothing.
-    p : array, shape (S, t)
-        Probability of a right answer to each at the subject's final estimate, see `irt.probability`.
-    A : array, shape (S, t, D)
-        Slopes of the items asked.
-    c : array, shape (S, t), optional
-        Their guess floors; None means none.
+    Args:
+        scores: Shape (S, t). In [0, 1], NaN = unscored, which counts nothing.
+        p: Shape (S, t). Probability of a right answer to each at the subject's final estimate, see `irt.probability`.
+        A: Shape (S, t, D). Slopes of the items asked.
+        c: Shape (S, t). Their guess floors; None means none.
 
-    Raises
-    ------
-    ValueError
-        Shapes do not belong together, or a score lies outside [0, 1].
+    Raises:
+        ValueError: Shapes do not belong together, or a score lies outside [0, 1].
     """
     if scores.ndim != 2 or p.shape != scores.shape or A.shape[:-1] != scores.shape:
         raise ValueError(

@@ -1,9 +1,9 @@
 """Predict unadministered scores from an item response model and what its residuals have in common.
 
 About a subject's estimated ability, its scores are ``p + w (theta - estimate) + Z' a + e``: p and w are the predicted
-scores and their slopes by ability, and a ~ N(0, I).  The rows of Z are the residuals of the calibration subjects, a
-shift of the subject's own, and a slope along the items' mean scores.  The variance of e is that of a score of
-probability p, times a constant.  One solve of the size of Z predicts all scores, with their common error.
+scores and their slopes by ability, and a ~ N(0, I). The rows of Z are the residuals of the calibration subjects, a
+shift of the subject's own, and a slope along the items' mean scores. The variance of e is that of a score of
+probability p, times a constant. One solve of the size of Z predicts all scores, with their common error.
 """
 
 from __future__ import annotations
@@ -15,12 +15,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["Curves", "Design", "Evidence", "Predictor"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Smallest variance p(1-p) of a score.
 LEAST_VARIANCE = 0.01
@@ -34,27 +30,17 @@ CELLS = 1 << 16
 class Design:
     """Draws and estimate of interviews of about `count` items, chosen by their error on held-out families.
 
-    Parameters
-    ----------
-    policy : {"estimate", "form"}
-        Policy that the design is for.
-    count : int
-        Items of an interview.
-    selector : {"variance", "form"}
-        Selector of the first items.
-    uniform : float
-        Share of the items, the last ones, that are drawn uniformly; with 0 the policy's own share is.
-    residual : float
-        Weight of the calibration subjects' residuals; with 0 the item response model predicts alone.
-    shift, slope : float
-        Standard deviations of the subject's own shift, and of the slope in units of it.
-    noise : float
-        Variance of an item's own part, in units of p(1-p).
-    weight : float
-        Weight, in [0, 1], of the difference estimator: predictions from the first items alone, corrected by the mean
-        error of the uniform draws, which is unbiased however wrong the predictions are.
-    error : float
-        Mean absolute error of the accuracy for held-out families.
+    Args:
+        policy: Policy that the design is for.
+        count: Items of an interview.
+        selector: Selector of the first items.
+        uniform: Share of the items, the last ones, that are drawn uniformly; with 0 the policy's own share is.
+        residual: Weight of the calibration subjects' residuals; with 0 the item response model predicts alone.
+        shift, slope: Standard deviations of the subject's own shift, and of the slope in units of it.
+        noise: Variance of an item's own part, in units of p(1-p).
+        weight: Weight, in [0, 1], of the difference estimator: predictions from the first items alone, corrected by the
+            mean error of the uniform draws, which is unbiased however wrong the predictions are.
+        error: Mean absolute error of the accuracy for held-out families.
     """
 
     policy: Literal["estimate", "form"]
@@ -99,12 +85,10 @@ def _is_told(value: object) -> bool:
 class Curves(NamedTuple):
     """Predicted scores at the estimated abilities of S subjects.
 
-    Parameters
-    ----------
-    theta : array, shape (S, D)
-    probability : array, shape (S, n)
-    slopes : array, shape (S, D, n)
-        Derivatives of the predicted scores by ability.
+    Args:
+        theta: Shape (S, D).
+        probability: Shape (S, n).
+        slopes: Shape (S, D, n). Derivatives of the predicted scores by ability.
     """
 
     theta: Array
@@ -120,22 +104,15 @@ class Curves(NamedTuple):
 class Predictor:
     """Predictor of unadministered scores, with a test form and the designs of interviews.
 
-    Parameters
-    ----------
-    residuals : array, shape (m, n)
-        Residuals of the calibration subjects times the roots of their weights, or their leading components.
-    level : array, shape (n,)
-        Standardised mean scores of the items.
-    order : array of int, shape (n,)
-        All items; each most lowers the variance of the bank's mean score after those before it.
-    designs : tuple of Design
-    hash : str
-        Hash of all of these.
+    Args:
+        residuals: Shape (m, n). Residuals of the calibration subjects times the roots of their weights, or their
+            leading components.
+        level: Shape (n,). Standardised mean scores of the items.
+        order: Shape (n,). All items; each most lowers the variance of the bank's mean score after those before it.
+        hash: Hash of all of these.
 
-    Raises
-    ------
-    ValueError
-        Shapes do not belong together, a value is not finite, or `order` is no permutation.
+    Raises:
+        ValueError: Shapes do not belong together, a value is not finite, or `order` is no permutation.
     """
 
     residuals: Array
@@ -159,7 +136,7 @@ class Predictor:
     def design(self, policy: str, count: int) -> Design | None:
         """Return the design of a policy for the count nearest to `count` by ratio, or None."""
         designs = [design for design in self.designs if design.policy == policy]
-        return min(designs, key=lambda design: abs(math.log(design.count / count)), default=None)
+        return min(designs, key=lambda design: max(design.count, count) / min(design.count, count), default=None)
 
     def predict(self, design: Design, curves: Curves, items: Ints, scores: Array) -> tuple[Array, Array]:
         """Return what `Evidence.predict` returns, for one design."""
@@ -169,14 +146,9 @@ class Predictor:
 class Evidence:
     """Scores of S subjects, summed up once for the predictions by several designs.
 
-    Parameters
-    ----------
-    predictor : Predictor
-    designs : sequence of Design
-        Residuals are summed up if one of them uses these.
-    curves : Curves
-    items, scores : array, shape (S, k)
-        NaN marks a missing score, whose item is predicted as those not in `items` are.
+    Args:
+        designs: Residuals are summed up if one of them uses these.
+        items, scores: Shape (S, k). NaN marks a missing score, whose item is predicted as those not in `items` are.
     """
 
     def __init__(
@@ -228,16 +200,12 @@ class Evidence:
     def predict(self, design: Design) -> tuple[Array, Array]:
         """Return predicted scores of all items, and the variance of the mean of those without a score.
 
-        Parameters
-        ----------
-        design : Design
-            Its constants are used.
+        Args:
+            design: Its constants are used.
 
-        Returns
-        -------
-        predictions : array, shape (S, n)
-        variance : array, shape (S,)
-            Of the bank's mean score, by the model.
+        Returns:
+            predictions: Shape (S, n).
+            variance: Shape (S,). Of the bank's mean score, by the model.
         """
         theta, p, slopes = self._curves
         D, n = theta.shape[1], p.shape[1]

@@ -1,24 +1,19 @@
 """Modes of posteriors that grow by one score after the other, without summing over all scores at every step.
 
 In one dimension without guessing, the sums in the score function and in the information are smooth functions of the
-ability.  Polynomials through Chebyshev nodes about the last mode stand for them, and a new score only adds its part.
+ability. Polynomials through Chebyshev nodes about the last mode stand for them, and a new score only adds its part.
 
-Modes agree with those of `MAP` to eight decimals.  A standard error is that of the last point but one of the iteration,
+Modes agree with those of `MAP` to eight decimals. A standard error is that of the last point but one of the iteration,
 and may differ by some parts in 10^5 where it takes one step more or less.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
 from pytest_adaptive_eval.irt.estimation import MAP, Estimate, fisher_scoring
-
-__all__ = ["RunningMAP"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: With fewer scores the sums are as fast.
 FEWEST = 64
@@ -30,13 +25,9 @@ REACH, NODES = 0.3, 12
 class RunningMAP:
     """Posterior modes of S subjects, whose scores grow.
 
-    Parameters
-    ----------
-    method : MAP
-    steepest : array, shape (S,)
-        Largest absolute slope of the bank's items, of each subject's bank.
-    count : int
-        Largest number of scores of a subject.
+    Args:
+        steepest: Shape (S,). Largest absolute slope of the bank's items, of each subject's bank.
+        count: Largest number of scores of a subject.
     """
 
     def __init__(self, method: MAP, steepest: Array, count: int) -> None:

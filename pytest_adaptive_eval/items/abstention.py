@@ -6,8 +6,6 @@ import re
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["abstains"]
-
 #: Characters of an answer, from its end, that are searched.
 _CHARACTERS = 400
 #: Patterns in languages with spaces, and phrases in others.

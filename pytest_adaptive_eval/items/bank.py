@@ -9,20 +9,17 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.types import Array, Ints
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
-
-__all__ = ["ItemBank", "Steepest", "scale_id"]
-
-Array = NDArray[np.float64]
 
 
 class _Selection(Sequence[Any]):
@@ -58,33 +55,19 @@ def _frozen(values: ArrayLike) -> Array:
 class Steepest:
     """Items of a bank by falling slope, so that a selector can skip flat ones.
 
-    Parameters
-    ----------
-    order, place : array of int, shape (n,)
-        Positions in the bank, and the position of each item of the bank in this order.
-    discrimination : array, shape (n, D)
-    intercept, squared_slope : array, shape (n,)
-    asymptote : array, shape (n,), optional
-    ceiling : array, shape (n,)
-        Upper limit of the item information, ``|A|^2 / 4`` rounded up, in rising order.
+    Args:
+        order: Shape (n,). Positions in the bank.
+        ceiling: Shape (n,). Upper limit of the item information, ``|A|^2 / 4`` rounded up, in rising order.
     """
 
-    order: NDArray[np.int64]
-    place: NDArray[np.int64]
-    discrimination: Array
-    intercept: Array
-    squared_slope: Array
-    asymptote: Array | None
+    order: Ints
     ceiling: Array
 
     @classmethod
     def of(cls, bank: ItemBank) -> Steepest:
         """Return the items of a bank sorted."""
         order = np.argsort(-bank.squared_slope, kind="stable")
-        squared = bank.squared_slope[order]
-        c = None if bank.asymptote is None else bank.asymptote[order]
-        ceiling = squared[::-1] * (0.25 * (1.0 + 1e-9))
-        return cls(order, np.argsort(order), bank.discrimination[order], bank.intercept[order], squared, c, ceiling)
+        return cls(order, bank.squared_slope[order[::-1]] * (0.25 * (1.0 + 1e-9)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,50 +82,30 @@ class ItemBank:
 
     so that in one dimension a = A and b = -d / a.
 
-    Parameters
-    ----------
-    name : str
-        Short name, without suffix.
-    ids : sequence of str, length n
-        Unique item ids.
-    items : sequence of Item, length n
-        May be read lazily; ``items[i].id == ids[i]``.
-    discrimination : array_like, shape (n, D)
-        A; negative if better subjects answer worse.
-    intercept : array_like, shape (n,)
-    guess : array_like, shape (n,), optional
-        Lower asymptote c in [0, 1); zeros if omitted.
-    calibrated : bool
-        False for a bank without parameters: uniform draws only, no ability.
-    model : str
-        ``1pl``, ``2pl``, ``3pl``, ``mirt`` or ``none``.
-    scale : str
-        Id of the fit of the parameters; abilities on two scales are not comparable.
-    content_hash : str
-        Hash over the items' texts, computed by the reader.
-    categories : sequence of str, length n, optional
-        Broadest category of each item.
-    subjects : tuple of str
-        Names of the subjects whose responses calibrated the bank.
-    accuracies : tuple of float
-        Accuracy of each of them over the whole bank, in [0, 1], with predictions
-        for missing scores; empty if unknown, as in a bank written from
-        parameters.
-    report : mapping
-        Calibration report; ``trusted`` is False for a bank written by force.
-    conformal : mapping of str to Conformal
-        Errors of replayed interviews by the policy's key, see `Policy.key`.
-    in_formats : FormatScale, optional
-        Parameters of the items with and without their image or text, see
-        `items.modalities.asked_in_formats`.
-    predictor : Predictor, optional
-        Predictor of unadministered scores, with the bank's form.
+    Args:
+        name: Short name, without suffix.
+        ids: Unique item ids.
+        items: May be read lazily; ``items[i].id == ids[i]``.
+        discrimination: Shape (n, D). A; negative if better subjects answer worse.
+        intercept: Shape (n,).
+        guess: Shape (n,). Lower asymptote c in [0, 1); zeros if omitted.
+        calibrated: False for a bank without parameters: uniform draws only, no ability.
+        model: ``1pl``, ``2pl``, ``3pl``, ``mirt`` or ``none``.
+        scale: Id of the fit of the parameters; abilities on two scales are not comparable.
+        content_hash: Hash over the items' texts, computed by the reader.
+        categories: Broadest category of each item.
+        subjects: Names of the subjects whose responses calibrated the bank.
+        accuracies: Accuracy of each of them over the whole bank, in [0, 1], with predictions for missing scores; empty
+            if unknown, as in a bank written from parameters.
+        report: Calibration report; ``trusted`` is False for a bank written by force.
+        conformal: Errors of replayed interviews by the policy's key, see `Policy.key`.
+        in_formats: Parameters of the items with and without their image or text, see
+            `items.modalities.asked_in_formats`.
+        predictor: Predictor of unadministered scores, with the bank's form.
 
-    Raises
-    ------
-    BankError
-        Duplicate ids, a parameter that is not finite, a guess floor outside
-        [0, 1), an accuracy outside [0, 1], or unequal lengths.
+    Raises:
+        BankError: Duplicate ids, a parameter that is not finite, a guess floor outside [0, 1), an accuracy outside [0,
+            1], or unequal lengths.
     """
 
     name: str
@@ -266,10 +229,8 @@ class ItemBank:
     def index(self, item_id: str) -> int:
         """Return the position of an item id.
 
-        Raises
-        ------
-        BankError
-            No item has that id.
+        Raises:
+            BankError: No item has that id.
         """
         try:
             return list(self.ids).index(item_id)
@@ -279,10 +240,8 @@ class ItemBank:
     def only(self, category: str) -> ItemBank:
         """Return the items of one of the broadest categories as a bank on the same scale.
 
-        Raises
-        ------
-        ConfigError
-            There is no such category.
+        Raises:
+            ConfigError: There is no such category.
         """
         positions = [n for n, broadest in enumerate(self.categories) if broadest == category]
         if not positions:
@@ -294,14 +253,10 @@ class ItemBank:
     def some(self, places: Sequence[int], what: str, items: Sequence[Item] | None = None) -> ItemBank:
         """Return selected items as a bank on the same scale.
 
-        Parameters
-        ----------
-        places : sequence of int
-            Positions in this bank.
-        what : str
-            Name of the selection, for the content hash.
-        items : sequence of Item, optional
-            Replacements of the same difficulty.
+        Args:
+            places: Positions in this bank.
+            what: Name of the selection, for the content hash.
+            items: Replacements of the same difficulty.
         """
         ids = [self.ids[n] for n in places]
         return replace(

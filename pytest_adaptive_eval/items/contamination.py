@@ -1,11 +1,9 @@
 """Contaminate a bank with decoys: deliberately broken items.
 
-A decoy is an item whose image comes from another item, or whose text does, or
-whose image, text and key come from three items.  Key, choices and grader stay
-together, so that a decoy is graded as strictly as any item.  It can be answered
-only by chance, or without the exchanged part.  Its ``meta`` has
-``"low_quality": "image"``, so that a fit to responses can be checked for
-detecting decoys.
+A decoy is an item whose image comes from another item, or whose text does, or whose image, text and key come from three
+items. Key, choices and grader stay together, so that a decoy is graded as strictly as any item. It can be answered only
+by chance, or without the exchanged part. Its ``meta`` has ``"low_quality": "image"``, so that a fit to responses can be
+checked for detecting decoys.
 """
 
 from __future__ import annotations
@@ -18,8 +16,6 @@ from types import MappingProxyType
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Item
 
-__all__ = ["LOW_QUALITY", "SWAPS", "contaminated", "swapped"]
-
 #: Key of ``meta`` with the exchanged part.
 LOW_QUALITY = "low_quality"
 #: Parts of an item that come from others.
@@ -31,19 +27,13 @@ DRAWS = 200
 def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) -> list[Item]:
     """Return the items followed by decoys, a third of each kind as far as possible.
 
-    Parameters
-    ----------
-    items : sequence of Item
-        Items of a bank; those with an image and a text give decoys, and decoys among them are dropped.
-    share : float
-        Share of decoys in the result, above 0 and at most one half.
-    seed : int
-        Seed of the exchanges.
+    Args:
+        items: Items of a bank; those with an image and a text give decoys, and decoys among them are dropped.
+        share: Share of decoys in the result, above 0 and at most one half.
+        seed: Seed of the exchanges.
 
-    Raises
-    ------
-    BankError
-        Fewer than three items have an image and a text, or no exchange changes an item.
+    Raises:
+        BankError: Fewer than three items have an image and a text, or no exchange changes an item.
     """
     if not 0.0 < share <= 0.5:
         raise BankError(f"the share of low-quality items is {share!r}, expected a number above 0 and at most 0.5")
@@ -73,14 +63,9 @@ def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) ->
 def swapped(item: Item, kind: str, items: Sequence[Item], rng: random.Random) -> Item | None:
     """Return a decoy: an item with parts of others; None if no partner fits.
 
-    Parameters
-    ----------
-    item : Item
-        Item whose key, choices and grader are used.
-    kind : {"all", "image", "text"}
-    items : sequence of Item
-        Items that give the exchanged parts.
-    rng : random.Random
+    Args:
+        item: Item whose key, choices and grader are used.
+        items: Items that give the exchanged parts.
     """
     for _ in range(DRAWS):
         image = rng.choice(items) if kind != "text" else item

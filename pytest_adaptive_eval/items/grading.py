@@ -10,8 +10,6 @@ from pytest_adaptive_eval.deadline import Overdue, within
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
 
-__all__ = ["JUDGE", "LimitedGrader", "needs_judge"]
-
 #: Grader of items that only a judge grades.
 JUDGE = "judge"
 
@@ -23,12 +21,10 @@ FUNCTION_SECONDS = 15.0
 class LimitedGrader:
     """A user's grading function, called in another thread with a time limit.
 
-    Parameters
-    ----------
-    function : callable
-        Takes the item and the text, and returns a score in [0, 1].  Its attribute ``timeout`` is the time limit in
-        seconds, `FUNCTION_SECONDS` by default.  Its attribute ``deterministic`` is False if its scores of one text can
-        differ.
+    Args:
+        function: Takes the item and the text, and returns a score in [0, 1]. Its attribute ``timeout`` is the time
+            limit in seconds, `FUNCTION_SECONDS` by default. Its attribute ``deterministic`` is False if its scores of
+            one text can differ.
     """
 
     function: Callable[[Item, str], Any]
@@ -41,12 +37,9 @@ class LimitedGrader:
     def __call__(self, item: Item, text: str) -> Any:
         """Grade a text.
 
-        Raises
-        ------
-        BankError
-            The attribute ``timeout`` is not a number above 0.
-        Unscored
-            The function did not return in time.
+        Raises:
+            BankError: The attribute ``timeout`` is not a number above 0.
+            Unscored: The function did not return in time.
         """
         seconds = getattr(self.function, "timeout", FUNCTION_SECONDS)
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 < seconds <= 86_400:
@@ -69,10 +62,8 @@ class LimitedGrader:
 def needs_judge(item: Item, _: str) -> float:
     """Refuse to grade an item whose grader is `JUDGE` without one.
 
-    Raises
-    ------
-    ConfigError
-        Always.
+    Raises:
+        ConfigError: Always.
     """
     raise ConfigError(
         f"item {item.id!r} is graded by a judge, and the evaluation names none: write judge = {{ model = "

@@ -18,24 +18,6 @@ from pytest_adaptive_eval.items.reading.choice import choice_of
 from pytest_adaptive_eval.items.turns import answers_of, transcript
 from pytest_adaptive_eval.worker import WorkerFault
 
-__all__ = [
-    "EXPRESSION",
-    "MARK",
-    "MARKED",
-    "MISSING",
-    "UNANSWERED",
-    "WRONG",
-    "Grader",
-    "Item",
-    "Response",
-    "Status",
-    "cut_text",
-    "length_note",
-    "named_choice",
-    "unanswered_sentence",
-    "unmarked",
-]
-
 Grader = Callable[["Item", str], float]
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
@@ -89,10 +71,8 @@ UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED
 def unanswered_sentence(statuses: Mapping[str, int]) -> str:
     """Return how many answers were empty, refused or cut: ``10 of 40 empty, 3 refused``; empty if none was.
 
-    Parameters
-    ----------
-    statuses : mapping of str to int
-        Number of answers by status.
+    Args:
+        statuses: Number of answers by status.
     """
     counts = [f"{count} {words}" for status, words in UNANSWERED.items() if (count := statuses.get(status, 0))]
     return ", ".join(counts).replace(" ", f" of {sum(statuses.values())} ", 1)
@@ -101,7 +81,7 @@ def unanswered_sentence(statuses: Mapping[str, int]) -> str:
 def cut_text(text: str) -> str:
     """Return the graded part of an answer, and a line with the length of the rest.
 
-    Memory, journals and records store this text.  A text that is cut already does not change.
+    Memory, journals and records store this text. A text that is cut already does not change.
     """
     if len(text) <= GRADED_CHARACTERS or _rest(text):
         return text
@@ -131,15 +111,10 @@ def unmarked(prompt: str) -> str:
 class Response:
     """Outcome of administering one item.
 
-    Parameters
-    ----------
-    status : Status
-    score : float or None
-        In [0, 1]; None for a fault of the infrastructure, and where unanswered items count as missing.
-    text : str
-        Raw completion, if known.
-    detail : str
-        Reason for a missing score, or a note of the grader.
+    Args:
+        score: In [0, 1]; None for a fault of the infrastructure, and where unanswered items count as missing.
+        text: Raw completion, if known.
+        detail: Reason for a missing score, or a note of the grader.
     """
 
     status: Status
@@ -157,14 +132,9 @@ class Response:
     def of(cls, status: Status, score: float | None, text: str, detail: str, unanswered: str) -> Response:
         """Return the response to an answer, with the score that its status has.
 
-        Parameters
-        ----------
-        status : Status
-        score : float or None
-            By the grader; None where no answer was read, which is wrong.
-        text, detail : str
-        unanswered : str
-            `WRONG` or `MISSING`.
+        Args:
+            score: By the grader; None where no answer was read, which is wrong.
+            unanswered: `WRONG` or `MISSING`.
         """
         if status.missing(unanswered):
             return cls(status, None, text, detail)
@@ -175,45 +145,27 @@ class Response:
 class Item:
     """An item of a bank.
 
-    Parameters
-    ----------
-    id : str
-        Unique in its bank: ASCII, short, without ``::``, brackets or spaces.
-    prompt : str
-        Text that the subject reads.  Empty only if `messages` is given.
-    answer : str
-        Expected answer, in the form of the grader; the first of a list of accepted ones.
-    grader : str
-        A name of `pytest_adaptive_eval.items.graders.kind.grader_kinds`,
-        ``python:module:function`` (only from trusted modules), ``task`` for a
-        generated item that its task family grades, or ``bits_per_byte`` for a
-        text that is scored by its likelihood.
-    images : tuple of str
-        Image files, relative to the bank's folder.
-    choices : tuple of str
-        Alternatives of a multiple-choice item, in the order A, B, C, ...
-    category : tuple of str
-        From the broadest to the finest.
-    formats : tuple of str
-        Formats in which the item can be administered, such as
-        ``image+text``, ``text``, ``image``, ``none``; the first is the default.
-    messages : tuple of mappings
-        A chat, as ``{"role": ..., "content": ...}``, instead of `prompt`.
-    meta : mapping
-        Further data: ``max_tokens`` caps the answer, ``level`` and ``seed``
-        identify a generated item, ``tolerance`` is for the numeric grader,
-        ``answer_expression`` and ``marked_prompt`` are for variants.
-    custom : callable, optional
-        Resolved function of a ``python:``, ``code`` or ``task`` grader.
-    root : str
-        Folder that `images` are relative to; not part of the item's content.
-    likelihood : LikelihoodScoring, optional
-        How log-likelihoods score the item; None if its grader scores what a model writes.
-    others : tuple of str
-        Further accepted answers.
-    turns : tuple of str
-        Further prompts of the user, each asked after the answer to the one before.  A grader reads the last answer,
-        and a judge all of them.
+    Args:
+        id: Unique in its bank: ASCII, short, without ``::``, brackets or spaces.
+        prompt: Text that the subject reads. Empty only if `messages` is given.
+        answer: Expected answer, in the form of the grader; the first of a list of accepted ones.
+        grader: A name of `pytest_adaptive_eval.items.graders.kind.grader_kinds`, ``python:module:function`` (only from
+            trusted modules), ``task`` for a generated item that its task family grades, or ``bits_per_byte`` for a text
+            that is scored by its likelihood.
+        images: Image files, relative to the bank's folder.
+        choices: Alternatives of a multiple-choice item, in the order A, B, C, ...
+        category: From the broadest to the finest.
+        formats: Formats in which the item can be administered, such as ``image+text``, ``text``, ``image``, ``none``;
+            the first is the default.
+        messages: A chat, as ``{"role": ..., "content": ...}``, instead of `prompt`.
+        meta: Further data: ``max_tokens`` caps the answer, ``level`` and ``seed`` identify a generated item,
+            ``tolerance`` is for the numeric grader, ``answer_expression`` and ``marked_prompt`` are for variants.
+        custom: Resolved function of a ``python:``, ``code`` or ``task`` grader.
+        root: Folder that `images` are relative to; not part of the item's content.
+        likelihood: How log-likelihoods score the item; None if its grader scores what a model writes.
+        others: Further accepted answers.
+        turns: Further prompts of the user, each asked after the answer to the one before. A grader reads the last
+            answer, and a judge all of them.
     """
 
     id: str
@@ -290,10 +242,8 @@ class Item:
     def _last_answer(self, text: str) -> str:
         """Return the last answer of a transcript.
 
-        Raises
-        ------
-        BankError
-            The text is no transcript of this item.
+        Raises:
+            BankError: The text is no transcript of this item.
         """
         try:
             return answers_of(self.turns, text)[-1]
@@ -316,10 +266,8 @@ class Item:
     def _kind(self) -> GraderKind:
         """Return the kind of grader.
 
-        Raises
-        ------
-        BankError
-            No kind has the name.
+        Raises:
+            BankError: No kind has the name.
         """
         kinds = grader_kinds()
         if self.grader in kinds:
@@ -338,10 +286,8 @@ class Item:
     def continuations(self) -> list[Continuation]:
         """Texts whose log-likelihoods score the item; empty for an item that is graded.
 
-        Raises
-        ------
-        BankError
-            The item cannot be scored in this way.
+        Raises:
+            BankError: The item cannot be scored in this way.
         """
         if self.likelihood is None:
             return []

@@ -11,20 +11,6 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import BankError
 
-__all__ = [
-    "CANDIDATES",
-    "NORMALIZATIONS",
-    "TEXT_SCORINGS",
-    "BitsPerByte",
-    "ChoiceLikelihood",
-    "Continuation",
-    "LikelihoodResult",
-    "LikelihoodScoring",
-    "Normalization",
-    "letters",
-    "no_text_grade",
-]
-
 Texts = Sequence[str]
 Logs = Sequence[float]
 
@@ -33,13 +19,9 @@ Logs = Sequence[float]
 class Continuation:
     """A text whose log-likelihood is needed.
 
-    Parameters
-    ----------
-    text : str
-    delimiter : str
-        Comes before the text, unless it begins the reply in a chat.
-    after_prompt : bool
-        Whether the text follows the item's prompt; else it begins a document.
+    Args:
+        delimiter: Comes before the text, unless it begins the reply in a chat.
+        after_prompt: Whether the text follows the item's prompt; else it begins a document.
     """
 
     text: str
@@ -51,14 +33,10 @@ class Continuation:
 class LikelihoodResult:
     """What log-likelihoods say about an item.
 
-    Parameters
-    ----------
-    text : str
-        The choice that the model prefers; empty where there are no choices.
-    score : float or None
-        In [0, 1]; None where the item's grader scores `text`.
-    facts : mapping
-        Log-likelihoods and what was computed from them, for the record; JSON values.
+    Args:
+        text: The choice that the model prefers; empty where there are no choices.
+        score: In [0, 1]; None where the item's grader scores `text`.
+        facts: Log-likelihoods and what was computed from them, for the record; JSON values.
     """
 
     text: str
@@ -70,13 +48,9 @@ class LikelihoodResult:
 class Normalization:
     """A way to compare the log-likelihoods of choices.
 
-    Parameters
-    ----------
-    name, help : str
-    scores : callable
-        Returns the scores from log-likelihoods, unconditional log-likelihoods, and texts.
-    unconditional : bool
-        Whether the log-likelihoods of the choices without the prompt are needed.
+    Args:
+        scores: Returns the scores from log-likelihoods, unconditional log-likelihoods, and texts.
+        unconditional: Whether the log-likelihoods of the choices without the prompt are needed.
     """
 
     name: str
@@ -145,14 +119,10 @@ class LikelihoodScoring(abc.ABC):
 class ChoiceLikelihood(LikelihoodScoring):
     """The choice of highest normalised log-likelihood after the prompt is the answer; the first of equal ones.
 
-    Parameters
-    ----------
-    normalization : str
-        A key of `NORMALIZATIONS`.
-    delimiter : str
-        Stands between prompt and choice, unless the prompt ends with white space.
-    candidates : str
-        A key of `CANDIDATES`.
+    Args:
+        normalization: A key of `NORMALIZATIONS`.
+        delimiter: Stands between prompt and choice, unless the prompt ends with white space.
+        candidates: A key of `CANDIDATES`.
     """
 
     normalization: str = "raw"
@@ -198,8 +168,8 @@ class ChoiceLikelihood(LikelihoodScoring):
 class BitsPerByte(LikelihoodScoring):
     """The prompt is a text, scored by its bits per byte b as ``max(0, 1 - b / 8)``.
 
-    A model that gives each byte the same probability has 8 bits per byte, hence the score 0.  The mean score of texts
-    is linear in their mean bits per byte, as long as none exceeds 8.
+    A model that gives each byte the same probability has 8 bits per byte, hence the score 0. The mean score of texts is
+    linear in their mean bits per byte, as long as none exceeds 8.
     """
 
     def check(self, prompt: str, choices: Texts) -> str:  # noqa: ARG002
@@ -229,10 +199,8 @@ TEXT_SCORINGS: Mapping[str, LikelihoodScoring] = MappingProxyType({"bits_per_byt
 def no_text_grade(item: Any, text: str) -> float:  # noqa: ARG001 - has the form of a grader
     """Refuse to grade a text: the item's score is that of its own text.
 
-    Raises
-    ------
-    BankError
-        Always.
+    Raises:
+        BankError: Always.
     """
     raise BankError(
         f"item {item.id!r} is scored by the likelihood of its text, and no answer is graded: write "

@@ -1,10 +1,9 @@
 """Banks of item-format pairs: items with image and text, with either alone, or with neither.
 
-A pair is an item of a bank of its own, so that draws, estimates and gates work
-on pairs as on items, and a budget counts calls.  A pair's category is its
-format.  If the bank has parameters in formats (M2- or M3-IRT), pairs are items
-of a multidimensional logistic model.  Its dimensions are the ability components,
-in standard deviations of the calibration subjects from their mean.
+A pair is an item of a bank of its own, so that draws, estimates and gates work on pairs as on items, and a budget
+counts calls. A pair's category is its format. If the bank has parameters in formats (M2- or M3-IRT), pairs are items of
+a multidimensional logistic model. Its dimensions are the ability components, in standard deviations of the calibration
+subjects from their mean.
 """
 
 from __future__ import annotations
@@ -16,15 +15,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Item
-
-__all__ = ["ALL", "asked_in_formats", "pair_id"]
-
-Array = NDArray[np.float64]
 
 #: Stands for every format of an item.
 ALL = "all"
@@ -56,22 +50,15 @@ class _Pairs(Sequence[Item]):
 def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> ItemBank:
     """Return the bank of the item-format pairs of a bank.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    formats : "all" or sequence of str
-        Formats such as ``("image+text", "text")``; an item gives a pair for each of them that it has.
+    Args:
+        formats: Formats such as ``("image+text", "text")``; an item gives a pair for each of them that it has.
 
-    Returns
-    -------
-    ItemBank
+    Returns:
         It has K dimensions, one per ability component, if the bank has parameters in formats; otherwise it is
-        uncalibrated.  Its report has ``formats`` and ``parts``.
+        uncalibrated. Its report has ``formats`` and ``parts``.
 
-    Raises
-    ------
-    ConfigError
-        There are fewer than two formats, no item has one of them, or an item has fewer than two.
+    Raises:
+        ConfigError: There are fewer than two formats, no item has one of them, or an item has fewer than two.
     """
     pairs, order = _pairs(bank, formats)
     items, scale = _Pairs(bank.items, [(index, form) for index, form, _ in pairs]), bank.in_formats
@@ -94,13 +81,15 @@ def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> Item
     columns = np.array([modalities.formats.index(form) for _, form, _ in pairs])
     slopes, intercepts = scale.standard()
     slopes, intercepts = slopes[rows, columns], intercepts[rows, columns]
+    # the last digits of these products differ by processor, and the id of the scale must not
+    rounded = slopes.astype(np.float32), intercepts.astype(np.float32)
     return ItemBank(
         bank.name,
         items=items,
         discrimination=slopes,
         intercept=intercepts,
         model=scale.items.form,
-        scale=scale_id(slopes, intercepts, np.zeros(len(ids))),
+        scale=scale_id(*rounded, np.zeros(len(ids))),
         subjects=bank.subjects,
         in_formats=scale,  # of the items, not of the pairs
         report=MappingProxyType({**report, "parts": list(modalities.parts)}),

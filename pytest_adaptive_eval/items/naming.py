@@ -7,13 +7,11 @@ from collections.abc import Iterator, Sequence
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS
 
-__all__ = ["items_by_likelihood", "items_naming"]
-
 
 def items_naming(items: Sequence[Item], *names: str) -> Iterator[Item]:
     """Yield the items that may have one of these texts, such as the name of a field, or its whole value.
 
-    Of items in a file these are the ones whose line has it, so that the others are not parsed.  Other sequences may be
+    Of items in a file these are the ones whose line has it, so that the others are not parsed. Other sequences may be
     yielded whole.
     """
     find = getattr(items, "places_naming", None)

@@ -11,8 +11,6 @@ from typing import Any
 from pytest_adaptive_eval import worker
 from pytest_adaptive_eval.deadline import Overdue
 
-__all__ = ["accepts_any_text", "check_pattern", "compile_pattern", "matches_in_time"]
-
 #: Time limit of one pattern on one answer, in seconds.  Patterns that end take milliseconds on the longest answer.
 PATTERN_SECONDS = 2.0
 #: Limit of the atoms in a pattern with its counted repetitions expanded, which `regex` does in memory.
@@ -35,10 +33,8 @@ def _translated(pattern: str) -> str:
 
     `regex` takes ``{e}`` for approximate matching and ``[[:`` for a named class; for `re` both are plain characters.
 
-    Raises
-    ------
-    ValueError
-        The pattern has more than `_ATOMS` atoms with its counted repetitions expanded.
+    Raises:
+        ValueError: The pattern has more than `_ATOMS` atoms with its counted repetitions expanded.
     """
     translated: list[str] = []
     counts, last = [0], 0  # atoms of each open group, and of the latest atom or group
@@ -71,10 +67,8 @@ def _translated(pattern: str) -> str:
 def _compiled(pattern: str) -> Any:
     """Return a compiled pattern, after the worker compiled it: sets of all letters take seconds, and thousands hours.
 
-    Raises
-    ------
-    ValueError
-        It takes too long.
+    Raises:
+        ValueError: It takes too long.
     """
     with contextlib.suppress(worker.Raised):  # the same error follows here
         try:
@@ -107,12 +101,9 @@ def _matches(pattern: str, text: str) -> bool:
 def matches_in_time(pattern: str, text: str) -> bool:
     """Return whether a pattern matches anywhere in a text.
 
-    Raises
-    ------
-    ValueError
-        It is not a regular expression.
-    TimeoutError
-        The search did not end within `PATTERN_SECONDS`.
+    Raises:
+        ValueError: It is not a regular expression.
+        TimeoutError: The search did not end within `PATTERN_SECONDS`.
     """
     try:
         return _matches(pattern, text)
@@ -139,10 +130,8 @@ def check_pattern(pattern: str) -> str:
 def accepts_any_text(pattern: str) -> str:
     """Return the reason why a pattern accepts wrong answers, empty if it may reject them.
 
-    Raises
-    ------
-    TimeoutError
-        The search in an example text did not end.
+    Raises:
+        TimeoutError: The search in an example text did not end.
     """
     if _matches(pattern, ""):
         return "matches the empty text"

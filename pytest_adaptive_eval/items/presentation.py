@@ -15,8 +15,6 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item, named_choice
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, TEXT_SCORINGS, ChoiceLikelihood, letters
 
-__all__ = ["FIELDS", "PLAIN", "REPORT_KEY", "Example", "Presentation", "example_of", "presented", "template_fields"]
-
 #: Fields of a template.
 FIELDS = ("prompt", "choices", "examples")
 #: The template that changes nothing, with examples before it.
@@ -30,10 +28,8 @@ SEPARATOR = "\n\n"
 def template_fields(template: str) -> set[str]:
     """Return the fields of a template.
 
-    Raises
-    ------
-    ConfigError
-        It has an unknown field, lacks ``{prompt}``, or its braces are not paired.
+    Raises:
+        ConfigError: It has an unknown field, lacks ``{prompt}``, or its braces are not paired.
     """
     expected = ", ".join(f"{{{name}}}" for name in FIELDS)
     try:
@@ -59,12 +55,8 @@ def template_fields(template: str) -> set[str]:
 class Example:
     """An answered item.
 
-    Parameters
-    ----------
-    prompt : str
-    choices : tuple of str
-    answer : str
-        The answer, or the choice that it names.
+    Args:
+        answer: The answer, or the choice that it names.
     """
 
     prompt: str
@@ -75,10 +67,8 @@ class Example:
 def example_of(item: Item) -> Example:
     """Return an item as an example.
 
-    Raises
-    ------
-    ConfigError
-        The item has no prompt, or its expected answer is none that a model could give, such as a pattern.
+    Raises:
+        ConfigError: The item has no prompt, or its expected answer is none that a model could give, such as a pattern.
     """
     index = named_choice(item) if item.choices else None
     answer = item.answer if index is None else item.choices[index]
@@ -96,20 +86,13 @@ def example_of(item: Item) -> Example:
 class Presentation:
     """The form in which items are asked.
 
-    Parameters
-    ----------
-    template : str
-        With fields of `FIELDS`; see `template_fields`.
-    examples : tuple of Example
-        Shown before each item, except one with the item's own prompt.
-    shots : int
-        Examples shown with each item.
-    likelihood : ChoiceLikelihood or None
-        How the likelihoods of choices score an item; None where the model writes an answer.
-    delimiter : str
-        Stands between an example's prompt and its answer, unless the prompt ends with white space.
-    candidates : str
-        A key of `CANDIDATES`: what an example shows of the choice that is right.
+    Args:
+        template: With fields of `FIELDS`; see `template_fields`.
+        examples: Shown before each item, except one with the item's own prompt.
+        shots: Examples shown with each item.
+        likelihood: How the likelihoods of choices score an item; None where the model writes an answer.
+        delimiter: Stands between an example's prompt and its answer, unless the prompt ends with white space.
+        candidates: A key of `CANDIDATES`: what an example shows of the choice that is right.
     """
 
     template: str = PLAIN
@@ -122,10 +105,8 @@ class Presentation:
     def present(self, item: Item) -> Item:
         """Return the item as it is asked.
 
-        Raises
-        ------
-        BankError
-            The template needs a prompt or choices, and the item has none.
+        Raises:
+            BankError: The template needs a prompt or choices, and the item has none.
         """
         item = self._written(item)
         if self.likelihood is None or item.likelihood is not None:
@@ -135,10 +116,8 @@ class Presentation:
     def check(self, item: Item) -> None:
         """Check that an item can be presented and that one of its choices can be right.
 
-        Raises
-        ------
-        BankError
-            It cannot.
+        Raises:
+            BankError: It cannot.
         """
         presented = self.present(item)
         if presented.continuations and presented.custom is None and not any(map(presented.grade, presented.choices)):
@@ -187,10 +166,8 @@ class Presentation:
     def from_json(cls, data: Mapping[str, Any]) -> Presentation:
         """Return the presentation that `to_json` wrote.
 
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            The data are malformed.
+        Raises:
+            KeyError, TypeError, ValueError: The data are malformed.
         """
         likelihood = data["likelihood"]
         return cls(

@@ -7,16 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.types import Array, Bools
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import Modalities
-
-__all__ = ["FormatResponses", "LoggedQuestion", "Responses"]
-
-Array = NDArray[np.float64]
 
 
 def _duplicate(names: Sequence[str]) -> str | None:
@@ -33,22 +30,13 @@ def _duplicate(names: Sequence[str]) -> str | None:
 class LoggedQuestion:
     """What a log holds of an item, beside the scores.
 
-    Parameters
-    ----------
-    prompt : str
-        Empty if there are only messages.
-    messages : tuple of mappings
-        A chat, as of `Item`.
-    choices : tuple of str
-    answers : tuple of str
-        Accepted answers; of a question with choices the text or the letter of one.
-    images : tuple of str or bytes
-        Contents of files, data URLs, or paths of files.
-    category : str
-    names : mapping of str to str
-        Other ids of the item in the log, by their field, such as ``doc.id``.
-    replies : tuple of (str, float)
-        A few answers of subjects, with their logged scores.
+    Args:
+        prompt: Empty if there are only messages.
+        messages: A chat, as of `Item`.
+        answers: Accepted answers; of a question with choices the text or the letter of one.
+        images: Contents of files, data URLs, or paths of files.
+        names: Other ids of the item in the log, by their field, such as ``doc.id``.
+        replies: A few answers of subjects, with their logged scores.
     """
 
     prompt: str = ""
@@ -65,31 +53,20 @@ class LoggedQuestion:
 class Responses:
     """Scores of S subjects on n items.
 
-    Parameters
-    ----------
-    subjects : sequence of str, length S
-        Unique names of the models or checkpoints.
-    items : sequence of str, length n
-        Unique item ids.
-    scores : array_like, shape (S, n)
-        In [0, 1]; NaN for a missing score.
-    families : sequence of str, length S, optional
-        Training run or model family of each subject; subjects of one family
-        are never split between fitting and testing.  By default each subject is
-        a family.
-    source : str
-        File or folder, for messages.
-    questions : mapping of str to LoggedQuestion
-        By item, of those whose text is in the log.
-    weights : array, shape (S,), optional
-        Number of subjects that each one counts for in a fit and its checks; one each when omitted.
-    administered : array of bool, shape (S, n), optional
-        Whether an item stands in the subject's log, with a score or without; unknown when omitted.
+    Args:
+        subjects: Unique names of the models or checkpoints.
+        items: Unique item ids.
+        scores: Shape (S, n). In [0, 1]; NaN for a missing score.
+        families: Training run or model family of each subject; subjects of one family are never split between fitting
+            and testing. By default each subject is a family.
+        source: File or folder, for messages.
+        questions: By item, of those whose text is in the log.
+        weights: Shape (S,). Number of subjects that each one counts for in a fit and its checks; one each when omitted.
+        administered: Shape (S, n). Whether an item stands in the subject's log, with a score or without; unknown when
+            omitted.
 
-    Raises
-    ------
-    ResponsesError
-        Nothing in it, unequal lengths, a duplicate name, or a value outside [0, 1].
+    Raises:
+        ResponsesError: Nothing in it, unequal lengths, a duplicate name, or a value outside [0, 1].
     """
 
     subjects: tuple[str, ...]
@@ -99,7 +76,7 @@ class Responses:
     source: str = "responses"
     questions: Mapping[str, LoggedQuestion] = field(default_factory=dict)
     weights: Array | None = None
-    administered: NDArray[np.bool_] | None = None
+    administered: Bools | None = None
 
     def __post_init__(self) -> None:
         for name in ("subjects", "items", "families"):
@@ -151,25 +128,16 @@ class Responses:
 class FormatResponses:
     """Scores of S subjects on n items, each administered in up to F formats.
 
-    Parameters
-    ----------
-    subjects : sequence of str, length S
-        Unique names of the models or checkpoints.
-    items : sequence of str, length n
-        Unique item ids.
-    modalities : Modalities
-        The F formats.
-    scores : array_like, shape (S, n, F)
-        In [0, 1]; NaN for a missing score.
-    families : sequence of str, length S, optional
-        As in `Responses`.
-    source : str
-        File or folder, for messages.
+    Args:
+        subjects: Unique names of the models or checkpoints.
+        items: Unique item ids.
+        modalities: The F formats.
+        scores: Shape (S, n, F). In [0, 1]; NaN for a missing score.
+        families: As in `Responses`.
+        source: File or folder, for messages.
 
-    Raises
-    ------
-    ResponsesError
-        Nothing in it, unequal lengths, a duplicate name, or a value outside [0, 1].
+    Raises:
+        ResponsesError: Nothing in it, unequal lengths, a duplicate name, or a value outside [0, 1].
     """
 
     subjects: tuple[str, ...]

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["MOST_CHARACTERS", "answers_of", "later_turns", "transcript"]
-
 #: Characters of all further prompts together, so that a transcript keeps room for the answers.
 MOST_CHARACTERS = 8000
 
@@ -25,14 +23,10 @@ def later_turns(turns: Sequence[str]) -> str:
 def transcript(turns: Sequence[str], answers: Sequence[str], characters: int) -> str:
     """Return the answers to a prompt and its further turns as one text.
 
-    Parameters
-    ----------
-    turns : sequence of str
-        Further prompts.
-    answers : sequence of str
-        One more than `turns`.
-    characters : int
-        Most characters of the text; longer answers are cut, each to the same length.
+    Args:
+        turns: Further prompts.
+        answers: One more than `turns`.
+        characters: Most characters of the text; longer answers are cut, each to the same length.
     """
     room = (characters - len(later_turns(turns))) // len(answers)
     kept = [_MARK.sub("(", answer)[:room] for answer in answers]
@@ -45,10 +39,8 @@ def transcript(turns: Sequence[str], answers: Sequence[str], characters: int) ->
 def answers_of(turns: Sequence[str], text: str) -> list[str]:
     """Return the answers of a transcript, one more than `turns`.
 
-    Raises
-    ------
-    ValueError
-        It is no transcript of these turns.
+    Raises:
+        ValueError: It is no transcript of these turns.
     """
     answers = []
     for number, prompt in enumerate(turns, 2):

@@ -1,8 +1,8 @@
 """Test of whether the last levels of a ladder can be told from guessing.
 
-A subject that guesses scores above 0 at nearly every level, so that a ladder that ends at 0 would never end.  Its
-answers at the last levels are compared with the expected scores of a guess.  With n answers at levels of guess floors
-g, their sum has the mean sum(n g) and at most the variance sum(n g (1 - g)) if the subject guesses.
+A subject that guesses scores above 0 at nearly every level, so that a ladder that ends at 0 would never end. Its
+answers at the last levels are compared with the expected scores of a guess. With n answers at levels of guess floors g,
+their sum has the mean sum(n g) and at most the variance sum(n g (1 - g)) if the subject guesses.
 """
 
 from __future__ import annotations
@@ -11,11 +11,8 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["guessed_levels"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Fewest levels and answers that are compared: a subject that is right in half of 30 cases is told from a floor of .15
 #: with a probability of .997.
@@ -27,12 +24,9 @@ LEVEL = 0.05
 def guessed_levels(scores: Sequence[Array], guess: Sequence[float]) -> int:
     """Return the number of last levels whose answers, taken together, cannot be told from guessing; 0 if they can.
 
-    Parameters
-    ----------
-    scores : sequence of array
-        Scores of each administered level, in [0, 1]; NaN marks a missing score.
-    guess : sequence of float
-        Expected score of a guess by level, from the first level on; a level beyond its end has 0.
+    Args:
+        scores: Scores of each administered level, in [0, 1]; NaN marks a missing score.
+        guess: Expected score of a guess by level, from the first level on; a level beyond its end has 0.
     """
     floors = [*guess, *[0.0] * len(scores)]
     total = mean = variance = 0.0

@@ -1,8 +1,7 @@
 """Ladder policies: administer level by level until a level is failed, or the levels that narrow the area most.
 
-Both are selectors that depend on the earlier scores.  Each gives its stopping
-rule, and the intervals of the area and of the last level that its answers
-allow.  A bank of levels holds `queries` items of each level, from the easiest.
+Both are selectors that depend on the earlier scores. Each gives its stopping rule, and the intervals of the area and of
+the last level that its answers allow. A bank of levels holds `queries` items of each level, from the easiest.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import SelectorSession, View
@@ -20,16 +18,13 @@ from pytest_adaptive_eval.cat.stopping import Progress, StoppingRule, StopReason
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.types import Array, Ints
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.inference.interval import Interval
     from pytest_adaptive_eval.ladder.result import Ladder
     from pytest_adaptive_eval.ladder.schedule import Schedule
 
-__all__ = ["LADDER", "LADDER_POLICY", "AdaptiveClimb", "Climb", "by_level", "levelled"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Batch size, in items, if a level may end early.
 SETTLING_BATCH = 5
@@ -42,14 +37,10 @@ LADDER = "ladder"
 def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
     """Return the scores by level, up to the hardest administered level, each in the order of the level's items.
 
-    Parameters
-    ----------
-    items : array of int, shape (t,)
-        Positions in a bank of `queries` items per level.
-    scores : array, shape (t,)
-        In [0, 1]; NaN marks a missing score.
-    queries : int
-        Items per level.
+    Args:
+        items: Shape (t,). Positions in a bank of `queries` items per level.
+        scores: Shape (t,). In [0, 1]; NaN marks a missing score.
+        queries: Items per level.
     """
     if not len(items):
         return []
@@ -67,19 +58,13 @@ def _in_bank_order(view: View) -> Array:
 class Climb:
     """Policy that administers level by level in full, until a level's accuracy is at most `stop_at` (MACEval).
 
-    Parameters
-    ----------
-    queries : int
-        Items per level.
-    stop_at : float
-        Accuracy in [0, 1) that fails a level.
-    settle : bool
-        End a level as soon as anytime-valid bets decide whether its accuracy is
-        above `stop_at`.  The number of items then depends on the answers, so that
-        the area has no interval.
-    guess : sequence of float
-        Expected score of a guess by level, from the first level on.  The ladder ends where its last levels cannot be
-        told from guessing, see `ladder.guessing`.
+    Args:
+        queries: Items per level.
+        stop_at: Accuracy in [0, 1) that fails a level.
+        settle: End a level as soon as anytime-valid bets decide whether its accuracy is above `stop_at`. The number of
+            items then depends on the answers, so that the area has no interval.
+        guess: Expected score of a guess by level, from the first level on. The ladder ends where its last levels cannot
+            be told from guessing, see `ladder.guessing`.
     """
 
     queries: int = 10
@@ -161,10 +146,8 @@ class Climb:
     def area(self, ladder: Ladder, confidence: float) -> Interval:
         """Return the area, see `Ladder.interval`.
 
-        Raises
-        ------
-        ConfigError
-            See `area_fault`.
+        Raises:
+            ConfigError: See `area_fault`.
         """
         if self.area_fault:
             raise ConfigError(self.area_fault)
@@ -187,14 +170,10 @@ class Climb:
 class AdaptiveClimb:
     """Policy that administers the levels that narrow the area's interval most, until it reaches its target width.
 
-    Parameters
-    ----------
-    queries : int
-        Items per level in the bank.
-    width : float
-        Target width between the two one-sided 95 % bounds, in levels.
-    guess : float
-        Expected score of a guess.
+    Args:
+        queries: Items per level in the bank.
+        width: Target width between the two one-sided 95 % bounds, in levels.
+        guess: Expected score of a guess.
     """
 
     queries: int = 50

@@ -1,28 +1,21 @@
 """Results of ladders: the area, the last level, and the difference of two subjects.
 
-A ladder administers a number of items of each level of a generated task, from
-the easiest level on.  Its area is the sum of the accuracies over the levels, the
-number of levels that a subject masters.  The target is that sum up to a level
-cap, at the accuracies over endlessly many items.  It is not the sum up to the
-level at which a ladder of few items stopped, which differs between two runs of
-one checkpoint: at a true accuracy of one in ten, ten wrong answers in a row
+A ladder administers a number of items of each level of a generated task, from the easiest level on. Its area is the sum
+of the accuracies over the levels, the number of levels that a subject masters. The target is that sum up to a level
+cap, at the accuracies over endlessly many items. It is not the sum up to the level at which a ladder of few items
+stopped, which differs between two runs of one checkpoint: at a true accuracy of one in ten, ten wrong answers in a row
 happen in a third of all ladders.
 
-Unadministered levels add nothing to the estimate and to the lower bound.  In the
-upper bound each adds the upper bound of the last administered level, since
-accuracy is assumed never to rise with level.  With ``untested="zero"`` they add
+Unadministered levels add nothing to the estimate and to the lower bound. In the upper bound each adds the upper bound
+of the last administered level, since accuracy is assumed never to rise with level. With ``untested="zero"`` they add
 nothing to either bound, for ladders that end at a given rate by design.
 
-The bounds join the levels' variances.  The variance within a level of few
-answers is uncertain, so levels that the data do not separate are pooled.
-Errors at easy levels and successes at hard ones are rare, and their number in
-the sample may be 0.  The score interval of a tilted sum allows for that.  Let
-theta be the sum, V its variance, and V' = k3 / k2 the rate at which the variance
-grows with the sum when all its parts are tilted alike (k2 = V, k3 the third
-cumulant).  The bounds solve (x - theta)^2 = z^2 (V + V' (x - theta)).  For one
-level without a success this is the rule of z^2 / n.  Easy and hard levels err in
-opposite directions; the squares of their half widths are added (Zou and Donner
-2008).
+The bounds join the levels' variances. The variance within a level of few answers is uncertain, so levels that the data
+do not separate are pooled. Errors at easy levels and successes at hard ones are rare, and their number in the sample
+may be 0. The score interval of a tilted sum allows for that. Let theta be the sum, V its variance, and V' = k3 / k2 the
+rate at which the variance grows with the sum when all its parts are tilted alike (k2 = V, k3 the third cumulant). The
+bounds solve (x - theta)^2 = z^2 (V + V' (x - theta)). For one level without a success this is the rule of z^2 / n. Easy
+and hard levels err in opposite directions; the squares of their half widths are added (Zou and Donner 2008).
 """
 
 from __future__ import annotations
@@ -33,26 +26,11 @@ from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.types import Array
 
-__all__ = [
-    "Ladder",
-    "Levels",
-    "Settled",
-    "area_bounds",
-    "crossing",
-    "difference",
-    "last_above",
-    "last_settled",
-    "pooled",
-    "reach",
-    "smoothed",
-]
-
-Array = NDArray[np.float64]
 Untested = Literal["bounded", "zero"]
 
 #: Pseudo-answers of each pool of levels, half of them right, which keep every variance above zero.
@@ -69,14 +47,10 @@ STAKES = (0.1, 0.25, 0.5, 0.9)
 class Levels(NamedTuple):
     """Sufficient statistics of L levels.
 
-    Parameters
-    ----------
-    counts : array, shape (L,)
-        Numbers of answers.
-    means : array, shape (L,)
-        Accuracies.
-    dispersion : float
-        Ratio of the scores' variance to that of binary scores: 1 without fractional scores, less otherwise.
+    Args:
+        counts: Shape (L,). Numbers of answers.
+        means: Shape (L,). Accuracies.
+        dispersion: Ratio of the scores' variance to that of binary scores: 1 without fractional scores, less otherwise.
     """
 
     counts: Array
@@ -87,10 +61,8 @@ class Levels(NamedTuple):
     def of(cls, scores: Sequence[Array]) -> Levels:
         """Create from the scores of each level, none of them missing.
 
-        Raises
-        ------
-        EstimationError
-            A level has no score, or a score is missing.
+        Raises:
+            EstimationError: A level has no score, or a score is missing.
         """
         for n, level in enumerate(scores, 1):
             if not len(level) or np.isnan(level).any():
@@ -113,24 +85,16 @@ def _dispersion(counts: Array, sums: Array, squares: Array) -> float:
 class Ladder:
     """Scores of one subject by level.
 
-    Parameters
-    ----------
-    scores : sequence of arrays
-        Scores of each administered level in [0, 1], from the first level on; NaN marks a missing score.
-    cap : int
-        Number of the hardest level.
-    first : int
-        Number of the easiest level.
-    stop_at : float
-        Accuracy that fails a level; it defines the last level.
-    alike : int
-        Number of last levels whose mean accuracy bounds that of unadministered levels: several if they were found to
-        be alike, such as by guessing.
+    Args:
+        scores: Scores of each administered level in [0, 1], from the first level on; NaN marks a missing score.
+        cap: Number of the hardest level.
+        first: Number of the easiest level.
+        stop_at: Accuracy that fails a level; it defines the last level.
+        alike: Number of last levels whose mean accuracy bounds that of unadministered levels: several if they were
+            found to be alike, such as by guessing.
 
-    Raises
-    ------
-    EstimationError
-        There is no level, or there are more than the cap allows.
+    Raises:
+        EstimationError: There is no level, or there are more than the cap allows.
     """
 
     scores: tuple[Array, ...]
@@ -184,8 +148,8 @@ class Ladder:
     def above(self, confidence: float = 0.95) -> float:
         """Return the upper bound, in levels, on the area of unadministered levels.
 
-        It assumes that accuracy never rises with level.  A ladder may end by
-        chance at each of its levels, so the error probability is split among them.
+        It assumes that accuracy never rises with level. A ladder may end by chance at each of its levels, so the error
+        probability is split among them.
         """
         if not self.untested:
             return 0.0
@@ -195,17 +159,12 @@ class Ladder:
     def interval(self, confidence: float = 0.95, untested: Untested = "bounded") -> Interval:
         """Return the area with its bounds; missing scores are 0 in the lower bound and 1 in the upper.
 
-        Parameters
-        ----------
-        confidence : float
-            Confidence of each one-sided bound.
-        untested : {"bounded", "zero"}
-            Accuracy of unadministered levels in the upper bound: `above`, or 0.
+        Args:
+            confidence: Confidence of each one-sided bound.
+            untested: Accuracy of unadministered levels in the upper bound: `above`, or 0.
 
-        Raises
-        ------
-        EstimationError
-            A level has no answer.
+        Raises:
+            EstimationError: A level has no answer.
         """
         low, _ = area_bounds(Levels.of(self.filled(0.0).scores), confidence)
         _, high = area_bounds(Levels.of(self.filled(1.0).scores), confidence)
@@ -234,8 +193,8 @@ def pooled(means: Array, counts: Array) -> list[tuple[slice, float]]:
 def smoothed(levels: Levels, predicted: Array | None = None) -> Array:
     """Return the accuracies that determine the variances, shape (L,): pooled, with pseudo-answers.
 
-    Each pool has `PRIOR` pseudo-answers, half of them right.  With `predicted` each level has as many besides, with
-    that mean.
+    Each pool has `PRIOR` pseudo-answers, half of them right. With `predicted` each level has as many besides, with that
+    mean.
     """
     out = np.empty(len(levels.means))
     for where, mean in pooled(levels.means, levels.counts):
@@ -258,14 +217,10 @@ def reach(variance: Array, third: Array, z: float, side: float) -> Array:
 def area_bounds(levels: Levels, confidence: float, predicted: Array | None = None) -> tuple[float, float]:
     """Return the bounds of the sum of the levels' accuracies.
 
-    Parameters
-    ----------
-    levels : Levels
-    confidence : float
-        Confidence of each one-sided bound.
-    predicted : array, shape (L,), optional
-        Accuracies of a fitted curve, with the weight of one answer per level; see `smoothed`.  They are of levels that
-        were chosen by their answers, so that the bounds are wider by `STOPPED`.
+    Args:
+        confidence: Confidence of each one-sided bound.
+        predicted: Shape (L,). Accuracies of a fitted curve, with the weight of one answer per level; see `smoothed`.
+            They are of levels that were chosen by their answers, so that the bounds are wider by `STOPPED`.
     """
     z = NormalDist().inv_cdf(confidence) * (1.0 if predicted is None else STOPPED)
     p, means = smoothed(levels, predicted), levels.means
@@ -287,22 +242,15 @@ def difference(
 ) -> Interval:
     """Return the candidate's area less the baseline's, for two ladders of the same items.
 
-    Gains and losses on the same item are rare if the two hardly differ, and each
-    sum is bounded like an area.  A level that only one ladder has is bounded
-    alone; a level that neither has, as in `Ladder.interval`.
+    Gains and losses on the same item are rare if the two hardly differ, and each sum is bounded like an area. A level
+    that only one ladder has is bounded alone; a level that neither has, as in `Ladder.interval`.
 
-    Parameters
-    ----------
-    candidate, baseline : Ladder
-        Ladders with the same levels and items: the k-th scores of a level are of the same item.
-    confidence : float
-        Confidence of each one-sided bound.
-    untested : {"bounded", "zero"}
+    Args:
+        candidate, baseline: Ladders with the same levels and items: the k-th scores of a level are of the same item.
+        confidence: Confidence of each one-sided bound.
 
-    Raises
-    ------
-    EstimationError
-        The two ladders differ in their levels, or in the number of items of a level.
+    Raises:
+        EstimationError: The two ladders differ in their levels, or in the number of items of a level.
     """
     shared = min(len(candidate.scores), len(baseline.scores))
     if (candidate.cap, candidate.first) != (baseline.cap, baseline.first):
@@ -368,12 +316,9 @@ def _paired(
 class Settled:
     """Anytime-valid test of whether a level's accuracy is above a rate.
 
-    Parameters
-    ----------
-    rate : float
-        Accuracy in [0, 1).
-    confidence : float
-        1 less the probability of a wrong decision at any time, on each side.
+    Args:
+        rate: Accuracy in [0, 1).
+        confidence: 1 less the probability of a wrong decision at any time, on each side.
     """
 
     rate: float
@@ -382,10 +327,9 @@ class Settled:
     def side(self, scores: Sequence[float]) -> int:
         """Return 1 if the accuracy is above the rate, -1 if it is below, 0 if the test is undecided.
 
-        The factor ``1 + s (score - rate)`` has mean 1 at most while the accuracy
-        is at most the rate, so wealth reaches 1 / alpha with probability alpha at
-        most (Ville 1939).  The wealth is split among several stakes.  With a rate
-        of 0, one score above 0 decides for above, and no scores decide for below.
+        The factor ``1 + s (score - rate)`` has mean 1 at most while the accuracy is at most the rate, so wealth reaches
+        1 / alpha with probability alpha at most (Ville 1939). The wealth is split among several stakes. With a rate of
+        0, one score above 0 decides for above, and no scores decide for below.
         """
         y = np.asarray(scores, dtype=float)
         y = y[~np.isnan(y)]
@@ -408,9 +352,8 @@ class Settled:
 def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Interval:
     """Return the last level with an accuracy above a rate, assuming that accuracy never rises with level.
 
-    Levels are certified one after the other, upwards from the easiest and
-    downwards from the hardest, until a level fails its test.  Each bound is wrong
-    with probability 1 - `confidence` at most, for any number of levels; with
+    Levels are certified one after the other, upwards from the easiest and downwards from the hardest, until a level
+    fails its test. Each bound is wrong with probability 1 - `confidence` at most, for any number of levels; with
     fractional scores, approximately.
     """
     below = ladder.first - 1
@@ -456,9 +399,8 @@ def _level_bounds(levels: Levels, n: int, confidence: float) -> tuple[float, flo
 def crossing(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Interval:
     """Return the level at which accuracy crosses a rate, assuming that accuracy never rises with level.
 
-    The estimate is interpolated linearly between levels.  The bounds are the last
-    level certified to be above the rate and the first certified to be below.  A
-    crossing outside the administered levels is returned as the nearest of them.
+    The estimate is interpolated linearly between levels. The bounds are the last level certified to be above the rate
+    and the first certified to be below. A crossing outside the administered levels is returned as the nearest of them.
     """
     outer = last_above(ladder, rate, confidence)
     levels = Levels.of(ladder.filled(0.0).scores)

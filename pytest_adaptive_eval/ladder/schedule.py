@@ -1,20 +1,15 @@
 """Adaptive choice of levels, so that the area's interval reaches a target width with few items.
 
-A ladder administers the same number of items of every level.  At a level with an
-accuracy near 0 or 1, one more answer hardly changes the interval.  The schedule
-begins with a few items of each level and fits a curve.  It then administers the
-level whose next answer narrows the area's interval most, until the interval
-reaches its target width.
+A ladder administers the same number of items of every level. At a level with an accuracy near 0 or 1, one more answer
+hardly changes the interval. The schedule begins with a few items of each level and fits a curve. It then administers
+the level whose next answer narrows the area's interval most, until the interval reaches its target width.
 
-The curve is a posterior mean over logistic curves with a grid of positions and
-slopes, several rates of lapses at easy levels, and several rates of successes
-by chance at hard ones.  It determines the order, and has the weight of one
-answer per level.  The estimate therefore depends mostly on the answers, also
-where the curve is wrong.
+The curve is a posterior mean over logistic curves with a grid of positions and slopes, several rates of lapses at easy
+levels, and several rates of successes by chance at hard ones. It determines the order, and has the weight of one answer
+per level. The estimate therefore depends mostly on the answers, also where the curve is wrong.
 
-The saving depends on the subject.  Without an assumption on the shape, T items
-give the area a variance of at least ``(sum of sqrt(p (1 - p)))^2 / T``.  Equal
-numbers per level give ``L * sum of p (1 - p) / T``.  The two differ much if
+The saving depends on the subject. Without an assumption on the shape, T items give the area a variance of at least
+``(sum of sqrt(p (1 - p)))^2 / T``. Equal numbers per level give ``L * sum of p (1 - p) / T``. The two differ much if
 accuracy falls within few of many levels, and are equal if it is constant.
 """
 
@@ -27,15 +22,12 @@ from itertools import product
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Ladder, Levels, area_bounds, reach, smoothed
-
-__all__ = ["Schedule", "predicted"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.ties import first_smallest
+from pytest_adaptive_eval.types import Array, Bools
 
 #: Rates of lapses, and of successes by chance besides the family's guessing parameter, with equal prior weights.
 RATES = (0.005, 0.03, 0.1)
@@ -61,16 +53,11 @@ def _curves(levels: int, floor: float) -> Array:
 def predicted(levels: Levels, floor: float = 0.0) -> Array:
     """Return the accuracies by level of a fitted smooth falling curve.
 
-    Parameters
-    ----------
-    levels : Levels
-    floor : float
-        Expected score of a guess, the lower asymptote of some curves.
+    Args:
+        floor: Expected score of a guess, the lower asymptote of some curves.
 
-    Returns
-    -------
-    array, shape (L,)
-        Posterior mean.
+    Returns:
+        Shape (L,). Posterior mean.
     """
     curves = _curves(len(levels.means), floor)
     right = levels.counts * levels.means
@@ -89,21 +76,14 @@ def _scored(scores: Sequence[float]) -> Array:
 class Schedule:
     """Adaptive order of levels, until the area's interval reaches a target width.
 
-    Parameters
-    ----------
-    levels : int
-        Number of levels.
-    width : float
-        Target distance between the bounds, in levels.
-    confidence : float
-        Confidence of each one-sided bound.
-    floor : float
-        Expected score of a guess.
+    Args:
+        levels: Number of levels.
+        width: Target distance between the bounds, in levels.
+        confidence: Confidence of each one-sided bound.
+        floor: Expected score of a guess.
 
-    Raises
-    ------
-    EstimationError
-        The width is not above 0, or there is no level.
+    Raises:
+        EstimationError: The width is not above 0, or there is no level.
     """
 
     levels: int
@@ -121,14 +101,10 @@ class Schedule:
     def ask(self, scores: Sequence[Sequence[float]], count: int, most: int | None = None) -> list[int]:
         """Return the levels, from 1, of the next items; none if the interval is narrow enough or no item remains.
 
-        Parameters
-        ----------
-        scores : sequence of sequences, length L
-            Scores so far, by level; NaN marks a missing score.
-        count : int
-            Number of items to administer together.
-        most : int, optional
-            Number of items of each level; without it, no limit.
+        Args:
+            scores: Scores so far, by level; NaN marks a missing score.
+            count: Number of items to administer together.
+            most: Number of items of each level; without it, no limit.
         """
         remaining = (np.inf if most is None else most) - np.array([len(level) for level in scores], dtype=float)
         scored = [_scored(level) for level in scores]
@@ -148,10 +124,8 @@ class Schedule:
     def interval(self, scores: Sequence[Sequence[float]]) -> Interval:
         """Return the area with its bounds; missing scores are 0 in the lower bound and 1 in the upper.
 
-        Raises
-        ------
-        EstimationError
-            A level has no answers.
+        Raises:
+            EstimationError: A level has no answers.
         """
         ladder = Ladder(tuple(np.asarray(level, dtype=float) for level in scores), self.levels)
         bounds = []
@@ -175,7 +149,7 @@ class Schedule:
             chosen.append(n + 1)
         return chosen
 
-    def _best(self, p: Array, counts: Array, available: NDArray[np.bool_]) -> int:
+    def _best(self, p: Array, counts: Array, available: Bools) -> int:
         """Return the available level whose next answer narrows the interval most at accuracies `p`, from 0."""
         z = NormalDist().inv_cdf(self.confidence)
         easy = p > 0.5
@@ -186,4 +160,4 @@ class Schedule:
             variance, third = (now[k][group].sum() + np.where(group, then[k] - now[k], 0.0) for k in (0, 1))
             halves.append((reach(variance, third, z, 1) ** 2, reach(variance, third, z, -1) ** 2))
         widths = np.sqrt(halves[0][0] + halves[1][1]) + np.sqrt(halves[0][1] + halves[1][0])
-        return int(np.argmin(np.where(available, widths, np.inf)))
+        return int(first_smallest(np.where(available, widths, np.inf)))

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_adaptive_eval.config import Settings
 from pytest_adaptive_eval.errors import ConfigError, UsageError
+from pytest_adaptive_eval.evaluation import Settings
 from pytest_adaptive_eval.plugin.collection import Collection
-from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import model_function
-from pytest_adaptive_eval.plugin.named_models import split_models
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE, REUSE
 from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
@@ -23,14 +21,12 @@ from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.reports import ReportHooks
 from pytest_adaptive_eval.plugin.run import OwnProtocol, RunHooks
 from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
-from pytest_adaptive_eval.plugin.state import STATE, RunState
+from pytest_adaptive_eval.plugin.state import STATE, Exchange, RunState, split_models
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.subjects.answer_store import AnswerStore
-
-__all__ = ["activate"]
+    from pytest_adaptive_eval.models.answer_store import AnswerStore
 
 
 def _settings_of(config: pytest.Config) -> Settings:
@@ -140,7 +136,7 @@ def _open_answers(config: pytest.Config, settings: Settings) -> AnswerStore | No
     """Open the store of answers that runs share, if one is wanted."""
     if settings.reuse is None or config.option.collectonly:
         return None
-    from pytest_adaptive_eval.subjects.answer_store import AnswerStore
+    from pytest_adaptive_eval.models.answer_store import AnswerStore
 
     answers = AnswerStore(settings.reuse)
     config.add_cleanup(answers.close)

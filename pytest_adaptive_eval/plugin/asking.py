@@ -18,23 +18,19 @@ from pytest_adaptive_eval.inference.noise import item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Item, Response, Status
 from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
-from pytest_adaptive_eval.plugin.gate_plan import GatePlan
-from pytest_adaptive_eval.plugin.live_line import LiveLine
-from pytest_adaptive_eval.plugin.model_fixture import check_scope, find_model_fixture
+from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.probe import check_test
-from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, question
+from pytest_adaptive_eval.plugin.progress import LiveLine
+from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture, question
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
-from pytest_adaptive_eval.plugin.recording import AnswerRecorder
-from pytest_adaptive_eval.plugin.reuse import Reuse
+from pytest_adaptive_eval.plugin.recording import AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.state import Finding, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage
-from pytest_adaptive_eval.subjects.caps import Cap, recorded_caps
-
-__all__ = ["AskingLoop", "Fault", "Respondent"]
 
 #: Names in the record of what a draw tells, and the columns of a `Proposal`.
 _DRAW_COLUMNS = {
@@ -49,12 +45,8 @@ _REPEAT_SEED = 1
 class Fault(NamedTuple):
     """Reason why an interview is void.
 
-    Parameters
-    ----------
-    sentence : str
-    usage : bool
-        Whether it is a mistake of the user.
-    stop : StopReason
+    Args:
+        usage: Whether it is a mistake of the user.
     """
 
     sentence: str
@@ -66,21 +58,13 @@ class Fault(NamedTuple):
 class Respondent:
     """The subject that answers an interview, as the fixtures of the first question give it.
 
-    Parameters
-    ----------
-    fixture : str
-        Name of the fixture.
-    subject : object
-        Its value.
-    identity : SubjectIdentity
-    decoding : str
-        Hash of the decoding settings.
-    usage : Usage
-        Usage before the interview.
-    noise_check : DecodingCheck or None
-        None where another run gives the same answers.
-    own_cap : Cap or None
-        Cap of the subject outside of this interview, while the evaluation has one of its own.
+    Args:
+        fixture: Name of the fixture.
+        subject: Its value.
+        decoding: Hash of the decoding settings.
+        usage: Usage before the interview.
+        noise_check: None where another run gives the same answers.
+        own_cap: Cap of the subject outside of this interview, while the evaluation has one of its own.
     """
 
     fixture: str = "model"
@@ -94,10 +78,8 @@ class Respondent:
     def cap(self, max_tokens: int | None, name: str) -> None:
         """Set the evaluation's cap on the answers of the subject, until `uncap`.
 
-        Raises
-        ------
-        ConfigError
-            Nothing caps the answers of this subject.
+        Raises:
+            ConfigError: Nothing caps the answers of this subject.
         """
         if max_tokens is None:
             return
@@ -124,11 +106,8 @@ class Respondent:
 class AskingLoop:
     """Questions of one interview, in the order of its session, until the session or a fault ends it.
 
-    Parameters
-    ----------
-    node : pytest.Function
-        The placeholder, from which the questions are made.
-    gate_plan : GatePlan
+    Args:
+        node: The placeholder, from which the questions are made.
     """
 
     def __init__(self, node: pytest.Function, gate_plan: GatePlan) -> None:
@@ -220,10 +199,8 @@ class AskingLoop:
     def _check_test(self, item: Item) -> None:
         """Refuse a test that passes whatever the model says, before the first question.
 
-        Raises
-        ------
-        ConfigError
-            It does.
+        Raises:
+            ConfigError: It does.
         """
         if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
             raise ConfigError(sentence)
@@ -301,15 +278,10 @@ class AskingLoop:
     def _draw(self, index: int, offset: int, sample: int, details: dict[str, Any]) -> Draw:
         """Return the question of a bank's item.
 
-        Parameters
-        ----------
-        index : int
-            Position of the item in the bank.
-        offset : int
-            Number of questions from the latest administration to this one, from 1.
-        sample : int
-        details : dict
-            Fields of its `Administration` that its draw sets.
+        Args:
+            index: Position of the item in the bank.
+            offset: Number of questions from the latest administration to this one, from 1.
+            details: Fields of its `Administration` that its draw sets.
         """
         item = self.evaluation.bank.items[index]
         administration = Administration(
@@ -423,10 +395,8 @@ class AskingLoop:
 
         A loop for the same interview has its journal.
 
-        Raises
-        ------
-        AdaptiveEvalError
-            The subject cannot answer this interview.
+        Raises:
+            AdaptiveEvalError: The subject cannot answer this interview.
         """
         self._bound = True
         self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject
@@ -469,10 +439,8 @@ class AskingLoop:
     def _check_judge(self) -> None:
         """Have the judge rank a few answers.  A TOML file without a judge may have no items that only one grades.
 
-        Raises
-        ------
-        ConfigError
-            There is none, or it gives no rank.
+        Raises:
+            ConfigError: There is none, or it gives no rank.
         """
         evaluation = self.evaluation
         if evaluation.judge is not None:
@@ -485,10 +453,8 @@ class AskingLoop:
     def _check_likelihood(self, respondent: Respondent) -> None:
         """Refuse a model that cannot score items by likelihood, if the first item needs it.
 
-        Raises
-        ------
-        ConfigError
-            It cannot.
+        Raises:
+            ConfigError: It cannot.
         """
         first = self._batch[0].asked.item
         if first.likelihood is not None and not getattr(respondent.subject, "rates_texts", False):
@@ -501,10 +467,8 @@ class AskingLoop:
     def _prepare(self, subject: Subject) -> None:
         """Check a subject of this package before its first answer.
 
-        Raises
-        ------
-        ConfigError
-            Its fixture's scope is too narrow, or it has one recorded answer where several are needed.
+        Raises:
+            ConfigError: Its fixture's scope is too narrow, or it has one recorded answer where several are needed.
         """
         evaluation, fixture = self.evaluation, self.respondent.fixture
         check_scope(self.node, fixture, evaluation.name)

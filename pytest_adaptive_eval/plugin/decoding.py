@@ -6,32 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.errors import JournalError
+from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.inference.noise import DecodingNoise
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
-from pytest_adaptive_eval.subjects.base import SubjectIdentity
 from pytest_adaptive_eval.text import counted
-
-__all__ = ["DecodingCheck"]
 
 
 class DecodingCheck:
     """Evidence that another run would give other answers.
 
-    Parameters
-    ----------
-    folder : Path
-        The run folder.
-    evaluation : Evaluation
-    identity : SubjectIdentity
-    prompt : str
-        Hash of the code that determines the prompts.
+    Args:
+        folder: The run folder.
+        prompt: Hash of the code that determines the prompts.
 
-    Attributes
-    ----------
-    reason : str
-        Reason why another run may give other answers; empty without evidence.
+    Attributes:
+        reason: Reason why another run may give other answers; empty without evidence.
     """
 
     def __init__(self, folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> None:
@@ -65,12 +56,9 @@ class DecodingCheck:
     def notes(self, noise: DecodingNoise | None, *, whole: bool) -> list[str]:
         """Return notes for readers of any verdict.
 
-        Parameters
-        ----------
-        noise : DecodingNoise or None
-            None if it was not measured.
-        whole : bool
-            Whether the whole bank was asked, so that nothing but the noise is uncertain.
+        Args:
+            noise: None if it was not measured.
+            whole: Whether the whole bank was asked, so that nothing but the noise is uncertain.
         """
         if noise is not None:
             if not self.reason or self._samples:

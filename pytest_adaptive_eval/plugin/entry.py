@@ -1,7 +1,6 @@
 """Entry point of the plugin: options, markers and hooks; ``--adaptive-eval`` loads everything else.
 
-This module and what it imports stay free of numpy and of every heavy package,
-since plain ``pytest`` loads it.
+This module and what it imports stay free of numpy and of every heavy package, since plain ``pytest`` loads it.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ def add_options(parser: pytest.Parser, *, list_kinds: bool) -> None:
 
 def _model_help() -> str:
     """Return the help of ``--adaptive-eval-model``, with every kind of subject of this package."""
-    from pytest_adaptive_eval.subjects import built_in_kinds
+    from pytest_adaptive_eval.models import built_in_kinds
 
     kinds = ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds())
     return f"the subject, NAME=MODEL for the evaluation NAME of a TOML file alone: {kinds}"
@@ -172,7 +171,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _share_cores(workers: int) -> None:
     """Limit a worker of xdist to its share of the cores, unless the user has set a number of threads.
 
-    The libraries take a thread a core in each process.  With several processes there are more threads than cores, which
+    The libraries take a thread a core in each process. With several processes there are more threads than cores, which
     wait for each other: a small checkpoint on the CPU then takes twice as long.
     """
     if workers > 1:
@@ -185,7 +184,7 @@ def _share_cores(workers: int) -> None:
 def _idle_threads_asleep() -> Iterator[None]:
     """Make BLAS threads (one a core) sleep while idle, if numpy is imported in this context.
 
-    They would wait for work in a busy loop first, for as long as importing numpy takes.  The setting is read when the
+    They would wait for work in a busy loop first, for as long as importing numpy takes. The setting is read when the
     library is loaded, so that nothing of it needs to stay; one of the user's own is left alone.
     """
     name = "OPENBLAS_THREAD_TIMEOUT"

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.config.spending import Spending
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.evaluation.spending import Spending
 from pytest_adaptive_eval.gates.findings import findings
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
@@ -16,13 +16,11 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
+from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop, Respondent
 from pytest_adaptive_eval.records.must_pass import must_pass_answers
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
-from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.text import relative
-
-__all__ = ["finish"]
 
 #: Fewest repeated items for a note that all their answers are equal.
 FEWEST_REPEATED = 5
@@ -33,11 +31,8 @@ BANK_REPORT_KEYS = ("task", "category", "twins", "formats", "parts", REPORT_KEY)
 def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRecord]:
     """Return the result and the record of an interview.
 
-    Parameters
-    ----------
-    loop : AskingLoop
-    seconds : float
-        Duration of the interview.
+    Args:
+        seconds: Duration of the interview.
     """
     evaluation, recorder = loop.evaluation, loop.recorder
     noise = None

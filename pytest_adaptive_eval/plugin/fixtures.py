@@ -9,25 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_adaptive_eval import config as assembly
+from pytest_adaptive_eval import evaluation as assembly
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.plugin.gates import Results, judges_itself
 from pytest_adaptive_eval.plugin.state import STATE, Once
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.interview import Interview
-    from pytest_adaptive_eval.plugin.study import Study
-
-__all__ = [
-    "NO_MODEL",
-    "adaptive_eval",
-    "check_models",
-    "may_read_flags",
-    "model",
-    "model_function",
-    "subject",
-]
+    from pytest_adaptive_eval.plugin.interview import Interview, Study
 
 #: Subjects that `check_models` loaded, until an interview takes them.
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
@@ -57,13 +46,11 @@ def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, 
 def check_models(config: pytest.Config, interviews: Iterable[Interview], studies: Iterable[Study]) -> None:
     """Check each model that a setting or a TOML file names, before the first question.
 
-    Those are the subjects of the interviews, their interviewers and judges, and the members of the studies.  `subject`
-    yields a subject that was loaded here.  The user's own fixture `model` cannot be checked before it runs.
+    Those are the subjects of the interviews, their interviewers and judges, and the members of the studies. `subject`
+    yields a subject that was loaded here. The user's own fixture `model` cannot be checked before it runs.
 
-    Raises
-    ------
-    ConfigError, CheckpointError
-        A model cannot be used.
+    Raises:
+        ConfigError, CheckpointError: A model cannot be used.
     """
     checked = config.stash.setdefault(_CHECKED, {})
     cache = config.stash[STATE].folder / "cache"
@@ -130,12 +117,9 @@ model = pytest.fixture(scope="session", name="model")(model_function)
 def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
     """Return whether a fixture, the last of its definitions, can read this run's flags.
 
-    Parameters
-    ----------
-    definitions : sequence of FixtureDef
-        Each overrides the one before it.
-    fixture_info : FuncFixtureInfo
-        Of a test that uses it.
+    Args:
+        definitions: Each overrides the one before it.
+        fixture_info: Of a test that uses it.
     """
     pending = [definitions[-1]]
     visited: set[str] = set()

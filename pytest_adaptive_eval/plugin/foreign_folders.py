@@ -11,8 +11,6 @@ import pytest
 
 from pytest_adaptive_eval.inputs import files_of_pytest
 
-__all__ = ["ForeignFolders", "check_arguments"]
-
 
 def _is_foreign(folder: Path) -> bool:
     """Return whether a folder is a bank, or a checkpoint with its configuration and weights or tokenizer."""
@@ -27,10 +25,8 @@ def _is_foreign(folder: Path) -> bool:
 def check_arguments(config: pytest.Config) -> None:
     """Refuse arguments within such a folder: pytest imports their conftest files before it collects anything.
 
-    Raises
-    ------
-    pytest.UsageError
-        Names the folder and a file in it.
+    Raises:
+        pytest.UsageError: Names the folder and a file in it.
     """
     for path in _initial_paths(config):
         for folder in (path, *path.parents):
@@ -57,12 +53,7 @@ def _initial_paths(config: pytest.Config) -> Iterator[Path]:
 
 
 class ForeignFolders:
-    """Hooks that leave such folders out of collection, and say so where that matters.
-
-    Parameters
-    ----------
-    config : pytest.Config
-    """
+    """Hooks that leave such folders out of collection, and say so where that matters."""
 
     def __init__(self, config: pytest.Config) -> None:
         named = [config.getini("adaptive_eval_model"), *(config.getoption("adaptive_eval_models", None) or ())]

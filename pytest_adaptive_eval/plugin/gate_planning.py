@@ -7,21 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pytest_adaptive_eval.config import ComparablePlan
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
+from pytest_adaptive_eval.evaluation import ComparablePlan
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
 from pytest_adaptive_eval.plugin.gate_source import literal_conditions
 from pytest_adaptive_eval.plugin.gates import required_evaluations
-from pytest_adaptive_eval.plugin.interview import Interview
+from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, resolve
-from pytest_adaptive_eval.plugin.study import Study
-from pytest_adaptive_eval.records.baseline import baseline_path, locate_baseline, read_baseline
+from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline, read_baseline
 from pytest_adaptive_eval.records.study_baseline import read_study_baseline
-from pytest_adaptive_eval.records.trackers import is_tracked
-
-__all__ = ["count_fail_claims", "plan_gate"]
 
 #: What to do where the baseline that the options name is not there.
 _ADVICE = (
@@ -33,10 +29,8 @@ _ADVICE = (
 def plan_gate(gate: pytest.Item, state: RunState) -> None:
     """Add a gate's needs and conditions to the run's state.
 
-    Raises
-    ------
-    UsageError
-        The gate names no evaluation of the run, or sets a condition that its evaluation cannot decide.
+    Raises:
+        UsageError: The gate names no evaluation of the run, or sets a condition that its evaluation cannot decide.
     """
     state.needs[gate] = required_evaluations(gate, state.evaluations)
     try:
@@ -93,10 +87,8 @@ def _plan_condition(condition: Condition, interview: Interview, state: RunState)
 def _find_baseline(name: str, interview: Interview, state: RunState) -> bool:
     """Add the baseline of a paired gate to its interview.  Return whether there is one yet.
 
-    Raises
-    ------
-    BaselineError
-        It cannot be compared with the interview, or is missing where a baseline is required.
+    Raises:
+        BaselineError: It cannot be compared with the interview, or is missing where a baseline is required.
     """
     others = [node for node in state.evaluations if isinstance(node, Interview) and node is not interview]
     if any(name in other.aliases for other in others):
@@ -119,12 +111,9 @@ def _find_baseline(name: str, interview: Interview, state: RunState) -> bool:
 def _baseline_spec(name: str, folders: Sequence[Path], state: RunState, other_source: str) -> str:
     """Return the file of a baseline: `name` itself, or the one that the options name for ``baseline``.
 
-    Raises
-    ------
-    BaselineMissing
-        The options name none, or one that this run is to record.
-    BaselineError
-        They name one that is not there.
+    Raises:
+        BaselineMissing: The options name none, or one that this run is to record.
+        BaselineError: They name one that is not there.
     """
     if name != "baseline":
         return name
@@ -164,10 +153,8 @@ def _follow_interview(name: str, interview: Interview, other: EvaluationNode, st
 def _find_study_baseline(name: str, study: Study, state: RunState) -> None:
     """Add the baseline of a paired gate to its study.
 
-    Raises
-    ------
-    BaselineError
-        It cannot be compared with the study, or is missing where a baseline is required.
+    Raises:
+        BaselineError: It cannot be compared with the study, or is missing where a baseline is required.
     """
     plan = study.evaluation
     if not isinstance(plan, ComparablePlan):

@@ -10,11 +10,11 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.selection import Selector
-    from pytest_adaptive_eval.config.study import StudyKind
+    from pytest_adaptive_eval.evaluation.study import StudyKind
     from pytest_adaptive_eval.gates.condition import Metric
     from pytest_adaptive_eval.gates.verdict import Verdict
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.subjects.base import Subject
+    from pytest_adaptive_eval.models.base import Subject
     from pytest_adaptive_eval.tasks import TaskFamily
 
 
@@ -22,35 +22,21 @@ if TYPE_CHECKING:
 def pytest_adaptive_eval_subject(spec: str, config: pytest.Config) -> Subject | None:
     """Make a subject from the text of ``--adaptive-eval-model`` or of ``model`` in a TOML file.
 
-    Parameters
-    ----------
-    spec : str
-    config : pytest.Config
-
-    Returns
-    -------
-    Subject or None
+    Returns:
         None leaves it to the next plugin, in the end to the built-in kinds.
     """
 
 
 @pytest.hookspec(firstresult=True)
 def pytest_adaptive_eval_selector(name: str, config: pytest.Config) -> Selector | None:
-    """Provide a selector by the name used in a marker or a TOML file.
-
-    Returns
-    -------
-    Selector or None
-    """
+    """Provide a selector by the name used in a marker or a TOML file."""
 
 
 @pytest.hookspec
 def pytest_adaptive_eval_task_families(config: pytest.Config) -> Sequence[TaskFamily]:  # type: ignore[empty-body]
     """Provide task families, which evaluations name as ``task``.
 
-    Returns
-    -------
-    sequence of TaskFamily
+    Returns:
         Each name is unique among all families, built-in ones included.
     """
 
@@ -59,9 +45,7 @@ def pytest_adaptive_eval_task_families(config: pytest.Config) -> Sequence[TaskFa
 def pytest_adaptive_eval_metrics(config: pytest.Config) -> Sequence[Metric[Any]]:  # type: ignore[empty-body]
     """Provide metrics of gates, which results have as attributes and TOML files name as ``metric``.
 
-    Returns
-    -------
-    sequence of Metric
+    Returns:
         Each name is unique among all metrics, built-in ones included.
     """
 
@@ -72,10 +56,8 @@ def pytest_adaptive_eval_study_kinds(  # type: ignore[empty-body]
 ) -> Mapping[str, Callable[[], StudyKind]]:
     """Provide kinds of studies, which evaluations in TOML files name as ``kind``.
 
-    Returns
-    -------
-    mapping of str to callable
-        Loaders by kind.  A loader is called when a study of its kind is read.
+    Returns:
+        Loaders by kind. A loader is called when a study of its kind is read.
     """
 
 
@@ -83,9 +65,7 @@ def pytest_adaptive_eval_study_kinds(  # type: ignore[empty-body]
 def pytest_adaptive_eval_items(path: Path, config: pytest.Config) -> ItemBank | None:
     """Read a bank, or make one, from what stands at `path`.
 
-    Returns
-    -------
-    ItemBank or None
+    Returns:
         None leaves it to the built-in formats.
     """
 
@@ -94,9 +74,7 @@ def pytest_adaptive_eval_items(path: Path, config: pytest.Config) -> ItemBank | 
 def pytest_adaptive_eval_verdict(verdict: Verdict, nodeid: str, config: pytest.Config) -> Verdict | None:
     """See each verdict as the gate `nodeid` asks for it, and replace it if need be.
 
-    Returns
-    -------
-    Verdict or None
+    Returns:
         None keeps the verdict.
     """
 

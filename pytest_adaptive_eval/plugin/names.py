@@ -6,22 +6,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = [
-    "ATTACHED",
-    "DETAILS",
-    "MARKER",
-    "MISSING_BASELINE",
-    "PARAMETER",
-    "PROPERTY",
-    "REFUSAL",
-    "REUSE",
-    "REUSED",
-    "TOML_NAME",
-    "TOML_SUFFIX",
-    "is_eval_file",
-    "refuse",
-]
-
 #: Names of the files that need no Python.
 TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"
 MARKER = "adaptive_eval"

@@ -14,9 +14,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config import Settings
-
-__all__ = ["check_outputs", "clear_outputs", "outputs"]
+    from pytest_adaptive_eval.evaluation import Settings
 
 #: Regular expressions for the beginning of each report, in lower case without white space.
 _HEADS = {"record": rb'{"run":', "junit": rb"<\?xml", "html": rb"<!doctypehtml>"}
@@ -33,10 +31,8 @@ def outputs(settings: Settings) -> dict[str, Path]:
 def check_outputs(config: pytest.Config, settings: Settings) -> None:
     """Refuse two reports with one path.
 
-    Raises
-    ------
-    ConfigError
-        Two reports go to one file, or one to the baseline's.
+    Raises:
+        ConfigError: Two reports go to one file, or one to the baseline's.
     """
     folder = config.invocation_params.dir
     named = {f"--adaptive-eval-{name}": path for name, path in outputs(settings).items()}
@@ -56,15 +52,11 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
 def clear_outputs(paths: Mapping[str, Path]) -> None:
     """Remove reports of an earlier run: a run that dies must not seem to have passed.
 
-    Parameters
-    ----------
-    paths : mapping of str to Path
-        See `outputs`.
+    Args:
+        paths: See `outputs`.
 
-    Raises
-    ------
-    pytest.UsageError
-        The path holds another file, or cannot be written.
+    Raises:
+        pytest.UsageError: The path holds another file, or cannot be written.
     """
     for name, path in paths.items():
         try:

@@ -1,6 +1,6 @@
 """Run a test of questions on made-up answers, to see whether anything that a model says can fail it.
 
-What a test checks is seen by what it does: it asks, gets an answer that is right for no item, and has to fail.  So an
+What a test checks is seen by what it does: it asks, gets an answer that is right for no item, and has to fail. So an
 assertion counts that fails, wherever it is written, and one that is forgotten, caught, never reached, constant or in
 another thread does not.
 """
@@ -15,12 +15,9 @@ from typing import Any, Literal
 import pytest
 
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.model_fixture import find_model_fixture
-from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question
+from pytest_adaptive_eval.models.base import RequestLog
+from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question, find_model_fixture
 from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner
-from pytest_adaptive_eval.subjects.base import RequestLog
-
-__all__ = ["check_test"]
 
 #: A word that no benchmark has as an answer; its letters show where any part of it comes from.
 _WORD = "Qzxqzzqx"
@@ -33,13 +30,9 @@ _OVER = (KeyboardInterrupt, SystemExit, pytest.exit.Exception)
 class _ProbedItem(AskedItem):
     """The argument ``item`` of a probe: what comes of a made-up answer is wrong, whatever the grader would cost.
 
-    Parameters
-    ----------
-    item : Item
-    named : bool
-        Whether the user has named the wrong answer, which the item's own grader then judges.
-    grade_of_made_up : float
-        What `grade` returns for a made-up answer.
+    Args:
+        named: Whether the user has named the wrong answer, which the item's own grader then judges.
+        grade_of_made_up: What `grade` returns for a made-up answer.
     """
 
     def __init__(self, item: Item, *, named: bool, grade_of_made_up: float) -> None:
@@ -74,10 +67,8 @@ class _Probe(Question):
     def setup(self) -> None:
         """Set up the fixtures.
 
-        Raises
-        ------
-        _Unprobed
-            One of them asks, and the model is of another package.
+        Raises:
+            _Unprobed: One of them asks, and the model is of another package.
         """
         last = {name: found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if found}
         asking = [name for name, found in last.items() if found.scope == "function" and "item" in found.argnames]
@@ -111,7 +102,7 @@ class _Probe(Question):
     def _models(self) -> list[str]:
         """Return the fixtures that may answer.
 
-        These are the identified model, and fixtures of the test that take it.  Where no model is identified, they are
+        These are the identified model, and fixtures of the test that take it. Where no model is identified, they are
         all fixtures of the user's that the test takes.
         """
         name, model, _ = find_model_fixture(self.funcargs)
@@ -199,19 +190,12 @@ class _Reply(str):
 def check_test(interview: QuestionOwner, node: pytest.Function, item: Item, wrong_answer: str | None) -> str:
     """Run the test of an interview on made-up answers, before it asks a model, and note what that shows.
 
-    Parameters
-    ----------
-    interview : QuestionOwner
-        `QuestionOwner.finding` gets what is seen.
-    node : pytest.Function
-        The placeholder.
-    item : Item
-    wrong_answer : str or None
-        Answer that the user's test has to fail; None for any made-up one.
+    Args:
+        interview: `QuestionOwner.finding` gets what is seen.
+        node: The placeholder.
+        wrong_answer: Answer that the user's test has to fail; None for any made-up one.
 
-    Returns
-    -------
-    str
+    Returns:
         Why its verdicts would mean nothing; empty where nothing is known against it.
     """
     named, finding, partial = wrong_answer is not None, interview.finding, dict[float, str]()
@@ -247,9 +231,7 @@ def _varying_score(probe: _Probe, partial: Mapping[float, str]) -> float | None:
 def _run(interview: QuestionOwner, node: pytest.Function, asked: _ProbedItem, answer: str) -> _Probe | str:
     """Run one probe between its set-up and teardown, without the reports of pytest's protocol.
 
-    Returns
-    -------
-    _Probe or str
+    Returns:
         Why the test cannot be run, such as fixtures that fail, which the first question reports.
     """
     probe = _Probe.of(node, asked)

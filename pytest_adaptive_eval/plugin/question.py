@@ -17,25 +17,14 @@ import pytest
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
+from pytest_adaptive_eval.models.base import Completion, RequestLog, Subject, SubjectIdentity, repeated_request
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import Once
 from pytest_adaptive_eval.records.run_record import plain
-from pytest_adaptive_eval.subjects.base import Completion, RequestLog, Subject, repeated_request
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import QuestionOwner
     from pytest_adaptive_eval.records.run_record import Administration
-
-__all__ = [
-    "NOT_ASKED",
-    "PLACEHOLDER",
-    "AskedItem",
-    "Draw",
-    "Question",
-    "crash_line",
-    "is_placeholder",
-    "question",
-]
 
 #: What is wrong with a test that passes by itself.
 NOT_ASKED = (
@@ -60,8 +49,8 @@ def is_placeholder(node: object) -> bool:
 class AskedItem:
     """Value of the argument ``item`` of a test: the bank's item, and a way to score it.
 
-    Attributes of `pytest_adaptive_eval.items.item.Item` are read through; `sample`
-    counts the answers asked for to this item, from 0, such as for a seed.
+    Attributes of `pytest_adaptive_eval.items.item.Item` are read through; `sample` counts the answers asked for to this
+    item, from 0, such as for a seed.
     """
 
     def __init__(self, item: Item, sample: int = 0) -> None:
@@ -83,10 +72,8 @@ class AskedItem:
     def grade(self, text: str | float) -> float:
         """Return an answer's score in [0, 1] by the item's grader, and keep the answer for the record.
 
-        Raises
-        ------
-        Unscored
-            The answer is neither a text nor a number for a numeric grader; it is not counted as wrong.
+        Raises:
+            Unscored: The answer is neither a text nor a number for a numeric grader; it is not counted as wrong.
         """
         if not isinstance(text, str) and not (self.item.grader == "numeric" and _is_number(text)):
             self.text = ""
@@ -116,12 +103,8 @@ class AskedItem:
 class Draw:
     """A question that an interview asks, as far as it is known before there is a test of it.
 
-    Parameters
-    ----------
-    asked : AskedItem
-    administration : Administration
-    key : str
-        Key of the answer in the journal; empty until it is computed.
+    Args:
+        key: Key of the answer in the journal; empty until it is computed.
     """
 
     asked: AskedItem
@@ -284,14 +267,10 @@ class Question(Once):
     def run_body(self) -> None:
         """Run the test.
 
-        Raises
-        ------
-        AssertionError
-            One of the test's own fails.
-        Unscored
-            One of the model or the grader fails.
-        ConfigError
-            The test returns a value.
+        Raises:
+            AssertionError: One of the test's own fails.
+            Unscored: One of the model or the grader fails.
+            ConfigError: The test returns a value.
         """
         with warnings.catch_warnings(), self.requests.active():
             warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
@@ -360,10 +339,8 @@ class Question(Once):
     def regraded(self, stored: Mapping[str, Any], path: Path) -> Response:
         """Return an answer from a journal, after grading its text again where the item's own grader decides.
 
-        Raises
-        ------
-        JournalError
-            The entry is not an answer, or its text now gets another score.
+        Raises:
+            JournalError: The entry is not an answer, or its text now gets another score.
         """
         item = self.asked.item
         anew = "begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
@@ -486,8 +463,8 @@ class Question(Once):
     def _contradict(self, report: pytest.TestReport, error: BaseException | None) -> None:
         """Mark an answer wrong if a check failed outside the test itself, such as in a subtest.
 
-        Plugins for soft assertions fail the report and not the test.  A fault other than an assertion is an error,
-        since the answer may be right.
+        Plugins for soft assertions fail the report and not the test. A fault other than an assertion is an error, since
+        the answer may be right.
         """
         fault = self._subtest or (error if report.failed else None)
         if fault is None or self.response is None or self.response.score is None:
@@ -509,3 +486,35 @@ def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     unknown = getattr(report.longrepr, "errorstring", None)  # of a fixture that is not there
     text = getattr(crash, "message", None) or unknown or str(report.longrepr or "")
     return str(plain(next((line for line in text.splitlines() if line.strip()), report.outcome)))
+
+
+#: Fixture scopes that outlive a question.
+WIDE_SCOPES = ("session", "package", "module", "class")
+
+
+def check_scope(node: pytest.Function, name: str, where: str) -> None:
+    """Refuse a fixture that would load the model for every question.
+
+    Raises:
+        ConfigError: The fixture `name` has the scope of a function.
+    """
+    definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
+    if definitions and definitions[-1].scope not in WIDE_SCOPES:
+        raise ConfigError(
+            f"{where}: the fixture {name!r} has scope {definitions[-1].scope!r} and would load the model for every "
+            'question: write @pytest.fixture(scope="module") or a wider one'
+        )
+
+
+def find_model_fixture(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
+    """Return the name, value and identity of the question's model fixture."""
+    identified = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
+    name = "model" if "model" in identified else next(iter(identified), "model")
+    subject = funcargs.get(name)
+    if name in identified:
+        return name, subject, identified[name].identity
+    return (
+        name,
+        subject,
+        SubjectIdentity("" if subject is None else getattr(subject, "__name__", type(subject).__name__)),
+    )

@@ -11,20 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.random.mtrand import get_bit_generator, set_bit_generator
 
-__all__ = ["GeneratorStates"]
-
 
 class GeneratorStates:
     """States of the generators of `random`, `numpy.random` and torch that belong to one interview.
 
-    A sampling model may draw from a global generator.  A plugin that seeds the generators before every test would give
+    A sampling model may draw from a global generator. A plugin that seeds the generators before every test would give
     it the same draws for every question, so that repeated answers are copies of one answer.
 
-    Parameters
-    ----------
-    key : str
-        Distinguishes the interview from others of the run.  The interview's first state depends on it and on the
-        state that the user's program has then.
+    Args:
+        key: Distinguishes the interview from others of the run. The interview's first state depends on it and on the
+            state that the user's program has then.
     """
 
     def __init__(self, key: str) -> None:

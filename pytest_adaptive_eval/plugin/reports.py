@@ -15,8 +15,6 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.plugin.verdicts import VerdictLog
 from pytest_adaptive_eval.text import clean_xml, guard
 
-__all__ = ["ReportHooks"]
-
 #: Names of properties that need no cleaning.
 _CLEAN_PROPERTIES = frozenset((PROPERTY, *DETAILS))
 

@@ -6,13 +6,11 @@ from collections.abc import Generator
 
 import pytest
 
-from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
+from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
-from pytest_adaptive_eval.plugin.told_lines import told_lines
+from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.text import clean_terminal, relative, shown_address
-
-__all__ = ["OwnProtocol", "RunHooks"]
 
 
 class RunHooks:
@@ -36,7 +34,7 @@ class RunHooks:
         """Wait for other workers' results and hold the interview; then the placeholder or the gate is run.
 
         This wrapper is registered after those of plugins that time tests (pytest-timeout, faulthandler), so that it is
-        outside them: neither waiting nor a whole interview is one test to them.  pytest's own wrapper, which records
+        outside them: neither waiting nor a whole interview is one test to them. pytest's own wrapper, which records
         warnings, is `tryfirst` and stays outside this one.
         """
         state = self.state

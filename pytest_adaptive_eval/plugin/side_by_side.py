@@ -1,11 +1,11 @@
 """Ask interviews of one subject side by side: the next batches of several are answered in one call.
 
-Tests run in pytest's order, one interview after the other.  When an interview needs answers, the call is filled with
-the next questions of interviews whose tests come later.  Their completions go to their journals, as those of a killed
-run do, and each interview finds them there when its turn comes.  A server answers on while tests run, and then the next
+Tests run in pytest's order, one interview after the other. When an interview needs answers, the call is filled with the
+next questions of interviews whose tests come later. Their completions go to their journals, as those of a killed run
+do, and each interview finds them there when its turn comes. A server answers on while tests run, and then the next
 questions of the interview itself are asked ahead of its tests as well.
 
-A session of its own, with the seed and the scores of the real one, finds what such an interview will ask.  So no result
+A session of its own, with the seed and the scores of the real one, finds what such an interview will ask. So no result
 depends on what was asked ahead, and nothing is asked that the interview would not ask, unless the run or the
 interview's own tests end it early.
 """
@@ -21,14 +21,12 @@ from typing import Any
 from pytest_adaptive_eval.cat.selectors import Random
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.models.base import Completion, Subject, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
-from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
 from pytest_adaptive_eval.plugin.question import Draw, Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode
+from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.records.journal import Journal
-from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage
-
-__all__ = ["SideBySide"]
 
 #: Marks by which questions may not run, or run otherwise.
 _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")
@@ -37,10 +35,8 @@ _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")
 class SideBySide:
     """Interviews of one run that share the calls of their subjects.
 
-    Parameters
-    ----------
-    shares : bool
-        Whether an interview's calls are filled with questions of others.
+    Args:
+        shares: Whether an interview's calls are filled with questions of others.
     """
 
     def __init__(self, *, shares: bool) -> None:
@@ -241,21 +237,14 @@ class SideBySide:
 class _Waiting:
     """An interview with the questions that it will ask next, before its tests run.
 
-    Parameters
-    ----------
-    loop : AskingLoop
-        Identified by `AskingLoop.follow`, with a journal.  It runs no test.
+    Args:
+        loop: Identified by `AskingLoop.follow`, with a journal. It runs no test.
 
-    Attributes
-    ----------
-    spent : Usage
-        Cost of the answers before its tests began.
-    begun : set of str
-        Keys in the journal of the questions that a call has begun and that have no answer yet.
-    ended : bool
-        Whether the next question is not known, or there is none.
-    leads : bool
-        Whether its tests have begun.
+    Attributes:
+        spent: Cost of the answers before its tests began.
+        begun: Keys in the journal of the questions that a call has begun and that have no answer yet.
+        ended: Whether the next question is not known, or there is none.
+        leads: Whether its tests have begun.
     """
 
     def __init__(self, loop: AskingLoop) -> None:
@@ -326,10 +315,8 @@ class _Waiting:
     def _score(self, question: Draw) -> float | None:
         """Return the score that the test of a question will give, None for a missing one or where none matters.
 
-        Raises
-        ------
-        _UnknownScoreError
-            The user's code, a grader that may differ, or a fault of the run decides.
+        Raises:
+            _UnknownScoreError: The user's code, a grader that may differ, or a fault of the run decides.
         """
         stored, item = self._stored[self.loop.recorder.key(question)], question.asked.item
         if isinstance(stored, Mapping):
@@ -363,7 +350,7 @@ def _needs_results(node: Any) -> bool:
 def _asks_alike(first: Any, second: Any) -> bool:
     """Return whether the questions of two interviews get the same fixtures and the same cap.
 
-    Code must grade the second and choose its questions.  No mark may keep them from running, and no cost end them.
+    Code must grade the second and choose its questions. No mark may keep them from running, and no cost end them.
     """
     one, other = first.evaluation, second.evaluation
     if other.judge is not None or other.interviewer is not None or other.lead or other.spending.limited:

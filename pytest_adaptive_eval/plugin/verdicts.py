@@ -16,8 +16,6 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState
 from pytest_adaptive_eval.records.run_record import GateRecord
 from pytest_adaptive_eval.text import relative
 
-__all__ = ["VERDICTS", "VerdictLog"]
-
 _NO_VERDICT = (
     "the test takes the fixture adaptive_eval and asked for no verdict: assert one, such as "
     'adaptive_eval["name"].accuracy.at_least(0.6); to read results, write the hook pytest_adaptive_eval_report'
@@ -35,10 +33,8 @@ class _Entry(NamedTuple):
 class VerdictLog:
     """Verdicts of the gates that this process runs, and the outcome of each gate.
 
-    Attributes
-    ----------
-    running : str
-        Node id of the test whose body runs now.  Reports that are made meanwhile are those of its subtests.
+    Attributes:
+        running: Node id of the test whose body runs now. Reports that are made meanwhile are those of its subtests.
     """
 
     def __init__(self, state: RunState) -> None:

@@ -1,11 +1,9 @@
 """Distribution of a run to workers of pytest-xdist.
 
-An interview is one item to xdist and stays on one worker.  Gates come after
-their interviews in the order of collection, and the ``load`` scheduler sends
-items in that order to workers that run theirs first in, first out.  So a gate
-may simply wait for its results: the first waiting gate's interviews were all
-sent before it, and no worker ahead of it waits.  Other schedulers reorder, which
-would let two gates wait for each other; ``load`` is therefore always used.
+An interview is one item to xdist and stays on one worker. Gates come after their interviews in the order of collection,
+and the ``load`` scheduler sends items in that order to workers that run theirs first in, first out. So a gate may
+simply wait for its results: the first waiting gate's interviews were all sent before it, and no worker ahead of it
+waits. Other schedulers reorder, which would let two gates wait for each other; ``load`` is therefore always used.
 """
 
 from __future__ import annotations
@@ -15,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScheduling
 
-from pytest_adaptive_eval.plugin.told_lines import told_lines
+from pytest_adaptive_eval.plugin.notices import told_lines
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import RunState
-
-__all__ = ["Distribution"]
 
 
 class Distribution:

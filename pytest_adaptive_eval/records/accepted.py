@@ -10,8 +10,6 @@ from pathlib import Path
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import read_regular
 
-__all__ = ["FILE", "AcceptedLevel", "accept_levels", "accepted_levels"]
-
 #: Name of the file: a line of JSON per level.  It is not a record, whose names end in ``.json``.
 FILE = "accepted-levels.jsonl"
 
@@ -20,12 +18,9 @@ FILE = "accepted-levels.jsonl"
 class AcceptedLevel:
     """Accepted level of one series, which begins with a run.
 
-    Parameters
-    ----------
-    evaluation, metric, category : str
-        As of a `drift.Series`.
-    run, started : str
-        Id and start of the run.
+    Args:
+        evaluation, metric, category: As of a `drift.Series`.
+        run, started: Id and start of the run.
     """
 
     evaluation: str
@@ -43,10 +38,8 @@ class AcceptedLevel:
 def accepted_levels(folder: Path) -> list[AcceptedLevel]:
     """Return the accepted levels of a history's folder, oldest decision first; none without the file.
 
-    Raises
-    ------
-    ConfigError
-        A line is damaged.
+    Raises:
+        ConfigError: A line is damaged.
     """
     path = folder / FILE
     if not path.is_file():

@@ -1,6 +1,6 @@
 """Alerts: messages on drops of a series and on gates that did not pass, sent by apprise or written to a file.
 
-Nothing is sent without a URL.  The URL is a secret: no message of this module contains it.
+Nothing is sent without a URL. The URL is a secret: no message of this module contains it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from pytest_adaptive_eval.errors import AlertError, ConfigError, UsageError
 from pytest_adaptive_eval.records.drift import Alarm
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.text import clean_terminal, counted
-
-__all__ = ["Alert", "compose_alert", "open_service", "send", "slack_payload"]
 
 #: Characters of a sentence.  Slack takes 3 000 in a block, and a character becomes up to five when it is escaped.
 _SENTENCE = 500
@@ -37,15 +35,10 @@ _RETRIES, _PAUSE, _DEADLINE = 3, 2.0, 30.0
 class Alert:
     """One message, as plain text in which no service finds a mention or a link.
 
-    Parameters
-    ----------
-    title : str
-    run : str
-        The run and its subjects; empty without a run.
-    sentences : tuple of str
-        One per alarm, then one per gate that did not pass.
-    report_url : str
-        Address of a report, as given.
+    Args:
+        run: The run and its subjects; empty without a run.
+        sentences: One per alarm, then one per gate that did not pass.
+        report_url: Address of a report, as given.
     """
 
     title: str
@@ -64,13 +57,9 @@ class Alert:
 def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, report_url: str = "") -> Alert:
     """Return the message on alarms and on the gates of a run that did not pass.
 
-    Parameters
-    ----------
-    alarms : sequence of Alarm
-    run : RunRecord, optional
-        The newest run.
-    report_url : str
-        Address of a report for people.
+    Args:
+        run: The newest run.
+        report_url: Address of a report for people.
     """
     refused = [gate for gate in run.gates if not gate.holds] if run else []
     sentences = [alarm.sentence for alarm in alarms[:_LISTED]]
@@ -98,9 +87,7 @@ def _inert(text: str) -> str:
 def slack_payload(alert: Alert) -> dict[str, Any]:
     """Return the alert as JSON data for an incoming webhook of Slack, or of a service that reads the same.
 
-    Returns
-    -------
-    dict
+    Returns:
         ``text`` for notifications and receivers that read no more, and ``blocks``.
     """
     link = _slack_link(alert.report_url)
@@ -132,12 +119,9 @@ def _slack_link(url: str) -> str:
 def open_service(url: str) -> Any:
     """Return the ``apprise.Apprise`` for a URL, without sending anything.
 
-    Raises
-    ------
-    UsageError
-        apprise is missing.
-    ConfigError
-        No service of apprise has such a URL.
+    Raises:
+        UsageError: apprise is missing.
+        ConfigError: No service of apprise has such a URL.
     """
     try:
         import apprise
@@ -163,19 +147,14 @@ def open_service(url: str) -> Any:
 def send(service: Any, alert: Alert) -> None:
     """Send an alert, or raise.
 
-    Redirects are not followed.  A failure is tried again, as apprise's ``retry`` and ``wait`` in the URL say, by
-    default 3 times after 2 seconds each.
+    Redirects are not followed. A failure is tried again, as apprise's ``retry`` and ``wait`` in the URL say, by default
+    3 times after 2 seconds each.
 
-    Parameters
-    ----------
-    service : apprise.Apprise
-        See `open_service`.
-    alert : Alert
+    Args:
+        service: See `open_service`.
 
-    Raises
-    ------
-    AlertError
-        The service did not take the alert.
+    Raises:
+        AlertError: The service did not take the alert.
     """
     body = alert.text(f"report: {alert.report_url}" if alert.report_url else "")
     outcome = service.notify(

@@ -21,12 +21,10 @@ from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.records.runs import read_run
-from pytest_adaptive_eval.records.trackers import fetch_run, is_tracked
+from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
-
-__all__ = ["STALE", "BaselineFile", "baseline_of", "baseline_path", "locate_baseline", "read_again", "read_baseline"]
 
 #: Days after which a verdict notes the age of its baseline.
 STALE = 30
@@ -36,24 +34,16 @@ STALE = 30
 class BaselineFile:
     """Baseline with the hashes that a candidate must share; empty where the file has none.
 
-    Parameters
-    ----------
-    baseline : Baseline
-    where : str
-        The file, and the interview in it, for messages.
-    decoding, prompt : str
-        Hashes of the decoding settings, and of the test that made the prompts.
-    unanswered : str
-        What its answers that are empty, refused or cut count as, see `items.item.Response.of`; empty without any.
-    started : str
-        Time of recording, ISO 8601; empty if unknown.
-    checkpoint : str
-        Hash of the model that answered; empty if unknown.
-    refusal : str
-        Why its run did not pass; empty for one that passed, and for answers without a run.
-    source : mapping
-        Its origin, for the candidate's record: path, subject, run and a hash of the answers; empty for another
-        interview of the candidate's run.
+    Args:
+        where: The file, and the interview in it, for messages.
+        decoding, prompt: Hashes of the decoding settings, and of the test that made the prompts.
+        unanswered: What its answers that are empty, refused or cut count as, see `items.item.Response.of`; empty
+            without any.
+        started: Time of recording, ISO 8601; empty if unknown.
+        checkpoint: Hash of the model that answered; empty if unknown.
+        refusal: Why its run did not pass; empty for one that passed, and for answers without a run.
+        source: Its origin, for the candidate's record: path, subject, run and a hash of the answers; empty for another
+            interview of the candidate's run.
     """
 
     baseline: Baseline
@@ -79,10 +69,8 @@ class BaselineFile:
     def doubts(self, candidate: Mapping[str, Any]) -> Iterator[str]:
         """Yield notes on a baseline that is the candidate itself, or is of a run that did not pass.
 
-        Parameters
-        ----------
-        candidate : mapping
-            `SubjectIdentity.to_json` of the candidate.
+        Args:
+            candidate: `SubjectIdentity.to_json` of the candidate.
         """
         name = self.baseline.name
         if self.checkpoint and self.checkpoint == candidate.get("checkpoint"):
@@ -100,10 +88,9 @@ class BaselineFile:
     def check(self, *, decoding: str, prompt: str, unanswered: str) -> None:
         """Raise if a candidate is asked or counted in another way.
 
-        Raises
-        ------
-        BaselineError
-            The decoding settings, the test or what unanswered items count as changed; the message names which.
+        Raises:
+            BaselineError: The decoding settings, the test or what unanswered items count as changed; the message names
+                which.
         """
         if self.unanswered not in ("", unanswered):
             raise BaselineError(
@@ -132,30 +119,19 @@ def read_baseline(
 ) -> BaselineFile:
     """Return the baseline of one evaluation.
 
-    Parameters
-    ----------
-    spec : str
-        A run's record (``.json``); a history (a run folder, a folder or zip of
-        records), for its newest run that passed; or recorded
-        answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with
-        ``#NAME`` for one subject; or a run of MLflow or Weights & Biases that
-        keeps its record, ``mlflow:RUN`` or ``wandb:ENTITY/PROJECT/RUN``.
-    folders : sequence of Path
-        Bases of a relative path, in order.
-    bank : ItemBank
-    evaluation : str
-        Name of the candidate's evaluation, and of its interview in a record.
-    run : str
-        Id of a run of the history in place of the newest that passed.
-    unanswered : str
-        What recorded answers count as that are empty, refused or cut, see `items.item.Response.of`.
+    Args:
+        spec: A run's record (``.json``); a history (a run folder, a folder or zip of records), for its newest run that
+            passed; or recorded answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with ``#NAME`` for one
+            subject; or a run of MLflow or Weights & Biases that keeps its record, ``mlflow:RUN`` or
+            ``wandb:ENTITY/PROJECT/RUN``.
+        folders: Bases of a relative path, in order.
+        evaluation: Name of the candidate's evaluation, and of its interview in a record.
+        run: Id of a run of the history in place of the newest that passed.
+        unanswered: What recorded answers count as that are empty, refused or cut, see `items.item.Response.of`.
 
-    Raises
-    ------
-    BaselineMissing
-        There is no interview of the evaluation in it.
-    BaselineError
-        There is no such file, it cannot be read, or it belongs to another bank.
+    Raises:
+        BaselineMissing: There is no interview of the evaluation in it.
+        BaselineError: There is no such file, it cannot be read, or it belongs to another bank.
     """
     if is_tracked(spec):
         return _tracked(spec, bank, evaluation)
@@ -182,13 +158,16 @@ def read_baseline(
     return replace(file, source={"path": recorded_path, "subject": subject, **file.source})
 
 
+def is_tracked(spec: str) -> bool:
+    """Return whether a text names a run of a tracker, such as ``mlflow:RUN`` or ``wandb:ENTITY/PROJECT/RUN``."""
+    return spec.startswith(("mlflow:", "wandb:"))
+
+
 def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
     """Return the file or folder of a baseline.
 
-    Raises
-    ------
-    BaselineError
-        There is none in any of the folders; the message names all and ends with `advice`.
+    Raises:
+        BaselineError: There is none in any of the folders; the message names all and ends with `advice`.
     """
     source = find_input(path, folders)
     if source is None:
@@ -206,7 +185,7 @@ def baseline_path(spec: str) -> tuple[str, str]:
 def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
     """Return the baseline in the record that a run of a tracker keeps."""
     try:
-        file = _from_record(spec, fetch_run(spec), bank, evaluation)
+        file = _from_record(spec, service("fetch_run", "exports")(spec), bank, evaluation)
     except BaselineError:
         raise
     except AdaptiveEvalError as error:
@@ -219,17 +198,12 @@ def read_again(
 ) -> BaselineFile:
     """Return the baseline that a recorded run was compared with.
 
-    Parameters
-    ----------
-    source : mapping
-        See `BaselineFile`.
-    folders, bank, evaluation, unanswered
-        See `read_baseline`.
+    Args:
+        source: See `BaselineFile`.
+        folders, bank, evaluation, unanswered: See `read_baseline`.
 
-    Raises
-    ------
-    BaselineError
-        It is missing, has changed, or belongs to another bank.
+    Raises:
+        BaselineError: It is missing, has changed, or belongs to another bank.
     """
     path = str(source.get("path"))
     spec = f"{path}#{source['subject']}" if source.get("subject") else path
@@ -300,18 +274,12 @@ def _refusal(record: RunRecord) -> str:
 def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
     """Return a recorded interview as a baseline.
 
-    Parameters
-    ----------
-    interview : InterviewRecord
-    bank : ItemBank
-        The candidate's bank.
-    where, started : str
-        See `BaselineFile`.
+    Args:
+        bank: The candidate's bank.
+        where, started: See `BaselineFile`.
 
-    Raises
-    ------
-    BaselineError
-        The interview is void, or on another bank.
+    Raises:
+        BaselineError: The interview is void, or on another bank.
     """
     if interview.error:
         raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
@@ -347,7 +315,7 @@ def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str)
 
 
 def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: str) -> BaselineFile:
-    from pytest_adaptive_eval.subjects.replay import ReplaySubject
+    from pytest_adaptive_eval.models.replay import ReplaySubject
 
     try:
         replay = ReplaySubject.load(path, subject)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, StudyRecord
-
-__all__ = ["Comparison", "Difference", "compare", "compare_studies"]
 
 #: A value and its standard error.
 Estimate = tuple[float | None, float | None]
@@ -23,14 +21,10 @@ Estimate = tuple[float | None, float | None]
 class Difference:
     """Change of one quantity between two interviews.
 
-    Parameters
-    ----------
-    before, after : float
-        In the quantity's own unit.
-    standard_error : float
-        Standard error of the change, for independent draws of the two interviews.
-    bounds : (float, float), optional
-        Two-sided 95 % interval where the change is not normal, such as that of an area.
+    Args:
+        before, after: In the quantity's own unit.
+        standard_error: Standard error of the change, for independent draws of the two interviews.
+        bounds: Two-sided 95 % interval where the change is not normal, such as that of an area.
     """
 
     before: float
@@ -47,7 +41,7 @@ class Difference:
         """Return the two-sided interval of the change: `bounds`, or by the normal distribution."""
         if self.bounds is not None:
             return self.bounds
-        half = student_quantile(math.inf, 0.5 + confidence / 2) * self.standard_error
+        half = NormalDist().inv_cdf(0.5 + confidence / 2) * self.standard_error
         return self.change - half, self.change + half
 
     def to_json(self) -> dict[str, Any]:
@@ -67,25 +61,16 @@ class Difference:
 class Comparison:
     """Changes from one interview to another.
 
-    Parameters
-    ----------
-    evaluation : str
-    subjects : tuple of str
-        Names of the two subjects.
-    refused : str
-        Reason why the two do not compare; empty when they do.
-    ability, accuracy, auc : Difference or None
-        None where one of the two has no estimate, or the scales differ; auc of ladders, in levels.
-    quantities : mapping of str to Difference
-        Quantities of studies, such as ``energy`` and ``auc of NODE``.
-    parts : mapping of str to Difference
-        Ability components of banks in formats, on one scale.
-    categories : mapping of str to Difference
-        Accuracy by category.
-    common : int
-        Items with a score in both.
-    lost, gained : tuple of str
-        Ids of the items with a higher score before, and with a higher score after.
+    Args:
+        subjects: Names of the two subjects.
+        refused: Reason why the two do not compare; empty when they do.
+        ability, accuracy, auc: None where one of the two has no estimate, or the scales differ; auc of ladders, in
+            levels.
+        quantities: Quantities of studies, such as ``energy`` and ``auc of NODE``.
+        parts: Ability components of banks in formats, on one scale.
+        categories: Accuracy by category.
+        common: Items with a score in both.
+        lost, gained: Ids of the items with a higher score before, and with a higher score after.
     """
 
     evaluation: str
@@ -117,9 +102,8 @@ def _json_value(value: Any) -> Any:
 def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
     """Compare two interviews of one evaluation.
 
-    Interviews on different banks, with different decoding settings or by a
-    changed test do not compare, because the checkpoint would not be the only
-    difference.  Ladders of one task and policy compare by their areas, also with
+    Interviews on different banks, with different decoding settings or by a changed test do not compare, because the
+    checkpoint would not be the only difference. Ladders of one task and policy compare by their areas, also with
     different seeds.
     """
     subjects = (str(before.subject.get("name", "")), str(after.subject.get("name", "")))
@@ -253,7 +237,7 @@ def _study_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Di
     if old is None or new is None:
         return None
     change = new.less(old)
-    z, z_recorded = (student_quantile(math.inf, level) for level in (0.975, new.confidence))
+    z, z_recorded = (NormalDist().inv_cdf(level) for level in (0.975, new.confidence))
     scale = z / z_recorded
     bounds = (
         change.estimate - scale * (change.estimate - change.low),

@@ -1,17 +1,14 @@
 """Correlations of evaluations over the subjects that they have in common.
 
-Both coefficients have an interval by Fisher's z = atanh(r), whose error
-is about normal: 1 / sqrt(n - 3) for Pearson's r of n subjects (Fisher 1915), and
-sqrt((1 + r^2 / 2) / (n - 3)) for Spearman's (Bonett and Wright 2000), and sqrt(.437 / (n - 4)) for Kendall's tau
-(Fieller, Hartley and Pearson 1957).  That takes
-the subjects as drawn independently from a population whose values, or for
-Spearman's some rising function of them, are jointly normal.  Checkpoints of one
-training run are not independent, so their interval is too narrow.
+Both coefficients have an interval by Fisher's z = atanh(r), whose error is about normal: 1 / sqrt(n - 3) for Pearson's
+r of n subjects (Fisher 1915), and sqrt((1 + r^2 / 2) / (n - 3)) for Spearman's (Bonett and Wright 2000), and sqrt(.437
+/ (n - 4)) for Kendall's tau (Fieller, Hartley and Pearson 1957). That takes the subjects as drawn independently from a
+population whose values, or for Spearman's some rising function of them, are jointly normal. Checkpoints of one training
+run are not independent, so their interval is too narrow.
 
-A coefficient of 1 has an infinite z and an interval without width for any n, and
-few subjects are often in the same order by chance.  Coefficients are therefore
-limited to half a step below 1, where a step is the smallest change of Spearman's
-coefficient: 12 / (n^3 - n).
+A coefficient of 1 has an infinite z and an interval without width for any n, and few subjects are often in the same
+order by chance. Coefficients are therefore limited to half a step below 1, where a step is the smallest change of
+Spearman's coefficient: 12 / (n^3 - n).
 """
 
 from __future__ import annotations
@@ -23,16 +20,12 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation
 from pytest_adaptive_eval.records.repetitions import area, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
-
-__all__ = ["CONFIDENCE", "LEAST", "Correlation", "Measure", "correlate", "measures", "study_measures", "table"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Subjects below which Fisher's z has no error.
 LEAST = 4
@@ -46,15 +39,10 @@ _DIGITS = 12
 class Measure:
     """One quantity of several subjects.
 
-    Parameters
-    ----------
-    name : str
-        Name of the evaluation, or of a column of reference scores.
-    metric : {"auc", "accuracy", "last level", "energy", "score", "reference"}
-    values : mapping of str to float
-        Values by the subject's name.
-    elsewhere : int
-        Subjects left out because they were asked on another bank, other levels, or in another way.
+    Args:
+        name: Name of the evaluation, or of a column of reference scores.
+        values: Values by the subject's name.
+        elsewhere: Subjects left out because they were asked on another bank, other levels, or in another way.
     """
 
     name: str
@@ -67,13 +55,9 @@ class Measure:
 class Correlation:
     """Correlation of two quantities over the subjects that have both.
 
-    Parameters
-    ----------
-    subjects : int
-    spearman, pearson, kendall : Interval or None
-        None if it is undefined; Kendall's tau-b also with fewer than 5 subjects.
-    why : str
-        Reason of an undefined correlation.
+    Args:
+        spearman, pearson, kendall: None if it is undefined; Kendall's tau-b also with fewer than 5 subjects.
+        why: Reason of an undefined correlation.
     """
 
     subjects: int
@@ -96,12 +80,9 @@ class Correlation:
 def correlate(first: Mapping[str, float], second: Mapping[str, float], confidence: float = CONFIDENCE) -> Correlation:
     """Return the rank and linear correlation of two quantities.
 
-    Parameters
-    ----------
-    first, second : mapping of str to float
-        Finite values by subject.
-    confidence : float
-        Confidence of each one-sided bound.
+    Args:
+        first, second: Finite values by subject.
+        confidence: Confidence of each one-sided bound.
     """
     common = [subject for subject in first if subject in second]
     n = len(common)
@@ -148,14 +129,11 @@ def _interval(r: float, n: int, error: float, confidence: float, method: str) ->
 def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:
     """Return the quantities of evaluations, by the newest interview of each subject.
 
-    A ladder has its area, followed by its last level; any other evaluation its
-    accuracy, by the draws or else the bank's projection.  If the bank or levels
-    of an evaluation changed, those of the newest interview count.
+    A ladder has its area, followed by its last level; any other evaluation its accuracy, by the draws or else the
+    bank's projection. If the bank or levels of an evaluation changed, those of the newest interview count.
 
-    Parameters
-    ----------
-    interviews : iterable of InterviewRecord
-        Oldest first; void ones and those without a quantity are left out.
+    Args:
+        interviews: Oldest first; void ones and those without a quantity are left out.
     """
     by_name: dict[str, dict[str, dict[str, InterviewRecord]]] = {}  # evaluation, population, subject
     newest: dict[str, str] = {}
@@ -176,13 +154,11 @@ def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:
 def study_measures(studies: Iterable[StudyRecord]) -> list[Measure]:
     """Return the quantities of studies by the newest run of each subject.
 
-    A panel has a score of each member.  A network has its interviewee's energy, and the area of each node under the
-    name ``STUDY/NODE``.  Studies of other settings than the newest are left out.
+    A panel has a score of each member. A network has its interviewee's energy, and the area of each node under the name
+    ``STUDY/NODE``. Studies of other settings than the newest are left out.
 
-    Parameters
-    ----------
-    studies : iterable of StudyRecord
-        Oldest first; void ones are left out.
+    Args:
+        studies: Oldest first; void ones are left out.
     """
     by_name: dict[tuple[str, str], dict[str, dict[str, float]]] = {}  # quantity, population, subject
     newest: dict[tuple[str, str], str] = {}

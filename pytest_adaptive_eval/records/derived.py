@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from pytest_adaptive_eval.records.run_record import ONLY_REQUIRED, RunRecord
 
-__all__ = ["copied_from", "merged", "sources_of"]
-
 
 def copied_from(record: RunRecord) -> str:
     """Return ``rescored from RUN`` or ``merged of N``; an empty text for a run with answers of its own."""
@@ -27,15 +25,11 @@ def sources_of(record: RunRecord) -> list[str]:
 def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
     """Return one record of several, with their verdicts.
 
-    Evaluations that share a name get the subject's name added, else the start
-    of the run, else its id.
+    Evaluations that share a name get the subject's name added, else the start of the run, else its id.
 
-    Parameters
-    ----------
-    records : sequence of RunRecord
-        At least one.
-    run : str
-        Id of the new record.
+    Args:
+        records: At least one.
+        run: Id of the new record.
     """
     whole = RunRecord(run, min(record.started for record in records))
     names: set[str] = set()

@@ -6,20 +6,17 @@ beforehand (Hawkins 1987), in units of its own standard error::
 
     z_n = (x_n - m_{n-1}) / sqrt(phi (v_n + 1 / W_{n-1})),    S_n = max(0, S_{n-1} - z_n - k)
 
-with the weights W of the runs before, ``k = 1``, and an alarm where S exceeds a
-limit.  Runs while S is above zero do not count for the mean before it is back
-at zero.  The limit follows from the number of runs between false alarms by the
-integral equation of the average run length, see `limit`; series that are
-measured in the same run share that number.
+with the weights W of the runs before, ``k = 1``, and an alarm where S exceeds a limit. Runs while S is above zero do
+not count for the mean before it is back at zero. The limit follows from the number of runs between false alarms by the
+integral equation of the average run length, see `limit`; series that are measured in the same run share that number.
 
-Sources outside of the standard error (checkpoints that differ without being
-better or worse, a bank that misfits) raise the variance of the residuals above 1.
-That factor, phi, is estimated from the series and, with less weight, from the
-evaluation's other series; never below 1, from runs that no drop under way
-reaches; and z is taken as Student's t with as many degrees of freedom.
+Sources outside of the standard error (checkpoints that differ without being better or worse, a bank that misfits) raise
+the variance of the residuals above 1. That factor, phi, is estimated from the series and, with less weight, from the
+evaluation's other series; never below 1, from runs that no drop under way reaches; and z is taken as Student's t with
+as many degrees of freedom.
 
-Series that wander have residuals of autocorrelation rho, and sums that stay high for longer.  rho is estimated from
-the same runs as phi, and raises the limit, see `limit`.
+Series that wander have residuals of autocorrelation rho, and sums that stay high for longer. rho is estimated from the
+same runs as phi, and raises the limit, see `limit`.
 
 An alarm stays until the level is back: while it does, the sum is at most `_HELD`, and the alarm ends where the sum is
 zero again.
@@ -35,14 +32,11 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.types import Array
 
-__all__ = ["BASELINE", "Alarm", "Point", "Series", "lasting", "limit", "monitor"]
-
-Array = NDArray[np.float64]
 #: Runs of a series before it can raise an alarm.
 BASELINE = 10
 #: Half of the shift that is detected soonest, in standard errors.  Shifts below 1 are within the error of the mean
@@ -76,15 +70,10 @@ _BISECTIONS = 44
 class Point:
     """One run of a series.
 
-    Parameters
-    ----------
-    run, started : str
-        Id, and start in ISO 8601, UTC.
-    subject, checkpoint : str
-    value, standard_error : float
-        In the series' metric.
-    low, high : float or None
-        Bounds of the recorded interval; None for one of `standard_error` alone, such as an ability's.
+    Args:
+        run, started: Id, and start in ISO 8601, UTC.
+        value, standard_error: In the series' metric.
+        low, high: Bounds of the recorded interval; None for one of `standard_error` alone, such as an ability's.
     """
 
     run: str
@@ -107,13 +96,8 @@ class Point:
 class Series:
     """One evaluation, or one category of it, on one bank and scale, in order of time; an area may change its seed.
 
-    Parameters
-    ----------
-    evaluation, bank, bank_hash, scale : str
-    metric : {"ability", "accuracy", "auc"}
-    category : str
-        Empty for the whole bank.
-    points : tuple of Point
+    Args:
+        category: Empty for the whole bank.
     """
 
     evaluation: str
@@ -145,19 +129,12 @@ class Series:
 class Alarm:
     """Drop of a series that is rare by chance, until its level is back.
 
-    Parameters
-    ----------
-    series : Series
-    at : int
-        Index of the point that raised it.
-    since : int
-        Estimated index of the first point after the drop.
-    until : int or None
-        Index of the point at which the level was back; None while the alarm lasts.
-    before, after : float
-        Level of the series before, and since up to its last run below.
-    sentence : str
-        Complete description.
+    Args:
+        at: Index of the point that raised it.
+        since: Estimated index of the first point after the drop.
+        until: Index of the point at which the level was back; None while the alarm lasts.
+        before, after: Level of the series before, and since up to its last run below.
+        sentence: Complete description.
     """
 
     series: Series
@@ -172,28 +149,17 @@ class Alarm:
 def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> list[Alarm]:
     """Return the alarms of several series, in order of time.
 
-    Only drops alarm.  The runs since a drop do not count for the level, and its
-    alarm lasts until the level is back; cutting the series accepts the new
-    level.  A rise that has lasted `BASELINE` runs is the new level.  An alarm
-    depends on its run and earlier ones only, so later runs do not revoke it.
+    Only drops alarm. The runs since a drop do not count for the level, and its alarm lasts until the level is back;
+    cutting the series accepts the new level. A rise that has lasted `BASELINE` runs is the new level. An alarm depends
+    on its run and earlier ones only, so later runs do not revoke it.
 
-    Parameters
-    ----------
-    series : sequence of Series
-        Each in order of time.  The first `BASELINE` runs of each set its
-        level and never alarm.
-    average_run_length : float
-        Runs between false alarms, over all series together.
+    Args:
+        series: Each in order of time. The first `BASELINE` runs of each set its level and never alarm.
+        average_run_length: Runs between false alarms, over all series together.
 
-    Returns
-    -------
-    list of Alarm
-
-    Raises
-    ------
-    ValueError
-        A value or standard error is not finite, a standard error is not above
-        0, a series is not in order of time, or the run length is below 10.
+    Raises:
+        ValueError: A value or standard error is not finite, a standard error is not above 0, a series is not in order
+            of time, or the run length is below 10.
     """
     if not _SHORTEST <= average_run_length < math.inf:
         raise ValueError(
@@ -223,11 +189,8 @@ def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> 
 def lasting(alarms: Sequence[Alarm], series: Sequence[Series]) -> list[Alarm]:
     """Return the alarms that last at the newest run, without those of a bank or scale that is no longer asked.
 
-    Parameters
-    ----------
-    alarms : sequence of Alarm
-    series : sequence of Series
-        All that are watched.
+    Args:
+        series: All that are watched.
     """
     newest: dict[str, tuple[str, Series]] = {}
     for entry in series:
@@ -243,14 +206,9 @@ def lasting(alarms: Sequence[Alarm], series: Sequence[Series]) -> list[Alarm]:
 class _Spread(NamedTuple):
     """Sums over residuals, for estimating phi and rho.
 
-    Parameters
-    ----------
-    squares : float
-        Of squared residuals, with `degrees` of freedom.
-    degrees : int
-    products : float
-        Of residuals of two runs in a row, with the mean squares of `pairs` of them.
-    pairs : float
+    Args:
+        squares: Of squared residuals, with `degrees` of freedom.
+        products: Of residuals of two runs in a row, with the mean squares of `pairs` of them.
     """
 
     squares: float = 0.0
@@ -472,21 +430,17 @@ def limit(average_run_length: float, rho: float = 0.0) -> float:
 
         L(s) = 1 + L(0) F(k - s) + integral over y in (0, h) of L(y) f(y + k - s)
 
-    which Gauss-Legendre nodes turn into linear equations; h is found by
-    bisection, such that L(0) is the average run length.
+    which Gauss-Legendre nodes turn into linear equations; h is found by bisection, such that L(0) is the average run
+    length.
 
-    With normal residuals of autocorrelation rho, a sum of many has
-    g = (1 + rho) / (1 - rho) times the variance, and the run length grows by
-    exp(2 k h / g) in place of exp(2 k h).  So the limit is ``g (h - 1.75 rho)``;
-    the constant is fitted to simulated alarms.  They come .6 to 1.1 times as
-    often as stated for run lengths from 1 000 on, and at most 1.5 times for 200.
+    With normal residuals of autocorrelation rho, a sum of many has g = (1 + rho) / (1 - rho) times the variance, and
+    the run length grows by exp(2 k h / g) in place of exp(2 k h). So the limit is ``g (h - 1.75 rho)``; the constant is
+    fitted to simulated alarms. They come .6 to 1.1 times as often as stated for run lengths from 1 000 on, and at most
+    1.5 times for 200.
 
-    Parameters
-    ----------
-    average_run_length : float
-        Mean number of runs of one series to a false alarm.
-    rho : float
-        Autocorrelation of the residuals; below 0 it counts as 0.
+    Args:
+        average_run_length: Mean number of runs of one series to a false alarm.
+        rho: Autocorrelation of the residuals; below 0 it counts as 0.
     """
     h, rho = _independent_limit(average_run_length), min(max(rho, 0.0), _MOST_CORRELATED)
     return max(h, (1.0 + rho) / (1.0 - rho) * (h - _TAKEN_OFF * rho))

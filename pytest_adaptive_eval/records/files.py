@@ -11,8 +11,6 @@ from pathlib import Path
 from pytest_adaptive_eval.errors import JournalError
 from pytest_adaptive_eval.outputs import sync_folder
 
-__all__ = ["OPEN_FLAGS", "lock", "make_private", "probe", "sync", "unlock", "write_all"]
-
 #: Sync the content without its time of change, which halves the cost.
 sync = getattr(os, "fdatasync", os.fsync)
 #: Links are not followed and devices not waited for, because others may write to the folder.
@@ -24,15 +22,11 @@ _LOCKED_ELSEWHERE = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
 def lock(descriptor: int) -> bool:
     """Lock a file that is open for writing, without waiting.
 
-    Returns
-    -------
-    bool
+    Returns:
         False when another process holds the lock.
 
-    Raises
-    ------
-    OSError
-        The file system cannot lock.
+    Raises:
+        OSError: The file system cannot lock.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -60,15 +54,11 @@ def make_private(folder: Path) -> None:
 def probe(folder: Path) -> None:
     """Try each operation of the journal before the first model call.
 
-    Parameters
-    ----------
-    folder : Path
-        The run folder; it and its folders ``journal`` and ``runs`` are made when missing.
+    Args:
+        folder: The run folder; it and its folders ``journal`` and ``runs`` are made when missing.
 
-    Raises
-    ------
-    JournalError
-        A folder cannot be made, or a file in it not be written, locked or synced.
+    Raises:
+        JournalError: A folder cannot be made, or a file in it not be written, locked or synced.
     """
     for tried in (folder, folder / "journal", folder / "runs"):
         step = "make the folder"

@@ -8,8 +8,6 @@ from typing import Any
 
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 
-__all__ = ["Flicker", "flickering"]
-
 #: Score from which an answer counts as right.
 RIGHT = 0.5
 
@@ -18,13 +16,9 @@ RIGHT = 0.5
 class Flicker:
     """Answers of one subject to one item over several runs.
 
-    Parameters
-    ----------
-    evaluation, item, subject : str
-    right, answers : int
-        Runs whose answer was right, and all runs with a score.
-    texts : list of str
-        The latest right and the latest wrong answer, as far as they were kept.
+    Args:
+        right, answers: Runs whose answer was right, and all runs with a score.
+        texts: The latest right and the latest wrong answer, as far as they were kept.
     """
 
     evaluation: str
@@ -57,10 +51,8 @@ def flickering(interviews: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[
 
     Only runs of the same checkpoint, decoding and item text are compared, so that the checkpoint did not change.
 
-    Parameters
-    ----------
-    interviews : iterable of (RunRecord, InterviewRecord)
-        Oldest first, with their administrations.
+    Args:
+        interviews: Oldest first, with their administrations.
     """
     found: dict[tuple[str, ...], Flicker] = {}
     for _, interview in interviews:

@@ -27,8 +27,6 @@ from pytest_adaptive_eval.records.repetitions import area, area_error, populatio
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import parse_run, read_run
 
-__all__ = ["LATEST", "History", "place_of"]
-
 #: Name of the newest run with answers of its own.
 LATEST = "latest"
 #: Version of the index and of the checks of its records; a file of another version is rebuilt.
@@ -100,24 +98,16 @@ def _unreadable(name: str, error: OSError) -> str:
 class History:
     """Runs in order of time.
 
-    Parameters
-    ----------
-    source : Path
-        A run folder (``.adaptive-eval``, or one that is committed), any folder
-        with records such as a downloaded artifact, a zip archive of one, or the
-        record of one run.
+    Args:
+        source: A run folder (``.adaptive-eval``, or one that is committed), any folder with records such as a
+            downloaded artifact, a zip archive of one, or the record of one run.
 
-    Attributes
-    ----------
-    runs : list of RunRecord
-        Without their administrations, oldest first; `whole` reads those.
-    unread : list of str
-        Files that look like records and cannot be read, each with the reason.
+    Attributes:
+        runs: Without their administrations, oldest first; `whole` reads those.
+        unread: Files that look like records and cannot be read, each with the reason.
 
-    Raises
-    ------
-    JournalError
-        There is no such file or folder, or it is no archive.
+    Raises:
+        JournalError: There is no such file or folder, or it is no archive.
     """
 
     def __init__(self, source: Path) -> None:
@@ -243,15 +233,11 @@ class History:
     def whole(self, run: str) -> RunRecord:
         """Return a run with its administrations.
 
-        Parameters
-        ----------
-        run : str
-            Id of the run.
+        Args:
+            run: Id of the run.
 
-        Raises
-        ------
-        JournalError
-            The file is gone or damaged.
+        Raises:
+            JournalError: The file is gone or damaged.
         """
         file = self._files[run]
         record = read_run(file.path) if not file.member else file.read()
@@ -266,15 +252,11 @@ class History:
     def identify(self, name: str) -> str:
         """Return the id of the run of a name.
 
-        Parameters
-        ----------
-        name : str
-            `LATEST`, or an id or the beginning of one.
+        Args:
+            name: `LATEST`, or an id or the beginning of one.
 
-        Raises
-        ------
-        ConfigError
-            No run has that name, or several do.
+        Raises:
+            ConfigError: No run has that name, or several do.
         """
         if not self.runs:
             raise ConfigError(f"{self.source} holds no record of a run{self._because()}")
@@ -315,12 +297,9 @@ class History:
     ) -> Iterator[tuple[RunRecord, InterviewRecord | StudyRecord]]:
         """Yield interviews and studies with their runs, oldest first, derived ones included.
 
-        Parameters
-        ----------
-        evaluation, subject, scale : str
-            Patterns such as ``step-*``; the subject of a study is its candidate.
-        bank : str
-            Pattern of the bank's name or of its content hash; a study has none.
+        Args:
+            evaluation, subject, scale: Patterns such as ``step-*``; the subject of a study is its candidate.
+            bank: Pattern of the bank's name or of its content hash; a study has none.
         """
         for record in self.runs:
             entries: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
@@ -340,10 +319,8 @@ class History:
     def interviews(self, **which: str) -> Iterator[tuple[RunRecord, InterviewRecord]]:
         """Yield interviews with their runs, oldest first, without derived runs, which repeat those of others.
 
-        Parameters
-        ----------
-        **which : str
-            As in `evaluations`.
+        Args:
+            **which: As in `evaluations`.
         """
         for record, entry in self.evaluations(**which):
             if isinstance(entry, InterviewRecord) and not copied_from(record):
@@ -352,10 +329,8 @@ class History:
     def studies(self, **which: str) -> Iterator[tuple[RunRecord, StudyRecord]]:
         """Yield studies with their runs, oldest first, without derived runs.
 
-        Parameters
-        ----------
-        **which : str
-            As in `evaluations`.
+        Args:
+            **which: As in `evaluations`.
         """
         for record, entry in self.evaluations(**which):
             if isinstance(entry, StudyRecord) and not copied_from(record):
@@ -364,20 +339,15 @@ class History:
     def series(self, *, until: str = "", **which: str) -> list[Series]:
         """Return each evaluation, and each of its categories, over the runs with the same bank and scale.
 
-        Areas of a task's ladders are one series for all seeds, under the bank of
-        the newest.  A series with an accepted level begins with its run.
+        Areas of a task's ladders are one series for all seeds, under the bank of the newest. A series with an accepted
+        level begins with its run.
 
-        Parameters
-        ----------
-        until : str
-            Start of the last run.
-        **which : str
-            As in `interviews`.
+        Args:
+            until: Start of the last run.
+            **which: As in `interviews`.
 
-        Raises
-        ------
-        ConfigError
-            The file of accepted levels is damaged.
+        Raises:
+            ConfigError: The file of accepted levels is damaged.
         """
         accepted = {level.series: _moment(level.started) for level in self.accepted}
         points: dict[_Key, list[Point]] = {}

@@ -7,16 +7,12 @@ from typing import Any
 
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["fallback_counts", "interviewer_faults"]
-
 
 def fallback_counts(account: object) -> tuple[int, int]:
     """Return how many choices, and how many questions to sort, code made or sorted in place of the interviewer.
 
-    Parameters
-    ----------
-    account : mapping
-        See `cat.selection.SelectorSession.account`; anything else has none.
+    Args:
+        account: See `cat.selection.SelectorSession.account`; anything else has none.
     """
     return sum(_kinds(account, "fallbacks").values()), sum(_kinds(account, "category_fallbacks").values())
 

@@ -1,9 +1,8 @@
 """The journal: a file of all answers of one interview, each written before the next question.
 
-A line is ``crc32 json``: eight hexadecimal digits, a space, ASCII JSON, a line
-feed.  Lines are written one at a time, so that a crash can damage only the
-last one, which is removed when the journal is opened again.  Any other damage
-is refused, because answers would be lost without notice.
+A line is ``crc32 json``: eight hexadecimal digits, a space, ASCII JSON, a line feed. Lines are written one at a time,
+so that a crash can damage only the last one, which is removed when the journal is opened again. Any other damage is
+refused, because answers would be lost without notice.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ from pytest_adaptive_eval.outputs import sync_folder
 from pytest_adaptive_eval.records.files import OPEN_FLAGS, lock, make_private, sync, unlock, write_all
 from pytest_adaptive_eval.records.run_record import SCHEMA_VERSION
 
-__all__ = ["Journal", "answer_key", "interview_key"]
-
 #: Least seconds between two syncs to the disk.  A sync takes milliseconds, which matters only for answers faster than
 #: any model's.
 SYNC_EVERY = 0.05
@@ -47,22 +44,14 @@ def _digest(parts: list[Any]) -> str:
 def answer_key(*, item_hash: str, format: str, sample: int, prompt_hash: str, checkpoint: str, decoding: str) -> str:
     """Return the key of one answer, a hash of everything that it depends on.
 
-    Parameters
-    ----------
-    item_hash : str
-        `Item.content_hash`.
-    format : str
-        Modality combination in which the item is asked.
-    sample : int
-        Index of the answer when the item is asked repeatedly.
-    prompt_hash : str
-        Hash of the prompt that the subject reads.
-    checkpoint, decoding : str
-        Hashes of the model and of its decoding settings with their seed.
+    Args:
+        item_hash: `Item.content_hash`.
+        format: Modality combination in which the item is asked.
+        sample: Index of the answer when the item is asked repeatedly.
+        prompt_hash: Hash of the prompt that the subject reads.
+        checkpoint, decoding: Hashes of the model and of its decoding settings with their seed.
 
-    Returns
-    -------
-    str
+    Returns:
         24 hexadecimal digits.
     """
     return _digest([item_hash, format, sample, prompt_hash, checkpoint, decoding])
@@ -81,25 +70,15 @@ def interview_key(
 ) -> str:
     """Return the key of an interview; a run with the same key resumes it.
 
-    Parameters
-    ----------
-    name : str
-        Name of the evaluation.
-    bank : str
-        The bank's content hash.
-    scale : str
-        Hash of the bank's parameters.
-    policy : mapping
-        `Policy.to_json`.
-    seed : int
-    checkpoint, decoding : str
-        Hashes of the subject.
-    schema : int
-        Version of the records.
+    Args:
+        name: Name of the evaluation.
+        bank: The bank's content hash.
+        scale: Hash of the bank's parameters.
+        policy: `Policy.to_json`.
+        checkpoint, decoding: Hashes of the subject.
+        schema: Version of the records.
 
-    Returns
-    -------
-    str
+    Returns:
         24 hexadecimal digits.
     """
     return _digest([name, bank, scale, dict(policy), seed, checkpoint, decoding, schema])
@@ -108,31 +87,22 @@ def interview_key(
 class Journal:
     """Answers of one interview on disk; a context manager.
 
-    Parameters
-    ----------
-    path : Path
-        Made when missing, with its folders.
-    fresh : bool
-        Delete earlier answers.  A subject without a checkpoint hash needs this,
-        since they may be another model's.
+    Args:
+        path: Made when missing, with its folders.
+        fresh: Delete earlier answers. A subject without a checkpoint hash needs this, since they may be another
+            model's.
 
-    Attributes
-    ----------
-    path : Path
-    repaired : int
-        Bytes of a half-written last record that opening cut off.
+    Attributes:
+        repaired: Bytes of a half-written last record that opening cut off.
 
-    Raises
-    ------
-    JournalError
-        Another process writes this journal, a record is damaged, or the file
-        cannot be opened, locked or repaired.
+    Raises:
+        JournalError: Another process writes this journal, a record is damaged, or the file cannot be opened, locked or
+            repaired.
 
-    Examples
-    --------
-    >>> with Journal(path) as journal:                            # doctest: +SKIP
-    ...     if (answer := journal.get(key)) is None:
-    ...         journal.append(key, answer := ask())
+    Examples:
+        >>> with Journal(path) as journal:                            # doctest: +SKIP
+        ...     if (answer := journal.get(key)) is None:
+        ...         journal.append(key, answer := ask())
     """
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
@@ -204,24 +174,17 @@ class Journal:
     def append(self, key: str, data: Mapping[str, Any], *, durable: bool = True) -> None:
         """Store an answer.
 
-        It is in the file afterwards, and survives any end of the process.  It is also on the disk, and survives
-        the end of the machine, unless another was synced less than `SYNC_EVERY` ago.
+        It is in the file afterwards, and survives any end of the process. It is also on the disk, and survives the end
+        of the machine, unless another was synced less than `SYNC_EVERY` ago.
 
-        Parameters
-        ----------
-        key : str
-            See `answer_key`.
-        data : mapping
-            JSON data; texts may hold lone surrogates, numbers must be finite.
-        durable : bool
-            False leaves the sync to the next answer that needs one, or to `close`.
+        Args:
+            key: See `answer_key`.
+            data: JSON data; texts may hold lone surrogates, numbers must be finite.
+            durable: False leaves the sync to the next answer that needs one, or to `close`.
 
-        Raises
-        ------
-        JournalError
-            The data are no JSON (nothing was written), or the disk is full or
-            fails: the journal then ends with its last whole line, and every
-            further append raises.
+        Raises:
+            JournalError: The data are no JSON (nothing was written), or the disk is full or fails: the journal then
+                ends with its last whole line, and every further append raises.
         """
         if self._broken:
             raise JournalError(self._broken)

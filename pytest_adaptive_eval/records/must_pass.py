@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
 
-__all__ = ["must_pass_answers", "recorded_must_pass"]
-
 
 def recorded_must_pass(interview: InterviewRecord) -> tuple[MustPassAnswer, ...]:
     """Return the answers to the items of a recorded interview that must pass."""

@@ -1,7 +1,7 @@
 """Recorded ladders: the area with its error, repetitions of one ladder, and the envelope of repetitions.
 
-The area of a generated task up to its level cap is the same quantity for all seeds.
-Ladders of one task with one cap and one policy are therefore repetitions.
+The area of a generated task up to its level cap is the same quantity for all seeds. Ladders of one task with one cap
+and one policy are therefore repetitions.
 """
 
 from __future__ import annotations
@@ -14,16 +14,12 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Ladder, Levels, area_bounds
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
-
-__all__ = ["Envelope", "Round", "area", "area_error", "envelopes", "ladder_of", "population"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 
 def ladder_of(interview: InterviewRecord) -> Ladder | None:
@@ -54,11 +50,9 @@ def area(interview: InterviewRecord) -> Interval | None:
 def area_error(interview: InterviewRecord) -> float | None:
     """Return the standard error of a ladder's area for comparing repetitions, above 0; None without an area.
 
-    The record's interval includes the possible area of unadministered levels, which
-    is the same in all repetitions.  Half the interval of administered levels, for
-    right and wrong answers, takes its place.  It is scaled by the distance of the
-    record's lower bound, which is smaller for fractional scores and larger for
-    missing ones.
+    The record's interval includes the possible area of unadministered levels, which is the same in all repetitions.
+    Half the interval of administered levels, for right and wrong answers, takes its place. It is scaled by the distance
+    of the record's lower bound, which is smaller for fractional scores and larger for missing ones.
     """
     interval = area(interview)
     if interval is None or interview.levels is None:
@@ -84,12 +78,9 @@ def population(interview: InterviewRecord) -> str:
 class Round:
     """One repetition of a ladder.
 
-    Parameters
-    ----------
-    run, started : str
-        Id, and start in ISO 8601, UTC.
-    ladder : Ladder
-        One value a level, see `ladder_of`.
+    Args:
+        run, started: Id, and start in ISO 8601, UTC.
+        ladder: One value a level, see `ladder_of`.
     """
 
     run: str
@@ -101,14 +92,11 @@ class Round:
 class Envelope:
     """Repetitions of one subject on one task, with their lowest, mean and highest accuracy by level.
 
-    A level that a repetition did not reach counts as 0, as in its area, so that
-    the mean accuracies add up to the mean area.
+    A level that a repetition did not reach counts as 0, as in its area, so that the mean accuracies add up to the mean
+    area.
 
-    Parameters
-    ----------
-    evaluation, subject, checkpoint : str
-    rounds : tuple of Round
-        At least one, oldest first, all up to the same level cap.
+    Args:
+        rounds: At least one, oldest first, all up to the same level cap.
     """
 
     evaluation: str
@@ -174,10 +162,8 @@ def _json_values(values: Sequence[float] | Array) -> list[float | None]:
 def envelopes(rows: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[Envelope]:
     """Return the envelope of each subject's repetitions on each task, in the order of their first ones.
 
-    Parameters
-    ----------
-    rows : iterable of (RunRecord, InterviewRecord)
-        Oldest first; void interviews and those without a ladder are left out.
+    Args:
+        rows: Oldest first; void interviews and those without a ladder are left out.
     """
     repetitions: dict[tuple[str, str, str, str], list[Round]] = {}
     for record, interview in rows:

@@ -1,7 +1,7 @@
 """The record of a run, the only source of reports, history and exports.
 
-It is plain JSON: every float is finite or null, every text is valid Unicode
-without lone surrogates, and unknown keys are kept.
+It is plain JSON: every float is finite or null, every text is valid Unicode without lone surrogates, and unknown keys
+are kept.
 """
 
 from __future__ import annotations
@@ -19,23 +19,8 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
+from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.records.interviewer_faults import interviewer_faults
-from pytest_adaptive_eval.subjects.caps import truncation_warning
-
-__all__ = [
-    "ONLY_BASELINES",
-    "ONLY_REQUIRED",
-    "SCHEMA_VERSION",
-    "Administration",
-    "GateRecord",
-    "InterviewRecord",
-    "Quantity",
-    "RunRecord",
-    "StudyRecord",
-    "by_item",
-    "noise_of",
-    "plain",
-]
 
 SCHEMA_VERSION = 1
 
@@ -110,10 +95,8 @@ class _Record:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read the data of `to_json`, by this or another version.
 
-        Raises
-        ------
-        TypeError
-            A value has another type; the message names its place.
+        Raises:
+            TypeError: A value has another type; the message names its place.
         """
         import msgspec  # only where records are read
 
@@ -142,36 +125,19 @@ def _separated(kind: type[_Record], data: Mapping[str, Any]) -> dict[str, Any]:
 class Administration(_Record):
     """One item given once.
 
-    Parameters
-    ----------
-    position : int
-        Number in the interview, from 1.
-    item, item_hash : str
-    format : str
-    sample : int
-        Index of the answer when an item is asked repeatedly, from 0; it belongs to the seed of its decoding.
-    propensity : float or None
-        Probability of the item at its draw; None for a deterministic selector.
-    predicted : float or None
-        Predicted score before the answer.
-    rest, variance, down, up : float or None
-        See `pytest_adaptive_eval.inference.design.Proposal`.
-    theta_before, theta_after : list of float or None
-        Ability in logits; None on an uncalibrated bank.
-    status : str
-    score : float or None
-    text : str
-        The answer; empty when the test did not pass it on.
-    detail : str
-        Reason of a missing score.
-    reason : str
-        Reason of the choice.
-    difficulty : float or None
-        Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one dimension.
-    category : list of str
-    seconds : float or None
-    resumed : bool
-        Whether the answer comes from the journal of this run.
+    Args:
+        position: Number in the interview, from 1.
+        sample: Index of the answer when an item is asked repeatedly, from 0; it belongs to the seed of its decoding.
+        propensity: Probability of the item at its draw; None for a deterministic selector.
+        predicted: Predicted score before the answer.
+        rest, variance, down, up: See `pytest_adaptive_eval.inference.design.Proposal`.
+        theta_before, theta_after: Ability in logits; None on an uncalibrated bank.
+        text: The answer; empty when the test did not pass it on.
+        detail: Reason of a missing score.
+        reason: Reason of the choice.
+        difficulty: Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one
+            dimension.
+        resumed: Whether the answer comes from the journal of this run.
     """
 
     position: int
@@ -226,55 +192,30 @@ def noise_of(administrations: list[Administration], samples: int, size: int) -> 
 class InterviewRecord(_Record):
     """Interview of one subject on one bank; without any score, its estimates are None, in categories too.
 
-    Parameters
-    ----------
-    name, nodeid : str
-    subject : dict
-        `SubjectIdentity.to_json`.
-    bank : dict
-        name, path (as the run found it), content_hash, scale, size, calibrated, model, trusted, calibration_subject,
-        and for a generated task its levels, queries and seed.
-    policy : dict
-        `Policy.to_json`, with its seed, and the ids of the items that were asked_first, whatever the draws, and that
-        must_pass.
-    asked, scored, size : int
-    statuses : dict
-        Administrations by status.
-    stop : str
-        Name of the `StopReason`; empty if the interview was cut off.
-    stop_sentence : str
-    theta, standard_error : list of float or None
-    conditions : list of dict
-        `Condition.to_json` of the gates that were known before the first question.
-    accuracy : dict or None
-        The `Interval` by the draws; gates decide on it.
-    accuracy_conformal : dict or None
-        The bank's projection with an interval from replayed interviews; shown only.
-    accuracy_error : float or None
-        Standard error of the accuracy by the draws, for comparing runs; gates never use it.
-    accuracy_model : dict or None
-        The bank's own projection; shown only.
-    samples : int
-        Answers that an item's score is the mean of; further ones to an item are repeats, which count for
-        `decoding_noise` alone.
-    decoding_noise : dict or None
-        How far answers to an item vary, where items were asked repeatedly: see `noise.DecodingNoise`.
-    categories : list of dict
-        `CategoryResult.to_json` of the bank's broadest categories.
-    levels : dict or None
-        Of a climb: queries a level, cap, questions asked and accuracy by level, last_level, and, where all
-        questions of a level were asked, the `Interval` of the sum of the accuracies as auc and of the level at which
-        accuracy crosses one half as half.
-    interviewer : dict or None
-        What a selector that remembers says of itself, see `selection.SelectorSession.account`.
-    costs : dict
-        Calls, tokens, seconds and estimated FLOPs, by ``subject`` and ``interviewer``, as far as known, and
-        ``relative``: all of it over what asking the subject the whole bank would cost, in FLOPs.
-    seconds : float
-    error : str
-        Why the interview is void.
-    notes : list of str
-    administrations : list of Administration
+    Args:
+        subject: `SubjectIdentity.to_json`.
+        bank: name, path (as the run found it), content_hash, scale, size, calibrated, model, trusted,
+            calibration_subject, and for a generated task its levels, queries and seed.
+        policy: `Policy.to_json`, with its seed, and the ids of the items that were asked_first, whatever the draws, and
+            that must_pass.
+        statuses: Administrations by status.
+        stop: Name of the `StopReason`; empty if the interview was cut off.
+        conditions: `Condition.to_json` of the gates that were known before the first question.
+        accuracy: The `Interval` by the draws; gates decide on it.
+        accuracy_conformal: The bank's projection with an interval from replayed interviews; shown only.
+        accuracy_error: Standard error of the accuracy by the draws, for comparing runs; gates never use it.
+        accuracy_model: The bank's own projection; shown only.
+        samples: Answers that an item's score is the mean of; further ones to an item are repeats, which count for
+            `decoding_noise` alone.
+        decoding_noise: How far answers to an item vary, where items were asked repeatedly: see `noise.DecodingNoise`.
+        categories: `CategoryResult.to_json` of the bank's broadest categories.
+        levels: Of a climb: queries a level, cap, questions asked and accuracy by level, last_level, and, where all
+            questions of a level were asked, the `Interval` of the sum of the accuracies as auc and of the level at
+            which accuracy crosses one half as half.
+        interviewer: What a selector that remembers says of itself, see `selection.SelectorSession.account`.
+        costs: Calls, tokens, seconds and estimated FLOPs, by ``subject`` and ``interviewer``, as far as known, and
+            ``relative``: all of it over what asking the subject the whole bank would cost, in FLOPs.
+        error: Why the interview is void.
     """
 
     name: str
@@ -318,10 +259,8 @@ class InterviewRecord(_Record):
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
         """Return the draws for inference, without propensities if the policy bounded none of them from below.
 
-        Parameters
-        ----------
-        index : mapping, optional
-            Index of each item in its bank; their order of asking when omitted.
+        Args:
+            index: Index of each item in its bank; their order of asking when omitted.
         """
         asked = self.by_item()
         columns: dict[str, Any] = {
@@ -378,32 +317,19 @@ class Quantity(NamedTuple):
 class StudyRecord(_Record):
     """Evaluation of several subjects, such as a panel of models that judge each other.
 
-    Parameters
-    ----------
-    name, nodeid : str
-    kind : str
-        ``peers``.
-    candidate : str
-        The subject that gates are about when they name no other.
-    members : list of dict
-        `SubjectIdentity.to_json` of all subjects.
-    metrics : dict
-        By quantity, the leading one first, a dict a subject: ``subject``, ``estimate``, ``low``, ``high``,
-        ``confidence``, ``error`` and ``rank``, as far as they are known.
-    asked, size : int
-        Units that counted, and those that were held.
-    unit : str
-        Such as ``rounds``.
-    account : dict
-        All results, by kind; of ``peers`` see `studies.peers.result.Assessment.to_json`,
-        with ``truth`` besides, where members have accuracies.
-    costs : dict
-        ``total`` calls, tokens, seconds and FLOPs, the same by role as ``roles``, and how often each model was loaded
-        as ``loads``.
-    seconds : float
-    error : str
-        Why it is void.
-    notes : list of str
+    Args:
+        kind: ``peers``.
+        candidate: The subject that gates are about when they name no other.
+        members: `SubjectIdentity.to_json` of all subjects.
+        metrics: By quantity, the leading one first, a dict a subject: ``subject``, ``estimate``, ``low``, ``high``,
+            ``confidence``, ``error`` and ``rank``, as far as they are known.
+        asked, size: Units that counted, and those that were held.
+        unit: Such as ``rounds``.
+        account: All results, by kind; of ``peers`` see `extensions.studies.peers.result.Assessment.to_json`, with
+            ``truth`` besides, where members have accuracies.
+        costs: ``total`` calls, tokens, seconds and FLOPs, the same by role as ``roles``, and how often each model was
+            loaded as ``loads``.
+        error: Why it is void.
     """
 
     name: str
@@ -445,16 +371,10 @@ class StudyRecord(_Record):
 class GateRecord(_Record):
     """One gate's verdict.
 
-    Parameters
-    ----------
-    name, nodeid : str
-    interview : str
-        Name of the evaluation judged; empty if the gate had none.
-    verdict : dict
-        `Verdict.to_json`.
-    file : str
-    line : int
-        Of the gate, from 1, for annotations.
+    Args:
+        interview: Name of the evaluation judged; empty if the gate had none.
+        verdict: `Verdict.to_json`.
+        line: Of the gate, from 1, for annotations.
     """
 
     name: str
@@ -486,20 +406,12 @@ class GateRecord(_Record):
 class RunRecord(_Record):
     """Results of one run.
 
-    Parameters
-    ----------
-    run : str
-        Unique id.
-    started : str
-        ISO 8601, UTC.
-    seconds : float
-    versions : dict
-        Of python, pytest, this package, and what the subject used.
-    exit_status : int or None
-        Of the run as far as known when written.
-    interviews, studies, gates : list
-    warnings : list of str
-        What whoever promotes must know.
+    Args:
+        run: Unique id.
+        started: ISO 8601, UTC.
+        versions: Of python, pytest, this package, and what the subject used.
+        exit_status: Of the run as far as known when written.
+        warnings: What whoever promotes must know.
     """
 
     run: str
@@ -583,12 +495,9 @@ class RunRecord(_Record):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read a record.
 
-        Raises
-        ------
-        UsageError
-            The record was written by a newer, incompatible version.
-        TypeError
-            A value has another type; the message names its place.
+        Raises:
+            UsageError: The record was written by a newer, incompatible version.
+            TypeError: A value has another type; the message names its place.
         """
         version = data.get("schema_version")
         if version != SCHEMA_VERSION:

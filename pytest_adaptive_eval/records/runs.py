@@ -14,8 +14,6 @@ from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 
-__all__ = ["new_run_id", "parse_run", "read_run", "write_record", "write_run"]
-
 #: Run ids are file names on every system, and no paths.
 _RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
@@ -29,17 +27,13 @@ _EXPECTED_FILE = "Give a file that --adaptive-eval-record or a run wrote"
 def new_run_id(now: datetime, entropy: bytes) -> str:
     """Return a run id that sorts by time.
 
-    Parameters
-    ----------
-    now : datetime
-        With a time zone.
-    entropy : bytes
-        At least 4 random bytes, which separate runs of the same millisecond.
+    Args:
+        now: With a time zone.
+        entropy: At least 4 random bytes, which separate runs of the same millisecond.
 
-    Examples
-    --------
-    >>> new_run_id(datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC), bytes(4))
-    '20310506T070809000Z-00000000'
+    Examples:
+        >>> new_run_id(datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC), bytes(4))
+        '20310506T070809000Z-00000000'
     """
     if now.tzinfo is None:
         raise ValueError(f"now is {now!r}, expected a time with a time zone")
@@ -52,21 +46,14 @@ def new_run_id(now: datetime, entropy: bytes) -> str:
 def write_run(folder: Path, record: RunRecord) -> Path:
     """Add a run to the history.
 
-    Parameters
-    ----------
-    folder : Path
-        The run folder; the record goes to ``runs/<run>.json`` in it.
-    record : RunRecord
+    Args:
+        folder: The run folder; the record goes to ``runs/<run>.json`` in it.
 
-    Returns
-    -------
-    Path
+    Returns:
         The file written.
 
-    Raises
-    ------
-    JournalError
-        The run is there already, its id is no file name, or the file cannot be written.
+    Raises:
+        JournalError: The run is there already, its id is no file name, or the file cannot be written.
     """
     if not _RUN.fullmatch(record.run):
         raise JournalError(f"run id {record.run!r}: expected letters, digits, '-' and '_', such as new_run_id makes")
@@ -80,10 +67,8 @@ def write_run(folder: Path, record: RunRecord) -> Path:
 def write_record(path: Path, record: RunRecord) -> None:
     """Write a record to any path, replacing an earlier file in one step.
 
-    Raises
-    ------
-    JournalError
-        The record is no JSON data, or the path is no regular file or cannot be written.
+    Raises:
+        JournalError: The record is no JSON data, or the path is no regular file or cannot be written.
     """
     try:
         pieces = [*_pieces(record.to_json(), _DEPTH), "\n"]
@@ -111,10 +96,8 @@ def _pieces(data: Any, depth: int) -> Iterator[str]:
 def read_run(path: Path) -> RunRecord:
     """Read a run record.
 
-    Raises
-    ------
-    JournalError
-        The file is missing, damaged, or of another version; the message names it.
+    Raises:
+        JournalError: The file is missing, damaged, or of another version; the message names it.
     """
     try:
         data = read_regular(path)

@@ -11,28 +11,19 @@ from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import read_run
 
-__all__ = ["read_study_baseline"]
-
 
 def read_study_baseline(spec: str, folders: Sequence[Path], evaluation: str, kind: str) -> StudyRecord:
     """Return the recorded study of one evaluation.
 
-    Parameters
-    ----------
-    spec : str
-        A run's record (``.json``), or a history (a run folder, a folder or zip of records), for its newest run that
-        passed.
-    folders : sequence of Path
-        Bases of a relative path, in order.
-    evaluation, kind : str
-        Name and kind of the candidate's study, and of the study in the record.
+    Args:
+        spec: A run's record (``.json``), or a history (a run folder, a folder or zip of records), for its newest run
+            that passed.
+        folders: Bases of a relative path, in order.
+        evaluation, kind: Name and kind of the candidate's study, and of the study in the record.
 
-    Raises
-    ------
-    BaselineMissing
-        There is no such study in it.
-    BaselineError
-        There is no such file, it cannot be read, or the study is void.
+    Raises:
+        BaselineMissing: There is no such study in it.
+        BaselineError: There is no such file, it cannot be read, or the study is void.
     """
     source = locate_baseline(spec, folders, "name another study of the run, or a run's record")
     try:

@@ -10,8 +10,6 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["earlier_tries"]
-
 #: Span in which runs of one gate count as tries of it.
 _SPAN = timedelta(days=1)
 
@@ -19,13 +17,10 @@ _SPAN = timedelta(days=1)
 def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
     """Return a sentence for each gate that passed after other outcomes for the same checkpoint within a day.
 
-    The error rate of a verdict holds for one run.  Of several, with other seeds or budgets, the best is chosen.
+    The error rate of a verdict holds for one run. Of several, with other seeds or budgets, the best is chosen.
 
-    Parameters
-    ----------
-    run : RunRecord
-    history : iterable of RunRecord
-        Runs before it, oldest first.
+    Args:
+        history: Runs before it, oldest first.
     """
     began = datetime.fromisoformat(run.started)
     recent = [r for r in history if r.run != run.run and began - _SPAN <= datetime.fromisoformat(r.started) < began]

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["Extreme", "Parts", "parted"]
-
 #: Most subjects in the picture, and items at either end.
 _SUBJECTS, _ITEMS = 30, 4
 _TEXT, _NAME = 400, 60
@@ -43,16 +41,11 @@ class Extreme:
 class Parts:
     """Section of one interview.
 
-    Parameters
-    ----------
-    picture : Markup
-        The abilities of all subjects, stacked.
-    legend : list of (Markup, str)
-    highest, lowest : list of Extreme
-        Items by the gain of all modalities over the best smaller format.
-    separations : list of dict
-        Differences of items known to be of low quality from the others, each with a picture of both distributions
-        where the bank has them.
+    Args:
+        picture: The abilities of all subjects, stacked.
+        highest, lowest: Items by the gain of all modalities over the best smaller format.
+        separations: Differences of items known to be of low quality from the others, each with a picture of both
+            distributions where the bank has them.
     """
 
     picture: Markup

@@ -11,23 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pytest_adaptive_eval.reports.markup import Markup, svg, tag
 from pytest_adaptive_eval.text import number
 
-__all__ = [
-    "LINE",
-    "SHARES",
-    "WIDTH",
-    "Frame",
-    "Span",
-    "band",
-    "minus",
-    "path",
-    "position_in",
-    "share_label",
-    "signed_label",
-    "span_of",
-    "ticks_in",
-    "whisker",
-]
-
 Span = tuple[float, float]
 
 #: Size of a figure and its margins: left, right, top, bottom.  On a phone the text grows to 17 units; it still fits.
@@ -42,14 +25,10 @@ SHARES = (0, 0.25, 0.5, 0.75, 1)
 class Frame:
     """Pair of axes with the positions of values, grid lines and labels.
 
-    Parameters
-    ----------
-    x, y : tuple of float
-        Lowest and highest value of the horizontal and of the vertical axis.
-    size : tuple of float
-        Width and height.
-    margins : sequence of float
-        Left, right, top, bottom.
+    Args:
+        x, y: Lowest and highest value of the horizontal and of the vertical axis.
+        size: Width and height.
+        margins: Left, right, top, bottom.
     """
 
     def __init__(self, x: Span, y: Span, size: Span = (WIDTH, _HEIGHT), margins: Sequence[float] = _MARGINS) -> None:

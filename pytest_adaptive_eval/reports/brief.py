@@ -11,8 +11,6 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.values import as_mapping, as_number
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
-__all__ = ["GateLines", "gate_lines", "unjudged_lines"]
-
 #: Most lines of a reason, columns of a name, and characters of a claim.
 REASON_LINES, NAME, CLAIM = 2, 60, 600
 
@@ -23,11 +21,8 @@ GateLines = tuple[Outcome, list[str]]
 def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
     """Return each gate's verdict in one line, and in at most two more what was unanswered and why nothing is decided.
 
-    Parameters
-    ----------
-    record : RunRecord
-    width : int
-        Columns of the terminal.
+    Args:
+        width: Columns of the terminal.
     """
     several = len(record.interviews) + len(record.studies) > 1
     standing = words.standing_notes(record)

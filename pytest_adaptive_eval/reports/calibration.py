@@ -11,16 +11,6 @@ from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 
-__all__ = [
-    "ability_lines",
-    "at_bound_lines",
-    "backtest_lines",
-    "backtest_svg",
-    "calibration_lines",
-    "format_backtest_svg",
-    "format_lines",
-]
-
 #: Share of an ability component's variance that must be true variance between subjects.
 _RELIABLE = 0.5
 _COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#4a4a4a", "#00a6a6", "#a0522d")
@@ -39,14 +29,10 @@ def _wrapped(lines: Iterable[str], width: int) -> list[str]:
 def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -> list[str]:
     """Return the report of a calibration.
 
-    Parameters
-    ----------
-    report : mapping
-        See `Quality.to_json`.
-    tables : int
-        Conformal tables made.
-    width : int
-        Columns of a line.
+    Args:
+        report: See `Quality.to_json`.
+        tables: Conformal tables made.
+        width: Columns of a line.
     """
     details, loss, slopes = report["details"], report["log_loss"], report["slopes"]
     n = report["items"]
@@ -121,13 +107,9 @@ def ability_lines(
 ) -> list[str]:
     """Return a table of abilities by part, the largest sum first.
 
-    Parameters
-    ----------
-    subjects : sequence of str, length S
-    parts : sequence of str, length K
-    abilities : sequence of sequence of float, shape (S, K)
-    width : int
-        Columns of the sentence; the table may be wider.
+    Args:
+        abilities: Shape (S, K).
+        width: Columns of the sentence; the table may be wider.
     """
     order = sorted(range(len(subjects)), key=lambda n: -sum(abilities[n]))
     rows = [["subject", *parts]]
@@ -138,12 +120,9 @@ def ability_lines(
 def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
     """Return the tables of a backtest.
 
-    Parameters
-    ----------
-    result : mapping
-        See `Backtest.to_json`.
-    width : int
-        Columns of a sentence; the tables need 88 at most.
+    Args:
+        result: See `Backtest.to_json`.
+        width: Columns of a sentence; the tables need 88 at most.
     """
     rows = [{**row, "policy": clean_terminal(row["policy"], 30)} for row in result["rows"]]
     wide = max([len(row["policy"]) for row in rows] + [6])

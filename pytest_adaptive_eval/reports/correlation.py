@@ -9,19 +9,14 @@ from pytest_adaptive_eval.records.correlation import Correlation, Measure
 from pytest_adaptive_eval.reports.history import aligned
 from pytest_adaptive_eval.text import clean_terminal, number
 
-__all__ = ["correlation_lines"]
-
 _NAME = 40
 
 
 def correlation_lines(measures: Sequence[Measure], pairs: Mapping[tuple[int, int], Correlation]) -> list[str]:
     """Return the correlation matrix, and each pair with its intervals.
 
-    Parameters
-    ----------
-    measures : sequence of Measure
-    pairs : mapping of pairs of indices to Correlation
-        See `records.correlation.table`.
+    Args:
+        pairs: See `records.correlation.table`.
     """
     names = [f"{clean_terminal(measure.name, _NAME)} ({measure.metric})" for measure in measures]
     in_matrix = [n for n, measure in enumerate(measures) if measure.metric != "last level"]

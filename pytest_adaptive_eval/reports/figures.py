@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.gates.condition import find_metric
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import curves, plots, words
 from pytest_adaptive_eval.reports.axes import minus, span_of
@@ -20,18 +19,6 @@ from pytest_adaptive_eval.text import counted, number
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
-
-__all__ = [
-    "FEWEST",
-    "KIND_WORDS",
-    "PANELS",
-    "Figure",
-    "Panel",
-    "history_legend",
-    "history_panels",
-    "history_rows",
-    "interview_figures",
-]
 
 #: Most panels of a history; more would be unreadable.
 PANELS = 24
@@ -66,15 +53,10 @@ def interview_figures(
 ) -> tuple[list[Figure], list[str]]:
     """Return the figures that can be drawn, and a sentence for each that cannot.
 
-    Parameters
-    ----------
-    key : str
-        Prefix of the pictures' ids.
-    interview : InterviewRecord
-    gates : sequence of GateRecord
-        Gates on this interview.
-    bank : ItemBank or None
-        The interview's bank, if available.
+    Args:
+        key: Prefix of the pictures' ids.
+        gates: Gates on this interview.
+        bank: The interview's bank, if available.
     """
     figures, absent = [], []
     if not interview.administrations:
@@ -176,15 +158,11 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
 
     Panels of one metric share their axis.
 
-    Parameters
-    ----------
-    run : str
-        Id of the run to mark.
-    series : sequence of Series
-    alarms : sequence of Alarm
-        Alarms of these series.
+    Args:
+        run: Id of the run to mark.
+        alarms: Alarms of these series.
     """
-    z = student_quantile(math.inf, 0.95)
+    z = NormalDist().inv_cdf(0.95)
     enough = [entry for entry in series if _drawable(entry) and len(entry.points) >= FEWEST]
     drawn = sorted(enough, key=lambda entry: bool(entry.category))[:PANELS]
     ends: dict[str, list[float]] = {}
@@ -216,7 +194,7 @@ def _span(metric: str, values: Sequence[float]) -> tuple[float, float]:
 
 def history_rows(run: str, series: Sequence[Series]) -> list[tuple[str, str, str, str]]:
     """Return title, metric, earlier results and this run's result of each series of fewer than `FEWEST` runs."""
-    z = student_quantile(math.inf, 0.95)
+    z = NormalDist().inv_cdf(0.95)
     rows = []
     for entry in series:
         if not _drawable(entry) or len(entry.points) >= FEWEST:

@@ -16,8 +16,6 @@ from pytest_adaptive_eval.text import clean_terminal, counted
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm
 
-__all__ = ["annotation_lines", "outputs", "write_failure", "write_github"]
-
 #: Most annotations of a kind that GitHub shows of one step.
 _MOST = 10
 #: Columns of a title and of a message; the summary has more.
@@ -30,21 +28,14 @@ _NO_RECORD = "The run left no record, so the results of its gates are unknown. I
 def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> list[str]:
     """Return one workflow command per gate, errors first.
 
-    A PASS is a notice, a gate that was let through undecided a warning, and
-    any other an error.  Of each kind GitHub shows ten; the tenth has the
-    number of further ones.
+    A PASS is a notice, a gate that was let through undecided a warning, and any other an error. Of each kind GitHub
+    shows ten; the tenth has the number of further ones.
 
-    Parameters
-    ----------
-    record : RunRecord
-    folder : Path
-        Base of the gates' relative file names.
-    workspace : Path
-        Root of the checkout; a file outside of it is left out.
+    Args:
+        folder: Base of the gates' relative file names.
+        workspace: Root of the checkout; a file outside of it is left out.
 
-    Returns
-    -------
-    list of str
+    Returns:
         Lines without their ends; text of the record is data of its one command.
     """
     kinds: dict[str, list[GateRecord]] = {"error": [], "warning": [], "notice": []}
@@ -95,14 +86,10 @@ def _escaped(text: str, more: str = "") -> str:
 def outputs(record: RunRecord) -> dict[str, str]:
     """Return the values for later jobs: fixed words and numbers, never text of the record.
 
-    Returns
-    -------
-    dict of str to str
-        ``promote`` is ``true`` or ``false``; ``verdict`` the worst outcome of a
-        gate, ``ERROR`` where an interview gave no result, ``NONE`` where there
-        is no gate; ``passed``, ``failed``, ``inconclusive``, ``errors`` and
-        ``notices`` count gates; ``exit-status`` is the run's, empty if it did
-        not come to its end; ``asked`` counts questions.
+    Returns:
+        ``promote`` is ``true`` or ``false``; ``verdict`` the worst outcome of a gate, ``ERROR`` where an interview gave
+        no result, ``NONE`` where there is no gate; ``passed``, ``failed``, ``inconclusive``, ``errors`` and ``notices``
+        count gates; ``exit-status`` is the run's, empty if it did not come to its end; ``asked`` counts questions.
     """
     outcomes = [words.outcome(gate) for gate in record.gates]
     void = [*map(words.void, record.interviews), *(study.error for study in record.studies)]
@@ -130,22 +117,14 @@ def write_github(
 ) -> None:
     """Write the annotations, summary and outputs of a workflow step.
 
-    Parameters
-    ----------
-    record : RunRecord
-    environ : mapping
-        Environment of the step; files that it does not name are skipped.
-    write : callable
-        Takes the annotations, for standard output.
-    folder : Path
-        Base of the gates' relative file names.
-    alarms : sequence of Alarm
-        Alarms that last at this run.
+    Args:
+        environ: Environment of the step; files that it does not name are skipped.
+        write: Takes the annotations, for standard output.
+        folder: Base of the gates' relative file names.
+        alarms: Alarms that last at this run.
 
-    Raises
-    ------
-    UsageError
-        A file that the environment names cannot be written.
+    Raises:
+        UsageError: A file that the environment names cannot be written.
     """
     workspace = Path(environ.get("GITHUB_WORKSPACE") or folder)
     write("".join(f"{line}\n" for line in annotation_lines(record, folder=folder, workspace=workspace)))
@@ -156,10 +135,8 @@ def write_github(
 def write_failure(environ: Mapping[str, str], write: Callable[[str], object]) -> None:
     """Write that there is no record, so that later jobs do not read missing outputs as success.
 
-    Raises
-    ------
-    UsageError
-        A file that the environment names cannot be written.
+    Raises:
+        UsageError: A file that the environment names cannot be written.
     """
     write(_command("error", _NO_RECORD, title="adaptive evaluation") + "\n")
     _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value}))

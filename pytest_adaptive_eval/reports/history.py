@@ -16,16 +16,6 @@ from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, 
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, wrap
 
-__all__ = [
-    "aligned",
-    "comparison_lines",
-    "drift_lines",
-    "drift_message",
-    "envelope_lines",
-    "flicker_lines",
-    "history_lines",
-]
-
 _NAME = 40
 #: Longest result, such as an energy with bounds and what guessing has.
 _RESULT = 60

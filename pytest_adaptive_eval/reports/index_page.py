@@ -17,8 +17,6 @@ from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroke
 from pytest_adaptive_eval.reports.page import asset, content_policy
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["badge_svg", "index_page", "write_index"]
-
 #: Most runs of the list, scores that a comparison has in all, items that flicker, and characters of a name and a text.
 RUNS, SCORES, FLICKERS, NAME, TEXT = 500, 40_000, 100, 80, 200
 _CLASSES = {Outcome.PASS: "pass", Outcome.FAIL: "fail", Outcome.INCONCLUSIVE: "unsure", Outcome.ERROR: "fail"}
@@ -34,13 +32,9 @@ def write_index(path: Path, runs: Sequence[RunRecord], flickers: Sequence[Flicke
 def index_page(runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Mapping[str, str]) -> str:
     """Return a page over many runs, which needs no network.
 
-    Parameters
-    ----------
-    runs : sequence of RunRecord
-        Oldest first, with their administrations as far as items are to be compared.
-    flickers : sequence of Flicker
-    links : mapping of str to str
-        Page of a run, by the run's id, relative to this page.
+    Args:
+        runs: Oldest first, with their administrations as far as items are to be compared.
+        links: Page of a run, by the run's id, relative to this page.
     """
     style, script = asset("page.css") + asset("index.css"), asset("index.js")
     newest = list(reversed(runs))[:RUNS]

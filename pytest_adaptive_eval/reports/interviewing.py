@@ -13,8 +13,6 @@ from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["InterviewerSection", "interviewer_section"]
-
 #: Rows of the memory table, the most asked first.
 _ROWS = 40
 

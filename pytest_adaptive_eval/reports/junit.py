@@ -1,7 +1,7 @@
 """The gate report: JUnit XML that the strictest reader, Jenkins, accepts.
 
-A suite is an interview (a subject on a bank) or a study, and a test case a gate.  One
-more test case shows whether the interview or study itself is usable.
+A suite is an interview (a subject on a bank) or a study, and a test case a gate. One more test case shows whether the
+interview or study itself is usable.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.values import as_mapping
 from pytest_adaptive_eval.text import clean_xml
 
-__all__ = ["gate_report", "write_gate_report"]
-
 #: Longest name, message and body, in characters; readers show no more.
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000
 #: Columns of a study's quantities that become properties.
@@ -36,10 +34,8 @@ _ALLOWED = {
 def write_gate_report(record: RunRecord, path: Path) -> None:
     """Write the gate report, replacing an earlier one in one step.
 
-    Raises
-    ------
-    UsageError
-        The file cannot be written.
+    Raises:
+        UsageError: The file cannot be written.
     """
     write_whole(path, [gate_report(record)], "the gate report")
 
@@ -47,10 +43,8 @@ def write_gate_report(record: RunRecord, path: Path) -> None:
 def gate_report(record: RunRecord) -> bytes:
     """Return the gate report as UTF-8 XML; the same record gives the same bytes.
 
-    A PASS is a passed test case, FAIL and INCONCLUSIVE are failures (of type
-    ``fail`` and ``inconclusive``), ERROR is an error.  The verdict is the
-    failure's message and the first line of its text, because readers show
-    nothing else.
+    A PASS is a passed test case, FAIL and INCONCLUSIVE are failures (of type ``fail`` and ``inconclusive``), ERROR is
+    an error. The verdict is the failure's message and the first line of its text, because readers show nothing else.
     """
     from junit_xml import TestSuite, to_xml_report_string
 

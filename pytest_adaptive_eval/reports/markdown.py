@@ -1,8 +1,7 @@
 r"""The summary of a run in GitHub's Markdown, for the page of a workflow or a pull request.
 
-Foreign text is shown literally and has no effect: it cannot leave its cell
-or its fence, mention a person, refer to an issue, or become a link, an image or
-HTML.  GitHub searches the finished page for names and addresses, so that an escape
+Foreign text is shown literally and has no effect: it cannot leave its cell or its fence, mention a person, refer to an
+issue, or become a link, an image or HTML. GitHub searches the finished page for names and addresses, so that an escape
 is not enough there; an invisible space splits them.
 """
 
@@ -24,8 +23,6 @@ from pytest_adaptive_eval.text import number
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm
-
-__all__ = ["COMMENT_MARK", "WORST_FIRST", "comment_markdown", "summary_markdown"]
 
 #: First line of a comment, by which a later one replaces it.
 COMMENT_MARK = "<!-- adaptive-eval -->"
@@ -74,17 +71,11 @@ def summary_markdown(
 ) -> str:
     """Return the summary of a run for the page of a workflow or a pull request.
 
-    Parameters
-    ----------
-    record : RunRecord
-    banks : mapping of str to ItemBank
-        Available banks by the interview's name; they add questions and expected answers to wrong answers.
-    alarms : sequence of Alarm
-        Alarms that last at this run.
-    limit : int
-        Bytes in UTF-8, at least 2000.  Sections that do not fit are left out
-        whole, and named.  GitHub drops a summary of more
-        than 1 MiB, and refuses a comment of more than 65,536 characters.
+    Args:
+        banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
+        alarms: Alarms that last at this run.
+        limit: Bytes in UTF-8, at least 2000. Sections that do not fit are left out whole, and named. GitHub drops a
+            summary of more than 1 MiB, and refuses a comment of more than 65,536 characters.
     """
     notes = _notes(record)
     sections = [
@@ -116,13 +107,9 @@ def comment_markdown(
 ) -> str:
     """Return the summary for a comment of a pull request, with the mark `COMMENT_MARK` and a link to the whole report.
 
-    Parameters
-    ----------
-    record : RunRecord
-    banks, alarms
-        See `summary_markdown`.
-    link : str
-        An http address; any other text is left out.
+    Args:
+        banks, alarms: See `summary_markdown`.
+        link: An http address; any other text is left out.
     """
     text = summary_markdown(record, banks=banks, alarms=alarms, limit=_COMMENT)
     linked = _LINK.fullmatch(link)

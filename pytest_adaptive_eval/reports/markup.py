@@ -10,8 +10,6 @@ from typing import Any, Self
 
 from pytest_adaptive_eval.text import clean_xml
 
-__all__ = ["Markup", "clean_html", "svg", "tag", "unbroken"]
-
 #: Parts of a text that belong on one line.
 _TOGETHER = re.compile(r"\[[^\[\] ]{1,12} [^\[\] ]{1,12}\]| ± (?=[\d.])|(?<=\d) (?=%|s\b)|>= (?=[\d.-])")
 #: Shown although Python calls them not printable: line ends, tabs, and the joiners that scripts and emoji need.
@@ -31,14 +29,11 @@ class Markup(str):
 def clean_html(text: object, limit: int | None = None) -> str:
     r"""Return text in which every character is visible, not yet escaped.
 
-    Controls, lone surrogates and invisible characters, such as those that turn the
-    direction of writing, are shown as their escape, such as ``\u202e``.
+    Controls, lone surrogates and invisible characters, such as those that turn the direction of writing, are shown as
+    their escape, such as ``\u202e``.
 
-    Parameters
-    ----------
-    text : object
-    limit : int, optional
-        Characters kept; a longer text ends with the number of characters left out.
+    Args:
+        limit: Characters kept; a longer text ends with the number of characters left out.
     """
     whole = str(text)
     cut = 0 if limit is None else max(len(whole) - limit, 0)
@@ -63,15 +58,10 @@ def _visible(character: str) -> bool:
 def tag(name: str, *children: str, **attributes: object) -> Markup:
     """Return an element.
 
-    Parameters
-    ----------
-    name : str
-    children : str
-        `Markup` is inserted as it is, any other text cleaned and escaped.
-    attributes : object
-        ``stroke_width`` becomes ``stroke-width``, ``class_`` becomes
-        ``class``; numbers are rounded to a tenth, and None leaves the
-        attribute out.
+    Args:
+        children: `Markup` is inserted as it is, any other text cleaned and escaped.
+        attributes: ``stroke_width`` becomes ``stroke-width``, ``class_`` becomes ``class``; numbers are rounded to a
+            tenth, and None leaves the attribute out.
     """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_value(value))}"'
@@ -87,16 +77,10 @@ def svg(
 ) -> Markup:
     """Return a drawing with a title and a description for readers who cannot see it.
 
-    Parameters
-    ----------
-    key : str
-        Prefix of its ids, of letters and digits.
-    title, description : str
-    size : tuple of float
-        Width and height in units of the drawing.
-    parts : Markup
-    attributes : object
-        Further ones, see `tag`.
+    Args:
+        key: Prefix of its ids, of letters and digits.
+        size: Width and height in units of the drawing.
+        attributes: Further ones, see `tag`.
     """
     return tag(
         "svg",

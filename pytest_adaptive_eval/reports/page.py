@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
-__all__ = ["asset", "content_policy", "html_page", "need_jinja2", "write_page"]
-
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
 #: Categories in the filter of questions.
@@ -64,10 +62,8 @@ def write_page(
 ) -> None:
     """Write the page, replacing an earlier one in one step; see `html_page`.
 
-    Raises
-    ------
-    UsageError
-        The file cannot be written, or jinja2 is missing.
+    Raises:
+        UsageError: The file cannot be written, or jinja2 is missing.
     """
     page = html_page(record, banks=banks, series=series, alarms=alarms)
     write_whole(path, [page.encode("utf-8")], "the page")
@@ -82,26 +78,17 @@ def html_page(
 ) -> str:
     """Return the report of a run as one HTML page that needs no network.
 
-    Parameters
-    ----------
-    record : RunRecord
-    banks : mapping of str to ItemBank, optional
-        Available banks by the interview's name.  Without one, questions are
-        shown by their ids, and the ability's interval at its end only.
-    series : sequence of Series
-        Series of the run's history, this run included.
-    alarms : sequence of Alarm
-        Alarms of these series.
+    Args:
+        banks: Available banks by the interview's name. Without one, questions are shown by their ids, and the ability's
+            interval at its end only.
+        series: Series of the run's history, this run included.
+        alarms: Alarms of these series.
 
-    Returns
-    -------
-    str
+    Returns:
         The same arguments give the same page.
 
-    Raises
-    ------
-    UsageError
-        jinja2 is missing.
+    Raises:
+        UsageError: jinja2 is missing.
     """
     template = _template()
     banks = {} if banks is None else banks
@@ -150,10 +137,8 @@ def _questions(lists: list[QuestionList]) -> dict[str, Any]:
 def need_jinja2() -> None:
     """Raise if no page can be written.
 
-    Raises
-    ------
-    UsageError
-        jinja2 is missing.
+    Raises:
+        UsageError: jinja2 is missing.
     """
     try:
         import jinja2  # noqa: F401  # only whether it is there

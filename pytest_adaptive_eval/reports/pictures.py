@@ -16,8 +16,6 @@ from pytest_adaptive_eval.inputs import read_regular
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
-__all__ = ["MAX_PIXELS", "THUMBNAIL", "Thumbnail", "thumbnail"]
-
 #: Decoded, this many pixels take 60 MB.
 MAX_PIXELS = 20_000_000
 #: Bytes of a thumbnail.
@@ -45,13 +43,9 @@ _TOO_LARGE = Thumbnail(sentence=f"it has more than {MAX_PIXELS // 10**6} megapix
 def thumbnail(name: str, root: str, limit: int = THUMBNAIL) -> Thumbnail:
     """Return an image of a bank in at most `limit` bytes, without raising.
 
-    Parameters
-    ----------
-    name : str
-        The image file, relative to `root`.
-    root : str
-        The bank's folder; files outside of it and symbolic links are not opened.
-    limit : int
+    Args:
+        name: The image file, relative to `root`.
+        root: The bank's folder; files outside of it and symbolic links are not opened.
     """
     try:
         return _thumbnail(name, root, limit)

@@ -28,20 +28,6 @@ from pytest_adaptive_eval.reports.curves import Bin, Funnel, Kind, Step, Thresho
 from pytest_adaptive_eval.reports.markup import Markup, svg, tag
 from pytest_adaptive_eval.text import number
 
-__all__ = [
-    "funnel_plot",
-    "heatmap",
-    "history_plot",
-    "interval_bar",
-    "levels_plot",
-    "mark",
-    "mirrored_bars",
-    "response_plot",
-    "series_plot",
-    "stacked_bars",
-    "trace_plot",
-]
-
 #: Size and margins of a history's panel.
 _PANEL, _PANEL_MARGINS = (280.0, 140.0), (44.0, 42.0, 12.0, 26.0)
 #: Difficulties farther than this from all abilities shown do not stretch their axis, in logits.
@@ -70,16 +56,10 @@ def mark(kind: Kind) -> Markup:
 def trace_plot(trace: Trace, key: str) -> tuple[Markup, int]:
     """Draw the ability along the interview and the difficulty of each question.
 
-    Parameters
-    ----------
-    trace : Trace
-    key : str
-        Prefix of the picture's ids, of letters and digits.
+    Args:
+        key: Prefix of the picture's ids, of letters and digits.
 
-    Returns
-    -------
-    Markup
-    int
+    Returns:
         Questions beyond the axis, which are drawn at its edge.
     """
     n = len(trace.kinds)
@@ -129,15 +109,10 @@ def funnel_plot(
 ) -> Markup:
     """Draw the accuracy by the draws so far, with its interval at each number of questions.
 
-    Parameters
-    ----------
-    funnel : Funnel
-    required : sequence of Threshold
-        Thresholds of gates.
-    decided : tuple of float, or None
-        Estimate, low and high of the interval that gates decide on.
-    key : str
-        Prefix of the picture's ids.
+    Args:
+        required: Thresholds of gates.
+        decided: Estimate, low and high of the interval that gates decide on.
+        key: Prefix of the picture's ids.
     """
     n = funnel.asked[-1]
     frame = Frame((min(1, n - 1), n), (0.0, 1.0))
@@ -241,13 +216,9 @@ def series_plot(values: Sequence[float], name: str, unit: str, key: str) -> Mark
 def mirrored_bars(edges: Sequence[float], above: Sequence[float], below: Sequence[float], title: str) -> Markup:
     """Draw two distributions over the same bins, as shares of each: one above a line, the other below it.
 
-    Parameters
-    ----------
-    edges : sequence of float
-        One more than there are bins.
-    above, below : sequence of float
-        Counts.
-    title : str
+    Args:
+        edges: One more than there are bins.
+        above, below: Counts.
     """
     line, height = 26.0, 22.0
     shares = [[count / (sum(counts) or 1.0) for count in counts] for counts in (above, below)]
@@ -270,13 +241,9 @@ def interval_bar(
 ) -> Markup:
     """Draw an interval on a scale, as a decoration of its numbers.
 
-    Parameters
-    ----------
-    low, estimate, high : float
-    span : tuple of float
-        The scale; with a target, its ends are written below.
-    target : float, optional
-        Threshold, marked by a line.
+    Args:
+        span: The scale; with a target, its ends are written below.
+        target: Threshold, marked by a line.
     """
     middle = 9.0
 
@@ -310,20 +277,13 @@ def _end_label(value: float) -> str:
 def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, z: float, key: str) -> Markup:
     """Draw a series over its runs, with its alarms.
 
-    Parameters
-    ----------
-    series : Series
-        With at least one point.
-    alarms : sequence of Alarm
-        Alarms of this series.
-    run : str
-        Id of the run to mark as the current one.
-    span : tuple of float
-        Range of the vertical axis, the same for all panels to be compared.
-    z : float
-        Standard errors to each side of an interval.
-    key : str
-        Prefix of the picture's ids.
+    Args:
+        series: With at least one point.
+        alarms: Alarms of this series.
+        run: Id of the run to mark as the current one.
+        span: Range of the vertical axis, the same for all panels to be compared.
+        z: Standard errors to each side of an interval.
+        key: Prefix of the picture's ids.
     """
     n = len(series.points)
     frame = Frame((-0.5, n - 0.5), span, _PANEL, _PANEL_MARGINS)
@@ -369,14 +329,11 @@ def _dates(series: Series, frame: Frame) -> list[Markup]:
 def stacked_bars(key: str, rows: Sequence[tuple[str, Sequence[float], bool]], parts: Sequence[str]) -> Markup:
     """Draw amounts in parts, a bar per row.
 
-    Parameters
-    ----------
-    key : str
-        Prefix of the picture's ids.
-    rows : sequence of (str, sequence of float, bool)
-        Name, amounts of at least 0, and whether the row is highlighted: its name in bold, its total behind the bar.
-    parts : sequence of str
-        Names of the parts.
+    Args:
+        key: Prefix of the picture's ids.
+        rows: Name, amounts of at least 0, and whether the row is highlighted: its name in bold, its total behind the
+            bar.
+        parts: Names of the parts.
     """
     most = max((sum(amounts) for _, amounts, _ in rows), default=0.0) or 1.0
     width = WIDTH - _LABEL - 50.0
@@ -397,13 +354,9 @@ def stacked_bars(key: str, rows: Sequence[tuple[str, Sequence[float], bool]], pa
 def heatmap(names: Sequence[str], cells: Sequence[Sequence[float | None]], key: str) -> Markup:
     """Draw a square of judgments from 1 to 5, whose columns have the numbers of the rows.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the rows.
-    cells : sequence of sequences of (float or None)
-    key : str
-        Prefix of the picture's ids.
+    Args:
+        names: Names of the rows.
+        key: Prefix of the picture's ids.
     """
     n, top = len(names), 24.0
     side = min((WIDTH - _LABEL) / n, 44.0)

@@ -19,8 +19,6 @@ from pytest_adaptive_eval.text import number
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["AskedItems", "Picture", "Question", "QuestionList", "asked_text", "expected_answer", "question_lists"]
-
 #: Bytes of all texts and of all thumbnails of a page, so that 2 000 questions stay below 3 MB.
 _TEXTS, _IMAGES = 2_800_000, 1_100_000
 #: Bytes of a question besides its texts.
@@ -80,11 +78,8 @@ def question_lists(
 ) -> list[QuestionList]:
     """Return the questions of each interview.
 
-    Parameters
-    ----------
-    interviews : sequence of (title, interview)
-    banks : mapping of str to ItemBank
-        Available banks by the interview's name.
+    Args:
+        banks: Available banks by the interview's name.
     """
     sources = [
         (title, interview, AskedItems(interview, banks.get(interview.name)))
@@ -107,11 +102,8 @@ def question_lists(
 class AskedItems:
     """Items of a bank as they were administered.
 
-    Parameters
-    ----------
-    interview : InterviewRecord
-    bank : ItemBank or None
-        The interview's bank, if available.
+    Args:
+        bank: The interview's bank, if available.
     """
 
     def __init__(self, interview: InterviewRecord, bank: ItemBank | None) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pytest_adaptive_eval.records.run_record import StudyRecord
+from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup
 from pytest_adaptive_eval.text import clean_terminal
-
-__all__ = ["ROWS", "StudySection", "Table", "short"]
 
 #: Number at the start of a cell.
 _NUMBER = re.compile(r"[-+−~]?\.?\d")
@@ -49,17 +49,12 @@ def _no_figures(key: str, study: StudyRecord) -> list[Figure]:  # noqa: ARG001
 class StudySection:
     """Report parts of one study kind.
 
-    Parameters
-    ----------
-    name : str
-        The study kind.
-    tables : callable
-        Returns the tables after the rankings of a study.
-    figures : callable
-        Returns the figures of a study; takes a prefix of their ids, of letters and digits, and the study.
-    ranks_subjects : bool
-        Whether a quantity has a row per subject, which the page ranks; otherwise its rows are the candidate's whole
-        result and the result of each node.
+    Args:
+        name: The study kind.
+        tables: Returns the tables after the rankings of a study.
+        figures: Returns the figures of a study; takes a prefix of their ids, of letters and digits, and the study.
+        ranks_subjects: Whether a quantity has a row per subject, which the page ranks; otherwise its rows are the
+            candidate's whole result and the result of each node.
     """
 
     name: str
@@ -71,3 +66,9 @@ class StudySection:
 def short(name: Any, limit: int = 40, *, keep_end: bool = True) -> str:
     """Return a name or a text for a cell or a label, shortened in its middle or at its end."""
     return clean_terminal(str(name or "unnamed"), limit, keep_end=keep_end)
+
+
+@cache
+def section_of(kind: str) -> StudySection:
+    """Return the section of a study kind: the registered one, else one with rankings alone."""
+    return registered(None, "adaptive_eval.report_sections", StudySection).get(kind, StudySection(kind))

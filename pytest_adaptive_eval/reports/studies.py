@@ -13,12 +13,9 @@ from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.axes import span_of
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
-from pytest_adaptive_eval.reports.sections import ROWS, Table, short
-from pytest_adaptive_eval.reports.study_sections import section_of
+from pytest_adaptive_eval.reports.sections import ROWS, Table, section_of, short
 from pytest_adaptive_eval.reports.values import as_mapping, plottable
 from pytest_adaptive_eval.text import clean_terminal, number
-
-__all__ = ["interval_of", "study_view"]
 
 #: Longest name and sentence.
 _NAME, _SENTENCE = 80, 600
@@ -27,11 +24,8 @@ _NAME, _SENTENCE = 80, 600
 def study_view(key: str, study: StudyRecord) -> dict[str, Any]:
     """Return one study as the page's template takes it.
 
-    Parameters
-    ----------
-    key : str
-        Prefix of the ids in it, of letters and digits.
-    study : StudyRecord
+    Args:
+        key: Prefix of the ids in it, of letters and digits.
     """
     name = clean_terminal(words.study_name(study), _NAME)
     section = section_of(study.kind)

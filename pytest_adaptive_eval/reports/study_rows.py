@@ -7,10 +7,8 @@ from typing import Any
 
 from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.study_sections import section_of
+from pytest_adaptive_eval.reports.sections import section_of
 from pytest_adaptive_eval.reports.values import as_count, as_list, as_mapping, as_number, as_text
-
-__all__ = ["STUDIES_VERSION", "STUDY_COLUMNS", "member", "study_rows"]
 
 #: Version of the columns; a changed or removed column raises it, a new one does not.
 STUDIES_VERSION = 1

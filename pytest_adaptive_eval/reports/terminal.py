@@ -11,8 +11,6 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.brief import gate_lines, unjudged_lines
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
-__all__ = ["Line", "Markup", "brief_verdict_lines", "summary_lines", "verdict_lines", "warning_lines", "write_lines"]
-
 Markup = Mapping[str, bool]
 #: Parts of one line with their markup, as pytest's terminal writer takes it.
 Line = Sequence[tuple[str, Markup]]
@@ -37,11 +35,8 @@ _NAME, _SENTENCE = 60, 600
 def write_lines(lines: Iterable[Line], write: Callable[..., object]) -> None:
     """Write lines; the writer decides whether colours show.
 
-    Parameters
-    ----------
-    lines : iterable of Line
-    write : callable
-        ``write(text, **markup)``, as of pytest's terminal reporter or terminal writer.
+    Args:
+        write: ``write(text, **markup)``, as of pytest's terminal reporter or terminal writer.
     """
     for line in lines:
         for text, markup in line:
@@ -59,22 +54,14 @@ def summary_lines(
 ) -> list[Line]:
     """Return the summary of a run: interviews, studies, gates, notes, and written files.
 
-    Parameters
-    ----------
-    record : RunRecord
-    width : int
-        Columns of the terminal.
-    written : mapping, optional
-        Files written, by their content, such as ``{"JUnit report": path}``.
-    ascii_only : bool
-        For a terminal that cannot show other characters.
-    details : bool
-        The table of interviews, whole verdicts and all notes; otherwise a line for each gate, and for each interview
-        that no gate judges.
+    Args:
+        width: Columns of the terminal.
+        written: Files written, by their content, such as ``{"JUnit report": path}``.
+        ascii_only: For a terminal that cannot show other characters.
+        details: The table of interviews, whole verdicts and all notes; otherwise a line for each gate, and for each
+            interview that no gate judges.
 
-    Returns
-    -------
-    list of Line
+    Returns:
         For `write_lines`; empty for an empty run.
     """
     width = max(width, 40)

@@ -9,8 +9,6 @@ from typing import Any
 
 from pytest_adaptive_eval.records.run_record import plain
 
-__all__ = ["as_count", "as_list", "as_mapping", "as_number", "as_numbers", "as_text", "as_texts", "plottable"]
-
 #: Largest number on an axis.
 _PLOTTABLE = 1e12
 

@@ -35,17 +35,12 @@ def families(
 ) -> Mapping[str, TaskFamily]:
     """Return task families by name.
 
-    Parameters
-    ----------
-    registered : iterable of TaskFamily
-        Results of the hook ``pytest_adaptive_eval_task_families``; the built-in families when omitted.
-    runner : Runner, optional
-        Runs answers that are code.  Without it such answers have the status ``not_run``.
+    Args:
+        registered: Results of the hook ``pytest_adaptive_eval_task_families``; the built-in families when omitted.
+        runner: Runs answers that are code. Without it such answers have the status ``not_run``.
 
-    Raises
-    ------
-    ConfigError
-        An entry is not a `TaskFamily`, or two families have one name.
+    Raises:
+        ConfigError: An entry is not a `TaskFamily`, or two families have one name.
     """
     by_name: dict[str, TaskFamily] = {}
     for family in registered:

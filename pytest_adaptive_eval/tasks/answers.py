@@ -1,7 +1,7 @@
 """Parsers of answers.  Prose around an answer is accepted; an ambiguous answer is not.
 
 An answer is searched where the text states it, see `pytest_adaptive_eval.items.reading.reader`, and else in the whole
-text.  If several different ones are there, the last line is searched.  If several are left, or none, the text is wrong.
+text. If several different ones are there, the last line is searched. If several are left, or none, the text is wrong.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.reader import Parser as Reader
 from pytest_adaptive_eval.items.reading.reader import read_answer
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Runner
-
-__all__ = ["by_any", "by_choice", "by_letters", "by_number", "by_sequence", "last_line", "shortened"]
 
 #: Returns all candidate answers in a text, in order.
 Parser = Callable[[str], Iterable[str]]
@@ -94,15 +92,10 @@ def by_choice(expected: str, alternatives: Iterable[str]) -> Judge:
 def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collection[str] = ()) -> Judge:
     """Return a judge of answers that have `length` matches of a pattern without groups, in order.
 
-    Parameters
-    ----------
-    expected : str
-        The matches, joined by a comma and a space.
-    pattern : str
-    length : int
-        A line with that many matches is an answer, or a text without such a line.
-    excluded : collection of str
-        Matches that are no part of an answer.
+    Args:
+        expected: The matches, joined by a comma and a space.
+        length: A line with that many matches is an answer, or a text without such a line.
+        excluded: Matches that are no part of an answer.
     """
     compiled = re.compile(pattern)
 
@@ -120,12 +113,9 @@ def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collecti
 def by_letters(expected: str, excluded: str = "") -> Judge:
     """Return a judge of orders of given letters, written as one word or separated by spaces, commas or arrows.
 
-    Parameters
-    ----------
-    expected : str
-        In capital letters.
-    excluded : str
-        Order in the question that is not an answer.
+    Args:
+        expected: In capital letters.
+        excluded: Order in the question that is not an answer.
     """
     letters = sorted(expected)
 

@@ -19,8 +19,6 @@ from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.tasks.guessing import guess_floors
 from pytest_adaptive_eval.tasks.pictures import save_png
 
-__all__ = ["task_bank"]
-
 #: Questions of each level that enter the bank's content hash.
 _HASHED = 3
 #: First seed of the questions that stand in for repeated ones, and draws to find one.
@@ -59,7 +57,7 @@ def _distinct_seeds(
     """Return the seeds of each level's questions, no two alike, and how many are by level where the family has no more.
 
     Questions run out at the easiest levels: those above `_ALL_DIFFER` levels in a row whose questions all differ are
-    not compared.  Questions about pictures are not compared at all, since their words are the same.
+    not compared. Questions about pictures are not compared at all, since their words are the same.
     """
     seeds: list[Sequence[int]] = [range(first, first + queries) for _ in range(levels)]
     repeated: dict[str, int] = {}
@@ -123,32 +121,22 @@ def task_bank(
 ) -> ItemBank:
     """Create a bank of questions of each level of a family, the easiest level first.
 
-    Parameters
-    ----------
-    family : TaskFamily
-    queries : int
-        Questions per level, at least 1.
-    levels : int, optional
-        Hardest level; the family's when omitted.
-    seed : int
-        Seed of the questions.  With one seed all subjects get the same questions and can be compared pair by pair.
-    difficulty : array, shape (levels, 2), optional
-        Slope and intercept of each level's items on a bank's scale.  Without it the bank is uncalibrated.
-    scale : str
-        Id of that scale.
-    pictures : Path, optional
-        Folder into which pictures are drawn on access.
-    guess_by_level : bool
-        Whether the bank's report has the guess floor of each level, which takes some draws of every level.
-    pixels : int, optional
-        Longer side of the pictures; that of `family` when omitted.
-    terse : bool
-        Whether prompts are in the terse form of `family`.
+    Args:
+        queries: Questions per level, at least 1.
+        levels: Hardest level; the family's when omitted.
+        seed: Seed of the questions. With one seed all subjects get the same questions and can be compared pair by pair.
+        difficulty: Shape (levels, 2). Slope and intercept of each level's items on a bank's scale. Without it the bank
+            is uncalibrated.
+        scale: Id of that scale.
+        pictures: Folder into which pictures are drawn on access.
+        guess_by_level: Whether the bank's report has the guess floor of each level, which takes some draws of every
+            level.
+        pixels: Longer side of the pictures; that of `family` when omitted.
+        terse: Whether prompts are in the terse form of `family`.
 
-    Raises
-    ------
-    ConfigError
-        The family has no pictures of that size, or no terse form, or lacks such levels, or there is no question.
+    Raises:
+        ConfigError: The family has no pictures of that size, or no terse form, or lacks such levels, or there is no
+            question.
     """
     family = family if pixels is None else family.at_pixels(pixels)
     family = family.in_terse_form() if terse else family

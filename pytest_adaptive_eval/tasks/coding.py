@@ -17,8 +17,6 @@ from pytest_adaptive_eval.tasks.answers import shortened
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
 from pytest_adaptive_eval.tasks.programs import Arguments, Program, draw_arguments, grow
 
-__all__ = ["FAMILIES", "GAP", "by_calls", "program_in"]
-
 FUNCTION = "solve"
 #: Hidden calls of a program.
 HIDDEN = 12
@@ -40,7 +38,7 @@ _LineToken = tuple[int, re.Match[str]]
 def program_in(text: str) -> tuple[str, str]:
     """Return the only program of an answer and ``""``, or ``""`` and the reason why there is none.
 
-    The program is between fences, or reaches from the first line of code to the end of the function.  It may stand in a
+    The program is between fences, or reaches from the first line of code to the end of the function. It may stand in a
     string of JSON.
     """
     if not _DEFINED.search(text):
@@ -145,8 +143,8 @@ def _missing_of_told(rng: random.Random, tokens: Sequence[_LineToken], level: in
 def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collection[int], gap: str) -> str:
     """Return the source without a tenth of its tokens per level, so that it is not valid Python.
 
-    The first line is unchanged.  One line loses a single token, which it needs.  A step that is not told loses one
-    token that is `RECOVERABLE`, and no other.
+    The first line is unchanged. One line loses a single token, which it needs. A step that is not told loses one token
+    that is `RECOVERABLE`, and no other.
     """
     lines = program.source().splitlines()
     starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))

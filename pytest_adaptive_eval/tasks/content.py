@@ -1,7 +1,7 @@
 """Questions that models write: code parses their content, and makes the question and its answer from it.
 
-A model writes a question of a family in its own words, such as ``What is 12 + 34?``.  Only the content, here the two
-numbers, is read.  An answer that the model gives with it is at most compared with the correct one.
+A model writes a question of a family in its own words, such as ``What is 12 + 34?``. Only the content, here the two
+numbers, is read. An answer that the model gives with it is at most compared with the correct one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item
 from pytest_adaptive_eval.tasks.family import Content, TaskFamily
 
-__all__ = ["Malformed", "check_level", "content_of", "only_match", "plural", "written_item"]
-
 #: Characters of a written question that are read.
 READ_CHARACTERS = 4000
 
@@ -23,12 +21,9 @@ READ_CHARACTERS = 4000
 class Malformed(ValueError):
     """A written question that cannot be used.
 
-    Parameters
-    ----------
-    kind : {"format", "level"}
-        Whether the content cannot be parsed, or is of another level.
-    why : str
-        Reason, for the model that wrote it.
+    Args:
+        kind: Whether the content cannot be parsed, or is of another level.
+        why: Reason, for the model that wrote it.
     """
 
     def __init__(self, kind: str, why: str) -> None:
@@ -58,15 +53,13 @@ def plural(level: int) -> str:
 def content_of(family: TaskFamily) -> Content:
     """Return how models write questions of a family.
 
-    Raises
-    ------
-    ConfigError
-        Models cannot write questions of that family.
+    Raises:
+        ConfigError: Models cannot write questions of that family.
     """
     if family.content is None:
         raise ConfigError(
             f"questions of {family.name!r} cannot be written by a model, since no code parses them; name a task whose "
-            "questions can, see docs/network.md"
+            "questions can, see docs/reference/networks.md"
         )
     return family.content
 
@@ -74,21 +67,13 @@ def content_of(family: TaskFamily) -> Content:
 def written_item(family: TaskFamily, level: int, name: str, text: str) -> Item:
     """Return the question that a model wrote, in the family's words and with the answer by its code.
 
-    Parameters
-    ----------
-    family : TaskFamily
-    level : int
-    name : str
-        Unique among the items of the level; it also seeds what code draws.
-    text : str
-        Text that the model wrote.
+    Args:
+        name: Unique among the items of the level; it also seeds what code draws.
+        text: Text that the model wrote.
 
-    Raises
-    ------
-    Malformed
-        The text cannot be used.
-    ConfigError
-        Models cannot write questions of that family.
+    Raises:
+        Malformed: The text cannot be used.
+        ConfigError: Models cannot write questions of that family.
     """
     identity = f"{family.name}-{level}-{name}"
     text = re.sub(r"[ \t]+", " ", text[:READ_CHARACTERS].replace("**", ""))

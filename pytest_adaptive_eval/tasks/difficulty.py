@@ -6,16 +6,12 @@ import re
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.ladder.result import pooled
-
-__all__ = ["level_parameters"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array
 
 #: Abilities over which the items of a level are averaged, and their weights in the bank's population.
 ABILITIES = np.linspace(-4.0, 4.0, 161)
@@ -29,30 +25,21 @@ def level_parameters(
 ) -> Array:
     """Return slope and intercept of each level of a task family, from the family's items in a calibrated bank.
 
-    One curve approximates the mean of a level's items.  Difficulty never falls from level to level.  Levels without
-    items are interpolated between their neighbours, or extrapolated with the mean rise.
+    One curve approximates the mean of a level's items. Difficulty never falls from level to level. Levels without items
+    are interpolated between their neighbours, or extrapolated with the mean rise.
 
-    Parameters
-    ----------
-    bank : ItemBank
-        One-dimensional, with items whose ids are ``task-level-seed``.  Guess floors are ignored.
-    family : str
-        The task family's name.
-    levels : int
-        Number of levels.
-    same_form : callable, optional
-        Whether an item of the family has the form that is asked, such as a picture of the same size; all have when
-        omitted.
+    Args:
+        bank: One-dimensional, with items whose ids are ``task-level-seed``. Guess floors are ignored.
+        family: The task family's name.
+        levels: Number of levels.
+        same_form: Whether an item of the family has the form that is asked, such as a picture of the same size; all
+            have when omitted.
 
-    Returns
-    -------
-    array, shape (levels, 2)
-        Slope a and intercept d of ``expit(a * theta + d)``, for `task_bank`.
+    Returns:
+        Shape (levels, 2). Slope a and intercept d of ``expit(a * theta + d)``, for `task_bank`.
 
-    Raises
-    ------
-    BankError
-        The bank is not calibrated, has more dimensions, or fewer than two levels of the family.
+    Raises:
+        BankError: The bank is not calibrated, has more dimensions, or fewer than two levels of the family.
     """
     if not bank.calibrated or bank.dimensions != 1:
         raise BankError(f"bank {bank.name!r} gives no difficulties: one that is calibrated in one dimension is needed")

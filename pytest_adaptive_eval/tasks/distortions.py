@@ -9,15 +9,11 @@ from functools import partial
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.tasks.drawing import SHAPES, Icon, board
 from pytest_adaptive_eval.tasks.family import Picture, Question
 from pytest_adaptive_eval.tasks.scenes import PIXELS, choice_question, sized_family
-
-__all__ = ["DISTORTIONS", "FAMILIES", "LEVELS", "Distortion"]
-
-Integers = NDArray[np.int64]
+from pytest_adaptive_eval.types import Ints
 
 #: Strengths of every distortion; the first leaves a picture as it is.
 LEVELS = 10
@@ -35,14 +31,10 @@ _SENSOR_NOISE = 6
 class Distortion:
     """Distortion of pictures in colour, in `LEVELS` strengths.
 
-    Parameters
-    ----------
-    knob : str
-        Meaning of the strengths.
-    strengths : tuple of int
-        One per level, the first without effect.
-    distort : callable
-        ``distort(rng, picture, strength)`` returns the distorted picture, of the same shape.
+    Args:
+        knob: Meaning of the strengths.
+        strengths: One per level, the first without effect.
+        distort: ``distort(rng, picture, strength)`` returns the distorted picture, of the same shape.
     """
 
     knob: str
@@ -54,11 +46,11 @@ class Distortion:
         return picture if level == 1 else self.distort(rng, picture, self.strengths[level - 1])
 
 
-def _rounded(values: Integers) -> Picture:
+def _rounded(values: Ints) -> Picture:
     return np.asarray(np.clip(values, 0, 255), dtype=np.uint8)
 
 
-def _stretched(coarse: Integers, height: int, width: int) -> Integers:
+def _stretched(coarse: Ints, height: int, width: int) -> Ints:
     """Return an array, shape (h, w, ...), enlarged to (height, width, ...) by repeating its entries."""
     rows, columns = (np.arange(n) * m // n for n, m in zip((height, width), coarse.shape[:2], strict=True))
     return np.asarray(coarse[rows[:, None], columns])
@@ -81,7 +73,7 @@ def _noise(rng: random.Random, picture: Picture, deviation: int) -> Picture:
     return _rounded(picture + _stretched(noise, *picture.shape[:2]))
 
 
-def _boxed(values: Integers, radius: int, axis: int) -> Integers:
+def _boxed(values: Ints, radius: int, axis: int) -> Ints:
     """Return the means of 2 * radius + 1 neighbours along an axis; the edge is repeated."""
     width = 2 * radius + 1
     padding = [(radius + 1, radius) if n == axis else (0, 0) for n in range(values.ndim)]
@@ -145,7 +137,7 @@ _COSINES = np.rint(
 ).astype(np.int64)  # fmt: skip
 
 
-def _quantised(plane: Integers, table: Integers) -> Integers:
+def _quantised(plane: Ints, table: Ints) -> Ints:
     """Return a plane, shape (height, width), after quantising the cosine transform of its blocks of 8 x 8."""
     height, width = plane.shape
     padded = np.pad(plane - 128, ((0, -height % 8), (0, -width % 8)), mode="edge")
@@ -174,7 +166,7 @@ def _jpeg(_: random.Random, picture: Picture, percent: int) -> Picture:
     return _rounded(np.stack(channels, axis=2))
 
 
-def _halved(plane: Integers) -> Integers:
+def _halved(plane: Ints) -> Ints:
     """Return the means of blocks of 2 x 2; the edge is repeated."""
     padded = np.pad(plane, [(0, n % 2) for n in plane.shape], mode="edge")
     return np.asarray((padded[::2, ::2] + padded[1::2, ::2] + padded[::2, 1::2] + padded[1::2, 1::2] + 2) // 4)

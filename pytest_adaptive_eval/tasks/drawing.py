@@ -10,14 +10,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.tasks.family import Picture
-
-__all__ = ["COLOURS", "FILLS", "SHAPES", "Icon", "blank", "board", "draw_icon", "indefinite", "plural_of"]
-
-Mask = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Corners of shapes that are polygons, from -100 to 100, to the right and down.
 _CORNERS: Mapping[str, Sequence[tuple[int, int]]] = MappingProxyType(
@@ -83,7 +78,7 @@ def indefinite(words: str) -> str:
     return f"{'an' if words[0] in 'aeo' or words.startswith('hourglass') else 'a'} {words}"
 
 
-def _inside(corners: Sequence[tuple[int, int]], x: Floats, y: Floats) -> Mask:
+def _inside(corners: Sequence[tuple[int, int]], x: Array, y: Array) -> Bools:
     """Return which points have an odd number of the polygon's sides to their right."""
     inside = np.zeros(x.shape, dtype=bool)
     for (x1, y1), (x2, y2) in zip(corners, [*corners[1:], corners[0]], strict=True):
@@ -91,7 +86,7 @@ def _inside(corners: Sequence[tuple[int, int]], x: Floats, y: Floats) -> Mask:
     return inside
 
 
-def _solid(shape: str, size: int) -> Mask:
+def _solid(shape: str, size: int) -> Bools:
     """Return the mask of a shape, shape (size, size)."""
     line = (2.0 * np.arange(size) + 1 - size) * 100 / size
     x, y = np.meshgrid(line, line)
@@ -107,7 +102,7 @@ def _solid(shape: str, size: int) -> Mask:
     return np.asarray(disc)
 
 
-def _shrunk(mask: Mask, steps: int) -> Mask:
+def _shrunk(mask: Bools, steps: int) -> Bools:
     """Return a mask without what is nearer than about `steps` to its edge."""
     for step in range(steps):
         framed = np.pad(mask, 1)
@@ -118,7 +113,7 @@ def _shrunk(mask: Mask, steps: int) -> Mask:
 
 
 @functools.lru_cache(maxsize=512)
-def _coverage(shape: str, fill: str, size: int) -> NDArray[np.int64]:
+def _coverage(shape: str, fill: str, size: int) -> Ints:
     """Return the share of each pixel that a shape covers, shape (size, size), from 0 to 255."""
     samples = max(1, min(_MOST_SAMPLES, math.ceil(_SAMPLES / size)))
     side = size * samples
@@ -147,16 +142,11 @@ def draw_icon(picture: Picture, icon: Icon, y: int, x: int, size: int) -> None:
 def board(icons: Iterable[Icon], n: int, pixels: int, share: int = 76) -> Picture:
     """Draw icons row by row, `n` a row, into a square picture with lines between the cells.
 
-    Parameters
-    ----------
-    icons : iterable of Icon
-        As many as there are cells.
-    n : int
-        Rows and columns.
-    pixels : int
-        Side of the picture.
-    share : int
-        Side of an icon, in percent of its cell's.
+    Args:
+        icons: As many as there are cells.
+        n: Rows and columns.
+        pixels: Side of the picture.
+        share: Side of an icon, in percent of its cell's.
     """
     picture = blank(pixels)
     edges = [i * (pixels - 1) // n for i in range(n + 1)]

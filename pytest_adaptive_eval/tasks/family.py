@@ -7,20 +7,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
-from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item
+from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status
 from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.sandbox import Run
-
-__all__ = ["SMALL_PIXELS", "Content", "Judge", "Mark", "Picture", "Question", "Runner", "TaskFamily"]
 
 #: A picture, grey of shape (height, width) or in colour (red, green, blue) of shape (height, width, 3), 0 to 255.
 Picture = NDArray[np.uint8]
@@ -30,6 +25,22 @@ SMALL_PIXELS = 48
 
 #: Formats of a question about a picture, the default first.
 PICTURE_FORMATS = ("image+text", "text", "image", "none")
+
+
+class Run(Protocol):
+    """Result of calling a function of foreign code; see `pytest_adaptive_eval.extensions.sandbox.runner.Run`."""
+
+    @property
+    def status(self) -> Status:
+        """``ok``, what the code did wrong, or ``sandbox_error``."""
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """One value per call; empty unless ``ok``."""
+
+    @property
+    def detail(self) -> str:
+        """Why there are no outputs."""
 
 
 class Runner(Protocol):
@@ -43,12 +54,9 @@ class Runner(Protocol):
 class Mark:
     """Score of an answer.
 
-    Parameters
-    ----------
-    score : float
-        In [0, 1].
-    why : str
-        Fault of the answer; empty for a full score.
+    Args:
+        score: In [0, 1].
+        why: Fault of the answer; empty for a full score.
     """
 
     score: float
@@ -63,23 +71,15 @@ Judge = Callable[[str, Runner | None], Mark]
 class Question:
     """Question of a family, drawn for one level and seed.
 
-    Parameters
-    ----------
-    prompt : str
-        Text that the subject reads.
-    answer : str
-        Correct answer, computed by code; empty if only `judge` can tell.
-    render : callable, optional
-        Draws the question's picture.
-    judge : callable, optional
-        Marks an answer.  Without it the family's grader compares with `answer`.
-    choices : tuple of str
-        Alternatives that the prompt lists, in the order A, B, C, ...
-    material : str
-        Hash of whatever `render` draws besides the question itself.  It enters the name of the picture's file, so
-        that changed material makes another file and another item.
-    others : tuple of str
-        Further right answers.
+    Args:
+        prompt: Text that the subject reads.
+        answer: Correct answer, computed by code; empty if only `judge` can tell.
+        render: Draws the question's picture.
+        judge: Marks an answer. Without it the family's grader compares with `answer`.
+        choices: Alternatives that the prompt lists, in the order A, B, C, ...
+        material: Hash of whatever `render` draws besides the question itself. It enters the name of the picture's file,
+            so that changed material makes another file and another item.
+        others: Further right answers.
     """
 
     prompt: str
@@ -95,17 +95,12 @@ class Question:
 class Content:
     """Instructions for models that write questions of a family, and the parser of such questions.
 
-    Parameters
-    ----------
-    form : str
-        Example of a question.
-    demand : callable
-        ``demand(level)`` describes a question of that level.
-    read : callable
-        ``read(text, level, rng)`` makes the question that a model wrote, with its answer by code.  It raises
-        `pytest_adaptive_eval.tasks.content.Malformed` if the text cannot be used.
-    whole : bool
-        Whether the entire text is the question's material, so that a model cannot give an answer with it.
+    Args:
+        form: Example of a question.
+        demand: ``demand(level)`` describes a question of that level.
+        read: ``read(text, level, rng)`` makes the question that a model wrote, with its answer by code. It raises
+            `pytest_adaptive_eval.tasks.content.Malformed` if the text cannot be used.
+        whole: Whether the entire text is the question's material, so that a model cannot give an answer with it.
     """
 
     form: str
@@ -118,45 +113,28 @@ class Content:
 class TaskFamily:
     """Questions of one kind, harder with every level.
 
-    Parameters
-    ----------
-    name : str
-        First part of every item's id: small letters, digits and underscores.
-    knob : str
-        Meaning of the level, in words.
-    levels : int
-        Hardest level; the easiest is 1.
-    guess_floor : float
-        Accuracy of the best constant answer, at the level where it is highest.
-    draw : callable
-        ``draw(rng, level)`` returns the `Question`.  All its randomness comes from `rng`, and it iterates over nothing
-        whose order may change.
-    grader : str
-        ``task`` if the questions' own judge grades them.  Otherwise the name of a grader, see
-        `pytest_adaptive_eval.items.item.Item`: a bank of such items can be graded without the family.
-    pictorial : bool
-        Whether each question has a picture.
-    growing : bool
-        Whether the levels of one seed share their random numbers, so that a question can extend that of the level
-        below.
-    runner : Runner, optional
-        Runs the subject's code, if answers are code.
-    content : Content, optional
-        Lets models write questions of the family.
-    pixels : int or None
-        Longer side of the pictures, stored in the item's ``meta``; None for `SMALL_PIXELS` and for a family whose
-        pictures have no size to set.
-    sized : callable, optional
-        ``sized(pixels)`` returns the family with pictures of another size, see `at_pixels`.
-    form : str
-        Sentence with which every prompt ends: the form of the answer, such as ``End with `Answer: <number>`.``
-    terse : TaskFamily, optional
-        Family that draws the questions of the terse form, where these differ by more than `form`.
+    Args:
+        name: First part of every item's id: small letters, digits and underscores.
+        knob: Meaning of the level, in words.
+        levels: Hardest level; the easiest is 1.
+        guess_floor: Accuracy of the best constant answer, at the level where it is highest.
+        draw: ``draw(rng, level)`` returns the `Question`. All its randomness comes from `rng`, and it iterates over
+            nothing whose order may change.
+        grader: ``task`` if the questions' own judge grades them. Otherwise the name of a grader, see
+            `pytest_adaptive_eval.items.item.Item`: a bank of such items can be graded without the family.
+        pictorial: Whether each question has a picture.
+        growing: Whether the levels of one seed share their random numbers, so that a question can extend that of the
+            level below.
+        runner: Runs the subject's code, if answers are code.
+        content: Lets models write questions of the family.
+        pixels: Longer side of the pictures, stored in the item's ``meta``; None for `SMALL_PIXELS` and for a family
+            whose pictures have no size to set.
+        sized: ``sized(pixels)`` returns the family with pictures of another size, see `at_pixels`.
+        form: Sentence with which every prompt ends: the form of the answer, such as ``End with `Answer: <number>`.``
+        terse: Family that draws the questions of the terse form, where these differ by more than `form`.
 
-    Raises
-    ------
-    ConfigError
-        The name is malformed or a number is out of range.
+    Raises:
+        ConfigError: The name is malformed or a number is out of range.
     """
 
     name: str
@@ -188,10 +166,8 @@ class TaskFamily:
     def at_pixels(self, pixels: int) -> TaskFamily:
         """Return the family with pictures of that longer side.
 
-        Raises
-        ------
-        ConfigError
-            The family has no pictures whose size can be set, or not of that size.
+        Raises:
+            ConfigError: The family has no pictures whose size can be set, or not of that size.
         """
         if self.sized is None:
             raise ConfigError(
@@ -202,10 +178,8 @@ class TaskFamily:
     def in_terse_form(self) -> TaskFamily:
         """Return the family whose prompts do not say what form the answer takes, for tiny models.
 
-        Raises
-        ------
-        ConfigError
-            The prompts of the family have one form alone.
+        Raises:
+            ConfigError: The prompts of the family have one form alone.
         """
         if not self.form:
             hint = "; set pixels = 48 for small pictures and few words" if self.sized else ""
@@ -222,10 +196,8 @@ class TaskFamily:
     def question(self, level: int, seed: int) -> Question:
         """Return the question of a level and seed, the same on every platform and Python version.
 
-        Raises
-        ------
-        ValueError
-            The level is not from 1 to `levels`, or the seed is negative.
+        Raises:
+            ValueError: The level is not from 1 to `levels`, or the seed is negative.
         """
         if not 1 <= level <= self.levels:
             raise ValueError(f"{self.name} has levels 1 to {self.levels}, not {level}")
@@ -277,10 +249,8 @@ class TaskFamily:
     def picture(self, level: int, seed: int) -> Picture:
         """Return the picture of a level and seed.
 
-        Raises
-        ------
-        ValueError
-            The family has no pictures.
+        Raises:
+            ValueError: The family has no pictures.
         """
         render = self.question(level, seed).render
         if render is None:
@@ -290,19 +260,13 @@ class TaskFamily:
     def verify(self, item: Item, text: str) -> Mark:
         """Mark an answer to an item of this family, with the reason for a lower score.
 
-        Parameters
-        ----------
-        item : Item
-            Drawn by this family, or read from a bank of its items: the answer is drawn again from the id.
-        text : str
-            The subject's answer.  Prose around it is allowed if exactly one answer can be meant.
+        Args:
+            item: Drawn by this family, or read from a bank of its items: the answer is drawn again from the id.
+            text: The subject's answer. Prose around it is allowed if exactly one answer can be meant.
 
-        Raises
-        ------
-        BankError
-            The item is not of this family, or differs from the one that the family draws.
-        Unscored
-            The answer is code, and there is no runner.
+        Raises:
+            BankError: The item is not of this family, or differs from the one that the family draws.
+            Unscored: The answer is code, and there is no runner.
         """
         question = self._question_of(item)
         text = without_reasoning(str(text)[:GRADED_CHARACTERS])

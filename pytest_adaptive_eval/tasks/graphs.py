@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pytest_adaptive_eval.tasks.content import Malformed, check_level, only_match
 from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
 
-__all__ = ["FAMILIES", "Edge", "shortest"]
-
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #: Nodes of the graphs of ``path_density``.
 FIXED_NODES = 11
@@ -26,10 +24,8 @@ Size = Callable[[int], tuple[int, int]]
 def shortest(edges: Iterable[Edge], start: str, end: str) -> int:
     """Return the length of a shortest path, by Dijkstra's algorithm (1959).
 
-    Raises
-    ------
-    ValueError
-        No path joins the two.
+    Raises:
+        ValueError: No path joins the two.
     """
     neighbours: dict[str, list[tuple[str, int]]] = {}
     for a, b, length in edges:

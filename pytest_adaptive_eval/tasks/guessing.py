@@ -6,8 +6,6 @@ from collections import Counter
 
 from pytest_adaptive_eval.tasks.family import TaskFamily
 
-__all__ = ["guess_floors"]
-
 #: Questions of each level from which its floor is estimated.
 QUESTIONS = 100
 
@@ -16,13 +14,8 @@ def guess_floors(family: TaskFamily, levels: int) -> tuple[float, ...]:
     """Return the expected score of a guess at each of the first levels.
 
     It is the share of the most frequent answer among some questions, at most `TaskFamily.guess_floor`, or the share of
-    one choice where the questions have choices.  A family whose own judge marks answers has its `guess_floor` at every
+    one choice where the questions have choices. A family whose own judge marks answers has its `guess_floor` at every
     level.
-
-    Parameters
-    ----------
-    family : TaskFamily
-    levels : int
     """
     if not family.guess_floor or family.grader == "task":
         return (family.guess_floor,) * levels

@@ -24,8 +24,6 @@ from pytest_adaptive_eval.tasks.rules import (
     words_in,
 )
 
-__all__ = ["FAMILIES", "by_rules", "own_texts", "read_texts"]
-
 #: Most and fewest words of a user's text in a question.
 LONGEST_EXCERPT, SHORTEST_EXCERPT = 160, 40
 #: A run of this many copied words is a fault of a paraphrase.
@@ -96,10 +94,8 @@ def _writing(rng: random.Random, level: int) -> Question:
 def read_texts(folder: str | Path) -> dict[str, str]:
     """Return the ``.txt`` and ``.md`` files of a folder by name, sorted by name.
 
-    Raises
-    ------
-    ConfigError
-        There is no such file, or one is not UTF-8, is too large or is a symbolic link.
+    Raises:
+        ConfigError: There is no such file, or one is not UTF-8, is too large or is a symbolic link.
     """
     folder = Path(folder)
     paths = sorted(path for path in folder.glob("*") if path.suffix in (".txt", ".md")) if folder.is_dir() else []
@@ -216,16 +212,11 @@ def own_texts(texts: Mapping[str, str], name: str = "own_texts") -> TaskFamily:
 
     Code checks the format and two words of the text, and does not check the meaning.
 
-    Parameters
-    ----------
-    texts : mapping
-        Texts by name, see `read_texts`.
-    name : str
+    Args:
+        texts: Texts by name, see `read_texts`.
 
-    Raises
-    ------
-    ConfigError
-        A text is too short.
+    Raises:
+        ConfigError: A text is too short.
     """
     for title, text in texts.items():
         if len(words_in(text)) < SHORTEST_EXCERPT or len(_keywords(text)) < 2:

@@ -7,8 +7,6 @@ from types import MappingProxyType
 
 from pytest_adaptive_eval.tasks.words import by_first_word
 
-__all__ = ["DIFFERENCES", "SAME_LETTERS"]
-
 # From the large English list of wordfreq, words of a Zipf frequency of at least 2, see benchmarks/masked_words.py.
 _DIFFERENCES = (
     "lantern 5 6 11 25 33 42 52 56 65 72 98 100 112, basket 1 6 8 32, hammer 1 2 4 8 32, blanket 5 10 25 51 54 56 64, "

@@ -13,8 +13,6 @@ from pytest_adaptive_eval.tasks.answers import by_number, shortened
 from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
 from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
 
-__all__ = ["FAMILIES", "by_values"]
-
 NAMES = "xyzuvwpq"
 #: Allowed error of a value: one unit of the fourth decimal place, for rounded and for truncated values.
 TOLERANCE = Fraction(1, 10_000)
@@ -74,8 +72,8 @@ _PRODUCTS = Content("What is 1.2 * 0.34?", _product_demand, _read_product)
 def by_values(values: Mapping[str, Fraction]) -> Judge:
     """Return a judge of the values of several unknowns, each within `TOLERANCE`.
 
-    The last value that the answer states for an unknown counts.  Decimals and fractions are compared exactly, as
-    ``x = 1.5``, ``x: 3/2`` or ``x is 1.5000``.
+    The last value that the answer states for an unknown counts. Decimals and fractions are compared exactly, as ``x =
+    1.5``, ``x: 3/2`` or ``x is 1.5000``.
     """
 
     def judge(text: str, _: Runner | None) -> Mark:

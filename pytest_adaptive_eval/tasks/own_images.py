@@ -13,13 +13,11 @@ import numpy as np
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inputs import open_text
-from pytest_adaptive_eval.subjects.images import image_hash, image_size, open_image
+from pytest_adaptive_eval.models.images import image_hash, image_size, open_image
 from pytest_adaptive_eval.tasks.distortions import DISTORTIONS, LEVELS
 from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
 from pytest_adaptive_eval.tasks.scenes import choice_question, sized_family
 from pytest_adaptive_eval.typed_tables import find_named
-
-__all__ = ["LABELS", "LabelledImage", "own_images", "read_images"]
 
 #: File with the labels of a folder's pictures, in columns `file` and `label`.
 LABELS = "labels.csv"
@@ -33,16 +31,11 @@ _OPTIONS = 10
 class LabelledImage:
     """Picture of a user.
 
-    Parameters
-    ----------
-    path : str
-        Relative to `root`.
-    root : str
-        Folder of the pictures.
-    label : str
-        What the picture shows.
-    digest : str
-        SHA-256 of the file.
+    Args:
+        path: Relative to `root`.
+        root: Folder of the pictures.
+        label: What the picture shows.
+        digest: SHA-256 of the file.
     """
 
     path: str
@@ -55,13 +48,11 @@ def read_images(folder: str | Path) -> tuple[LabelledImage, ...]:
     """Return the labelled PNG, JPEG and WEBP pictures of a folder, sorted by path.
 
     The labels stand in the folder's `LABELS`, a table with the columns ``file`` and ``label`` and a row for each
-    picture.  Without that file each picture lies in a subfolder that is named after its label.
+    picture. Without that file each picture lies in a subfolder that is named after its label.
 
-    Raises
-    ------
-    ConfigError
-        There are no pictures of at least two labels; one has no label or two, is outside the folder, a symbolic link or
-        no picture; or the table is malformed.
+    Raises:
+        ConfigError: There are no pictures of at least two labels; one has no label or two, is outside the folder, a
+            symbolic link or no picture; or the table is malformed.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -174,22 +165,16 @@ def own_images(
 ) -> TaskFamily:
     """Return a family that shows a user's pictures, distorted from level 2 on, and asks for the label.
 
-    Up to ten labels are the options of a question.  All labels are drawn equally often.
+    Up to ten labels are the options of a question. All labels are drawn equally often.
 
-    Parameters
-    ----------
-    images : sequence of LabelledImage
-        See `read_images`.
-    name : str
-    distortion : str, optional
-        A name in `pytest_adaptive_eval.tasks.distortions.DISTORTIONS`; drawn for each question when omitted.
-    question : str
-        Prompt before the options.
+    Args:
+        images: See `read_images`.
+        distortion: A name in `pytest_adaptive_eval.tasks.distortions.DISTORTIONS`; drawn for each question when
+            omitted.
+        question: Prompt before the options.
 
-    Raises
-    ------
-    ConfigError
-        There is no such distortion, or there are no pictures of at least two labels.
+    Raises:
+        ConfigError: There is no such distortion, or there are no pictures of at least two labels.
     """
     by_label: dict[str, list[LabelledImage]] = {}
     for image in images:

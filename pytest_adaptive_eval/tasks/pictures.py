@@ -7,14 +7,12 @@ import random
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.tasks.answers import by_choice, by_number
 from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
-
-__all__ = ["SHAPES", "SMALL", "icon", "save_png"]
+from pytest_adaptive_eval.types import Bools
 
 #: Shapes of an icon.
 SHAPES = ("square", "frame", "disc", "ring", "diamond", "plus", "cross", "triangle")
@@ -26,7 +24,7 @@ ICON_CELL = 32
 DARK, BRIGHT = 40, 220
 
 
-def icon(shape: str, size: int) -> NDArray[np.bool_]:
+def icon(shape: str, size: int) -> Bools:
     """Return the mask of a shape, shape (size, size).
 
     Coordinates are doubled, so that the centre is at 0 in whole numbers.
@@ -34,7 +32,7 @@ def icon(shape: str, size: int) -> NDArray[np.bool_]:
     y, x = np.mgrid[1 - size : size : 2, 1 - size : size : 2]
     ax, ay = abs(x), abs(y)
     stroke = max(1, size // 6) * 2
-    masks: dict[str, NDArray[np.bool_]] = {
+    masks: dict[str, Bools] = {
         "square": ax < size,
         "frame": np.maximum(ax, ay) > size - 1 - stroke,
         "disc": x * x + y * y <= size * size,
@@ -137,10 +135,8 @@ def _icons(rng: random.Random, level: int) -> Question:
 def save_png(picture: Picture, path: Path) -> None:
     """Write a picture as a PNG file.
 
-    Raises
-    ------
-    ConfigError
-        pillow is missing, or the file cannot be written.
+    Raises:
+        ConfigError: pillow is missing, or the file cannot be written.
     """
     try:
         from PIL import Image

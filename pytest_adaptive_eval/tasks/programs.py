@@ -1,6 +1,6 @@
 """Small programs of control-flow blocks: described in words, written as source, and run without either.
 
-A program turns a list ``values`` and a number ``k`` into a number.  Each block is a ``for``, a ``while`` or an ``if``,
+A program turns a list ``values`` and a number ``k`` into a number. Each block is a ``for``, a ``while`` or an ``if``,
 alone or inside a loop, and adds one to the cyclomatic complexity.
 """
 
@@ -10,19 +10,6 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
-
-__all__ = [
-    "Action",
-    "Arguments",
-    "Block",
-    "Branch",
-    "Condition",
-    "Loop",
-    "Program",
-    "While",
-    "draw_arguments",
-    "grow",
-]
 
 #: Arguments of a program: the list and the number.
 Arguments = tuple[list[int], int]
@@ -161,11 +148,8 @@ class While:
 class Program:
     """Sequence of blocks.
 
-    Parameters
-    ----------
-    start : int
-        The total begins at k plus this.
-    blocks : tuple of Block
+    Args:
+        start: The total begins at k plus this.
     """
 
     start: int
@@ -314,7 +298,7 @@ def _extend(
 def grow(rng: random.Random, blocks: int, arguments: Sequence[Arguments]) -> tuple[Program, list[int]]:
     """Draw a program of `blocks` blocks, and return it with its results.
 
-    With the same random numbers a longer program begins with the shorter one.  Every block matters: it changes at least
+    With the same random numbers a longer program begins with the shorter one. Every block matters: it changes at least
     two of the results, and its condition holds for some arguments and fails for others.
     """
     program = Program(rng.randrange(1, 30))

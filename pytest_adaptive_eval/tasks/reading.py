@@ -10,8 +10,6 @@ from pytest_adaptive_eval.tasks.answers import by_choice
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 from pytest_adaptive_eval.tasks.sentences import WORD_CLASSES
 
-__all__ = ["FAMILIES"]
-
 BEINGS, LOCATIONS = WORD_CLASSES["BEING"], WORD_CLASSES["PLACE"]
 #: Things of the terse form, and further ones.
 FEW_THINGS = WORD_CLASSES["THING"]
@@ -31,7 +29,7 @@ def _places_question(
 ) -> Question:
     """Draw chains of sentences, each of which locates one thing, and ask about the first.
 
-    Each chain goes from a thing to a thing that it is kept with, to somebody who has that one, and to a place.  The
+    Each chain goes from a thing to a thing that it is kept with, to somebody who has that one, and to a place. The
     first chain has `links` such steps from thing to thing.
     """
     things, beings = rng.sample(drawn_from, 2 * level + links - 1), rng.sample(BEINGS, level)

@@ -13,8 +13,6 @@ from types import MappingProxyType
 
 from pytest_adaptive_eval.tasks.sentences import WORD_CLASSES
 
-__all__ = ["COUNTED", "DEFINITIONS", "FORMAL", "Rule", "draw_rules", "folded_words", "sentences_in", "words_in"]
-
 #: Definitions of a word and a sentence, for the prompt.
 DEFINITIONS = (
     "A word is a run of letters. A sentence ends with a full stop, a question mark or an exclamation mark before a "
@@ -40,12 +38,9 @@ def sentences_in(text: str) -> int:
 class Rule:
     """An instruction that code can check.
 
-    Parameters
-    ----------
-    text : str
-        Instruction to the subject.
-    holds : callable
-        Returns whether an answer keeps the rule.
+    Args:
+        text: Instruction to the subject.
+        holds: Returns whether an answer keeps the rule.
     """
 
     text: str
@@ -165,14 +160,9 @@ FORMAL: Mapping[str, Kind] = MappingProxyType(
 def draw_rules(rng: random.Random, number: int, kinds: Mapping[str, Kind], *, avoid: bool = False) -> Sequence[Rule]:
     """Draw rules, each of another kind.
 
-    Parameters
-    ----------
-    rng : random.Random
-    number : int
-        At most the number of kinds.
-    kinds : mapping
-    avoid : bool
-        Whether one of several rules may forbid a letter.
+    Args:
+        number: At most the number of kinds.
+        avoid: Whether one of several rules may forbid a letter.
     """
     words = list(REQUIRED_WORDS)
     rng.shuffle(words)

@@ -13,8 +13,6 @@ from pytest_adaptive_eval.tasks.drawing import SHAPES, Icon, blank, board, draw_
 from pytest_adaptive_eval.tasks.family import SMALL_PIXELS, Picture, Question, TaskFamily
 from pytest_adaptive_eval.tasks.pictures import SMALL
 
-__all__ = ["FAMILIES", "LARGEST_PIXELS", "PIXELS", "choice_question", "sized_family"]
-
 #: Side of the pictures where nothing else is set, and the largest one.
 PIXELS, LARGEST_PIXELS = 448, 2048
 _SMALL = {family.name: family for family in SMALL}
@@ -28,10 +26,8 @@ def sized_family(
 ) -> TaskFamily:
     """Return a family whose pictures have a side of `PIXELS` to `LARGEST_PIXELS`, or its small form.
 
-    Raises
-    ------
-    ConfigError
-        The family has no pictures of that size.
+    Raises:
+        ConfigError: The family has no pictures of that size.
     """
     sized = partial(sized_family, name, knob, levels, guess_floor, draw, grader)
     if pixels == SMALL_PIXELS and name in _SMALL:
@@ -77,8 +73,8 @@ def _count_question(prompt: str, count: int, render: Callable[[], Picture]) -> Q
 def _counted(rng: random.Random, total: int, most: int) -> tuple[str, int, list[Icon]]:
     """Return what is counted, how often it is there, and all icons in random order.
 
-    What is counted is described by its shape with its fill, its colour, or both.  Most of the other icons share some of
-    these properties.  The count is drawn uniformly from 0 to `most`, so that no constant answer is right often.
+    What is counted is described by its shape with its fill, its colour, or both. Most of the other icons share some of
+    these properties. The count is drawn uniformly from 0 to `most`, so that no constant answer is right often.
     """
     count = rng.randint(0, most)
     names = rng.choice((("fill", "shape"), ("colour", "shape"), ("fill", "colour", "shape")))

@@ -17,8 +17,6 @@ from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Ru
 from pytest_adaptive_eval.tasks.lookalikes import DIFFERENCES, SAME_LETTERS
 from pytest_adaptive_eval.tasks.sentences import LEXICON, compose
 
-__all__ = ["FAMILIES", "by_restoration"]
-
 #: Sentences of a text of about a hundred words, and of a terse one.
 SENTENCES, TERSE_SENTENCES = 8, 4
 #: Shorter words are never damaged: they would raise the score of the best constant answer.
@@ -45,21 +43,15 @@ def by_restoration(
 ) -> Judge:
     """Return a judge of the share of damaged sentences whose damaged words an answer has at their positions.
 
-    The answer is the whole text, or the only line or quotation in it with about as many words.  If it has some words
-    too many or too few, a word may be off its position by that number.
+    The answer is the whole text, or the only line or quotation in it with about as many words. If it has some words too
+    many or too few, a word may be off its position by that number.
 
-    Parameters
-    ----------
-    words : sequence of str
-        The original text, in small letters.
-    damaged : iterable of int
-        Positions of the damaged words.
-    damaged_text : sequence of str
-        The words in the question: a repetition of them is no answer.
-    ends : sequence of int
-        Number of words up to the end of each sentence; each damaged word counts as one when omitted.
-    accepted : mapping of str to collection of str
-        Other words that are as right as a word.
+    Args:
+        words: The original text, in small letters.
+        damaged: Positions of the damaged words.
+        damaged_text: The words in the question: a repetition of them is no answer.
+        ends: Number of words up to the end of each sentence; each damaged word counts as one when omitted.
+        accepted: Other words that are as right as a word.
     """
     positions = sorted(damaged)
     sentences = [{i for i in positions if start <= i < end} for start, end in pairwise((0, *ends))]
@@ -104,14 +96,9 @@ def _in_place(
 ) -> set[int]:
     """Return the damaged words that match in order, each off its position by at most the difference in length.
 
-    Parameters
-    ----------
-    right : sequence of collection of str
-        Right words for each of `positions`.
-    positions : sequence of int
-    answer : sequence of str
-    length : int
-        Words of the original text.
+    Args:
+        right: Right words for each of `positions`.
+        length: Words of the original text.
     """
     shift = abs(len(answer) - length)
     rows = [[0] * (len(answer) + 1)]  # matches over the first j words of the answer, after each damaged word

@@ -6,8 +6,6 @@ import random
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["LEXICON", "WORD_CLASSES", "compose"]
-
 _CLASSES = {
     "THING": "lantern basket hammer blanket mirror kettle candle ladder violin compass bottle ticket wallet pillow"
     " shovel bucket notebook umbrella scarf helmet trumpet puzzle bracelet envelope magnet thermos",

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pytest_adaptive_eval.tasks.answers import by_sequence
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 
-__all__ = ["FAMILIES", "FIELD"]
-
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 DIGITS = "23456789"
 #: A field is a letter, a digit and a letter, which prose does not contain by chance.

@@ -14,8 +14,6 @@ from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
 from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
 from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 
-__all__ = ["COUNTING", "OPERATIONS", "UNSCRAMBLE", "anagram_question"]
-
 # Counting
 
 

@@ -12,8 +12,6 @@ from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
 from pytest_adaptive_eval.tasks.terse import COUNTING, OPERATIONS, UNSCRAMBLE, anagram_question
 from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 
-__all__ = ["FAMILIES"]
-
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ENDS_WITH_NUMBER = "End with `Answer: <number>`."
 

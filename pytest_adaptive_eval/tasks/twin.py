@@ -1,8 +1,8 @@
 """Variants of bank items: the same question with other values, which separate memory of an item from skill.
 
 An item marks its values in the prompt, ``<20>`` or ``<rate=20>``, and computes its answer from them in ``meta``:
-``"answer_expression": "60 * v3 / v1"``.  Values without a name are called v1, v2, ... in the order of the text; marks
-with the same name are the same value.  A subject sees neither marks nor names.
+``"answer_expression": "60 * v3 / v1"``. Values without a name are called v1, v2, ... in the order of the text; marks
+with the same name are the same value. A subject sees neither marks nor names.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from typing import Any
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import EXPRESSION, MARK, MARKED, Item
-
-__all__ = ["VALUES", "evaluate", "has_twin", "twin", "twin_bank"]
 
 #: Settings of a bank's values.
 VALUES = ("written", "redrawn")
@@ -64,17 +62,12 @@ _OPERATORS: Mapping[type, Callable[..., Any]] = MappingProxyType(
 def evaluate(expression: str, values: Mapping[str, Fraction]) -> Fraction:
     """Return the exact value of an arithmetic expression.
 
-    Parameters
-    ----------
-    expression : str
-        Numbers, names, parentheses and ``+ - * / // % **``.
-    values : mapping
-        Values by name.
+    Args:
+        expression: Numbers, names, parentheses and ``+ - * / // % **``.
+        values: Values by name.
 
-    Raises
-    ------
-    ValueError
-        The expression has other parts, divides by zero, or grows beyond bounds.
+    Raises:
+        ValueError: The expression has other parts, divides by zero, or grows beyond bounds.
     """
     if len(expression) > LONGEST_EXPRESSION:
         raise ValueError(f"it has {len(expression)} characters, at most {LONGEST_EXPRESSION} are read")
@@ -122,21 +115,16 @@ def _marked(item: Item) -> str:
 def twin(item: Item, seed: int) -> Item:
     """Return the item with other values and their answer, without marks.
 
-    Each value keeps its sign and its numbers of digits before and after the point.  The answer keeps its sign, has no
+    Each value keeps its sign and its numbers of digits before and after the point. The answer keeps its sign, has no
     more decimal places than the item's answer, and is a fraction only if that is one.
 
-    Parameters
-    ----------
-    item : Item
-        Graded by ``numeric`` or ``exact``.
-    seed : int
-        Seed of the values.
+    Args:
+        item: Graded by ``numeric`` or ``exact``.
+        seed: Seed of the values.
 
-    Raises
-    ------
-    BankError
-        The item has no marked values or no expression, the expression contradicts the item's answer, or no other
-        values meet the conditions above.
+    Raises:
+        BankError: The item has no marked values or no expression, the expression contradicts the item's answer, or no
+            other values meet the conditions above.
     """
     where = f"item {item.id!r}"
     names, written = _marked_values(item, where)
@@ -192,19 +180,12 @@ def twin_bank(bank: ItemBank, values: str, seed: int) -> ItemBank:
     Both banks have the same items in the same order with the same parameters, so that two evaluations of them are
     compared pair by pair.
 
-    Parameters
-    ----------
-    bank : ItemBank
-    values : {"written", "redrawn"}
-    seed : int
-        Seed of the values.
+    Args:
+        seed: Seed of the values.
 
-    Raises
-    ------
-    BankError
-        No item has a variant, or one cannot be made, see `twin`.
-    ConfigError
-        `values` is out of range.
+    Raises:
+        BankError: No item has a variant, or one cannot be made, see `twin`.
+        ConfigError: `values` is out of range.
     """
     if values not in VALUES:
         raise ConfigError(f"values is {values!r}, expected 'written' or 'redrawn'")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["ANAGRAMS", "WORDS", "by_first_word"]
-
 
 def by_first_word(rows: str) -> Mapping[str, tuple[str, ...]]:
     """Return the further words of each row by its first word; commas separate the rows."""

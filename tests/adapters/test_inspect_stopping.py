@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pytest_adaptive_eval.adapters.inspect import GateStopping
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.hosts.inspect import GateStopping
 
 pytest.importorskip("inspect_ai")
 
@@ -25,7 +25,7 @@ ITEMS = 120
 TOML = '[[eval]]\nname = "sums"\nbank = "q.jsonl"\nseed = {seed}\nrepeat = 0\nbudget = "100%"\n[[eval.gate]]\n'
 RUN = """
 import pytest
-from pytest_adaptive_eval.subjects.calling import CallableSubject
+from pytest_adaptive_eval.models.calling import CallableSubject
 
 @pytest.fixture(scope="session")
 def model():

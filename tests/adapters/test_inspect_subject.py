@@ -2,8 +2,8 @@
 
 import pytest
 
-from pytest_adaptive_eval.adapters.inspect_subject import InspectSubject
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.hosts.inspect_subject import InspectSubject
 from pytest_adaptive_eval.items.item import Item, Status
 
 pytest.importorskip("inspect_ai")

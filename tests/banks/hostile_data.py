@@ -16,8 +16,6 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["HOSTILE", "main"]
-
 _GOOD = {"question": "Who is tall?", "options": ["Ann", "Bo"], "answer": "A"}
 _PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -168,8 +166,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 def main(folder: Path) -> None:
     """Import every hostile data set, and print a line with the refusal of each, and the peak memory in MB."""
-    from pytest_adaptive_eval.banks.importing.importer import check_refused, import_items
     from pytest_adaptive_eval.errors import AdaptiveEvalError
+    from pytest_adaptive_eval.extensions.importing.importer import check_refused, import_items
 
     for name, (write, _) in HOSTILE.items():
         place = folder / "".join(letter if letter.isalnum() else "-" for letter in name)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-__all__ = ["PUBLISHED", "Published"]
-
 
 class Published(NamedTuple):
     """One form; `records` is a list of objects, other JSON data, or the text of the file."""

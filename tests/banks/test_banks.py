@@ -15,7 +15,7 @@ from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
-from pytest_adaptive_eval.subjects.caps import Cap, recorded_caps
+from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 
 
 def items_of(n):

@@ -8,15 +8,15 @@ from collections import Counter
 
 import pytest
 
-from pytest_adaptive_eval.banks.importing import gold
-from pytest_adaptive_eval.banks.importing.base import ImportSettings
-from pytest_adaptive_eval.banks.importing.free import is_list
-from pytest_adaptive_eval.banks.importing.importer import import_items
-from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
-from pytest_adaptive_eval.banks.importing.records import without_nan
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import BankError, DatasetError
+from pytest_adaptive_eval.extensions.importing import gold
+from pytest_adaptive_eval.extensions.importing.base import ImportSettings
+from pytest_adaptive_eval.extensions.importing.free import is_list
+from pytest_adaptive_eval.extensions.importing.importer import import_items
+from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.extensions.importing.records import without_nan
 
 COUNT = 24
 WORDS = ("apple", "birch", "crane", "delta", "eagle", "frost", "grape", "heron", "ivory", "jewel", "koala")

@@ -16,10 +16,10 @@ import pytest
 from hostile_data import HOSTILE
 from published_rows import PUBLISHED
 
-from pytest_adaptive_eval.banks.importing.base import ImportSettings
-from pytest_adaptive_eval.banks.importing.importer import IMPORTERS, import_items
-from pytest_adaptive_eval.banks.importing.mapping import ItemMapping, split_list
 from pytest_adaptive_eval.errors import ConfigError, DatasetError, Unscored
+from pytest_adaptive_eval.extensions.importing.base import ImportSettings
+from pytest_adaptive_eval.extensions.importing.importer import IMPORTERS, import_items
+from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping, split_list
 
 
 def png(colour=(200, 30, 30)):
@@ -77,7 +77,9 @@ def test_options_win_over_guesses(tmp_path):
 def test_expressions_reach_nested_values_and_constants_name_classes(tmp_path):
     rows = [{"doc": {"text": f"film {n} was {'good' if n % 2 else 'bad'}"}, "label": n % 2} for n in range(6)]
     path = write(tmp_path, "a.jsonl", rows)
-    with pytest.raises(DatasetError, match=r"stand for 2 classes.*--set choices=.'name of 0','name of 1'.*--set counted=0"):
+    with pytest.raises(
+        DatasetError, match=r"stand for 2 classes.*--set choices=.'name of 0','name of 1'.*--set counted=0"
+    ):
         imported(path)
     options = {"question": "Review: {doc.text}", "choices": split_list("'negative','positive'"), "counted": "0"}
     items = imported(path, **options).items

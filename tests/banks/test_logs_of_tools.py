@@ -10,8 +10,8 @@ import pytest
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.extensions.exports.rows import every_eval_ever
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
-from pytest_adaptive_eval.reports.exports import every_eval_ever
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "logs"
 published = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published logs are not in {DATA} (ADAPTIVE_EVAL_DATA)")

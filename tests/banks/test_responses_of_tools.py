@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.banks import rows
-from pytest_adaptive_eval.banks.responses import inspectfiles, read_responses
-from pytest_adaptive_eval.banks.responses.readers import vlmevalkit
+from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.extensions.logs import inspectfiles
+from pytest_adaptive_eval.extensions.logs.response_readers import vlmevalkit
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 
 NAN = float("nan")

@@ -1,6 +1,6 @@
 """Stand-in for the pytest plugin of an editor such as VS Code: makes the same calls on items and reports.
 
-Loaded with ``-p editor_runner``.  It writes what an editor would show to the JSON file that EDITOR_SHOWS names: the
+Loaded with ``-p editor_runner``. It writes what an editor would show to the JSON file that EDITOR_SHOWS names: the
 discovered tests as a tree, or the outcome of each test that ran.
 """
 

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["COMBINATIONS", "PLUGINS", "TOGETHER", "Plugin"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
     """One plugin with its main switches.
 
-    Parameters
-    ----------
-    distributions : str
-        Names on the package index: the plugin, and what it cannot be loaded without.
-    switches : str
-        Command line, without the plugin's loading.
-    together : bool
-        Whether it is loaded with all others; False where it needs a run of its own, such as for another output.
+    Args:
+        distributions: Names on the package index: the plugin, and what it cannot be loaded without.
+        switches: Command line, without the plugin's loading.
+        together: Whether it is loaded with all others; False where it needs a run of its own, such as for another
+            output.
     """
 
     distributions: str

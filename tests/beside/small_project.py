@@ -19,8 +19,6 @@ import pytest
 from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.reports.words import promoted
 
-__all__ = ["MODELS", "Observed", "entry_points", "missing", "observe", "run_pytest", "write_project"]
-
 #: Seconds after which a run counts as hung.
 DEADLINE = 60
 
@@ -144,24 +142,16 @@ def entry_points(name: str) -> list[str]:
 class Observed:
     """What one run did, as far as two runs are compared.
 
-    Attributes
-    ----------
-    exit_code : int
-        Exit code of pytest.
-    verdicts : tuple
-        Gate, interview, outcome and value of each verdict of the record.
-    administrations : tuple
-        Interview, position, item, sample, status and score of each administration of the record.
-    calls : Counter
-        Calls of the model by prompt.
-    cases : tuple
-        Class, name and outcome of each test case of pytest's JUnit file, sorted.
-    promote : bool
-        Whether the outputs for later jobs promote the checkpoint.
-    recorded : int
-        Administrations and further tries in the records of all runs, since a plugin may run pytest several times.
-    output : str
-        What the run printed.
+    Attributes:
+        exit_code: Exit code of pytest.
+        verdicts: Gate, interview, outcome and value of each verdict of the record.
+        administrations: Interview, position, item, sample, status and score of each administration of the record.
+        calls: Calls of the model by prompt.
+        cases: Class, name and outcome of each test case of pytest's JUnit file, sorted.
+        promote: Whether the outputs for later jobs promote the checkpoint.
+        recorded: Administrations and further tries in the records of all runs, since a plugin may run pytest several
+            times.
+        output: What the run printed.
     """
 
     exit_code: int
@@ -207,9 +197,7 @@ def run_pytest(
 ) -> tuple[int, str]:
     """Run pytest in a process of its own, with the plugins of `distributions` and none besides.
 
-    Returns
-    -------
-    int, str
+    Returns:
         Exit code, and what was printed.
     """
     loaded = ["adaptive_eval", *(point for name in distributions for point in entry_points(name))]

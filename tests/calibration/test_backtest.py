@@ -9,15 +9,15 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-import pytest_adaptive_eval.calibration.backtest as module
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Cell, Split, backtest, splits
-from pytest_adaptive_eval.calibration.contenders import classical
+import pytest_adaptive_eval.extensions.backtests.backtest as module
 from pytest_adaptive_eval.calibration.families import effective_weights, grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import replay, replay_each
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Backtest, Cell, Split, backtest, splits
+from pytest_adaptive_eval.extensions.backtests.contenders import classical
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.responses import Responses
 

@@ -10,13 +10,18 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
-import pytest_adaptive_eval.calibration.format_contender as module  # noqa: E402
-from pytest_adaptive_eval.calibration.format_backtest import FORMAT_CONTENDERS, format_backtest, separation, signed_rank  # noqa: E402
-from pytest_adaptive_eval.calibration.format_contender import Fold  # noqa: E402
+import pytest_adaptive_eval.extensions.backtests.format_contender as module  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
+from pytest_adaptive_eval.calibration.separation import separation  # noqa: E402
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total  # noqa: E402
 from pytest_adaptive_eval.errors import ResponsesError  # noqa: E402
+from pytest_adaptive_eval.extensions.backtests.format_backtest import (  # noqa: E402
+    FORMAT_CONTENDERS,
+    format_backtest,
+    signed_rank,
+)
+from pytest_adaptive_eval.extensions.backtests.format_contender import Fold  # noqa: E402
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation  # noqa: E402
 from pytest_adaptive_eval.irt.multimodal import Form, Modalities  # noqa: E402
 from pytest_adaptive_eval.items.responses import FormatResponses  # noqa: E402

@@ -9,11 +9,11 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.writer import write_bank
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, backtest, splits
 from pytest_adaptive_eval.calibration.build import calibrate
 from pytest_adaptive_eval.calibration.prediction import Designs, choose_designs, fit_predictors, form_orders
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, backtest, splits
 from pytest_adaptive_eval.irt.prediction import Design
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.text import number

@@ -9,11 +9,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
-import pytest_adaptive_eval.calibration.refine as module  # noqa: E402
+import pytest_adaptive_eval.extensions.backtests.refine as module  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_errors import gain_error  # noqa: E402
-from pytest_adaptive_eval.calibration.refine import REASONS, refine  # noqa: E402
 from pytest_adaptive_eval.errors import ResponsesError  # noqa: E402
+from pytest_adaptive_eval.extensions.backtests.refine import REASONS, refine  # noqa: E402
 from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems  # noqa: E402
 from pytest_adaptive_eval.items.responses import FormatResponses  # noqa: E402
 

@@ -17,7 +17,6 @@ import pytest
 
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.banks import read_bank
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest
 from pytest_adaptive_eval.calibration.engines.variational import _State
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.cat.policy import POLICIES
@@ -25,6 +24,7 @@ from pytest_adaptive_eval.cli.command import command_parser
 from pytest_adaptive_eval.cli.screen import Screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Backtest
 from pytest_adaptive_eval.registry import registered
 
 #: As it is, since the fixture `quiet` takes its place.
@@ -310,7 +310,7 @@ def test_without_an_output_there_is_only_the_report(run, matrix, place):
 
 
 def test_a_bank_without_texts_says_so_and_cannot_be_asked(run, matrix):
-    from pytest_adaptive_eval.config import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation import EvalSpec, Settings
 
     code, out, _ = run("calibrate", matrix, "-o", "b.bank", *QUICK)
     assert code == 0
@@ -360,7 +360,7 @@ def test_a_refused_bank_is_not_written(run, place):
 
 
 def test_force_writes_it_marked_untrusted(run):
-    from pytest_adaptive_eval.config import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation import EvalSpec, Settings
 
     source = noise()
     code, out, _ = run(
@@ -590,7 +590,7 @@ def test_the_number_of_processes_changes_nothing(run, matrix):
 def test_an_error_in_a_process_ends_the_others(run, matrix, monkeypatch):
     from multiprocessing import active_children
 
-    from pytest_adaptive_eval.cli.verbs import backtest as module
+    from pytest_adaptive_eval.extensions.backtests.verbs import backtest as module
 
     monkeypatch.setattr(module, "_chosen", lambda *_: ["no-such"])
     with pytest.raises(KeyError):

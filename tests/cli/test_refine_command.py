@@ -14,8 +14,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
-import pytest_adaptive_eval.calibration.format_contender as contenders  # noqa: E402
-import pytest_adaptive_eval.calibration.refine as refining  # noqa: E402
+import pytest_adaptive_eval.extensions.backtests.format_contender as contenders  # noqa: E402
+import pytest_adaptive_eval.extensions.backtests.refine as refining  # noqa: E402
 from pytest_adaptive_eval.banks import read_bank  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
 

@@ -1,7 +1,7 @@
 """Run commands of projects in one process, each in a folder of its own, and write their exit codes.
 
-Standard input is a JSON list of ``{"folder": PATH, "command": "pytest" or "adaptive-eval", "arguments": [...]}``.
-What each one printed goes to ``printed-NUMBER.txt`` in its folder.
+Standard input is a JSON list of ``{"folder": PATH, "command": "pytest" or "adaptive-eval", "arguments": [...]}``. What
+each one printed goes to ``printed-NUMBER.txt`` in its folder.
 """
 
 from __future__ import annotations

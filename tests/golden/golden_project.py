@@ -98,14 +98,10 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
 def run(folder: Path, runs: Sequence[tuple[Path, str, Sequence[str]]], **more: str) -> list[int]:
     """Run commands in one process and return their exit codes.
 
-    Parameters
-    ----------
-    folder : Path
-        Takes the list of exit codes.
-    runs : sequence of (Path, str, sequence of str)
-        The folder, ``pytest`` or ``adaptive-eval``, and the arguments.
-    **more : str
-        Environment variables.
+    Args:
+        folder: Takes the list of exit codes.
+        runs: The folder, ``pytest`` or ``adaptive-eval``, and the arguments.
+        **more: Environment variables.
     """
     told = [
         {

@@ -229,8 +229,8 @@ def test_weighing_keeps_the_draws_between_the_first_and_the_last(some, reference
 def stated_and_seen(seed, make, *, shrunken):
     """What is stated of 17 new subjects among 60 known ones, and whether it is so; 120 times.
 
-    The errors are skewed, biased, and twice as large as is said.  They have
-    nothing to do with the estimate if that is `shrunken`, else with the truth.
+    The errors are skewed, biased, and twice as large as is said. They have nothing to do with the estimate if that is
+    `shrunken`, else with the truth.
     """
     rng = np.random.default_rng(seed)
     stated, seen = [], []

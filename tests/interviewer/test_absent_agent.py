@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_adaptive_eval.config.interviewing import _Agent
-from pytest_adaptive_eval.config.reply_cache import ReplyCache
-from pytest_adaptive_eval.config.tables import InterviewTable
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.interviewing import _Agent
+from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
+from pytest_adaptive_eval.evaluation.tables import InterviewTable
 
 
 def test_agent_that_cannot_be_loaded_has_a_name_and_still_reports_the_error(tmp_path: Path) -> None:

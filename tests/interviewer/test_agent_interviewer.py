@@ -19,8 +19,8 @@ from pytest_adaptive_eval.interviewer.agent import OTHER, SORTED_AT_ONCE, AgentI
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Interviewer
 from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.subjects.agent import Agent, Message, Preference, Reply
-from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "interviewer"
 MEMORY = MemoryTable((CategoryRow("sums", 3, -1.0, 1.0, 0.0, 0.5),), 3)
@@ -316,7 +316,7 @@ def checkpoint() -> Any:
     """The checkpoint among the fixtures, through the ordinary path."""
     torch = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
     pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
-    from pytest_adaptive_eval.subjects.checkpoint.agent import TransformersAgent
+    from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
 
     torch.set_num_threads(1)
     return TransformersAgent.load(CHECKPOINT, device="cpu")

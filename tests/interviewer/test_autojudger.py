@@ -14,8 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.interview_metrics import relative_cost, spread
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, backtest
-from pytest_adaptive_eval.calibration.contenders import interviewer
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay, replay_each
 from pytest_adaptive_eval.cat.policy import Policy
@@ -23,6 +21,8 @@ from pytest_adaptive_eval.cat.selection import SelectorSession, StatefulSelector
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS, Split, backtest
+from pytest_adaptive_eval.extensions.backtests.contenders import interviewer
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlooks
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
@@ -535,7 +535,7 @@ def responses(subjects=40, seed=3):
 
 
 def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monkeypatch):
-    import pytest_adaptive_eval.calibration.backtest as module
+    import pytest_adaptive_eval.extensions.backtests.backtest as module
 
     made = responses()
     split = Split(np.arange(30), np.arange(30, 40))

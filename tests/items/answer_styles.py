@@ -1,7 +1,7 @@
 """Answers as models write them, in styles from templates: right ones, and wrong ones in the same words.
 
-``{x}`` is the answer that the text gives and ``{y}`` another value that it mentions.  A case is right where the key
-stands for ``{x}``, and wrong where it stands for ``{y}``.  Templates of `NO_ANSWER` are wrong for each of their values.
+``{x}`` is the answer that the text gives and ``{y}`` another value that it mentions. A case is right where the key
+stands for ``{x}``, and wrong where it stands for ``{y}``. Templates of `NO_ANSWER` are wrong for each of their values.
 Every second template is held out: the reader was built without it.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-
-__all__ = ["CHOICES", "Case", "cases"]
 
 CHOICES = ("a red kite", "a blue boat", "a green door", "a white horse")
 
@@ -182,14 +180,7 @@ NOTATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Answer with what a careful person says of it.
-
-    Parameters
-    ----------
-    style, grader, answer, text : str
-    right, held : bool
-    choices : tuple of str
-    """
+    """Answer with what a careful person says of it."""
 
     style: str
     grader: str

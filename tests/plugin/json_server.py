@@ -26,13 +26,9 @@ def failure(message: str) -> dict[str, Any]:
 class JsonServer:
     """Serves from threads, and lists its models.
 
-    Parameters
-    ----------
-    models : sequence of str
-    answer : callable
-        Takes the body and the headers of a chat, and gives the reply with its status.
-    port : int
-        0 for any that is free.
+    Args:
+        answer: Takes the body and the headers of a chat, and gives the reply with its status.
+        port: 0 for any that is free.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """A process that serves chat models on loopback: ``python model_process.py PORT LOG [MODEL ...]``.
 
-It appends ``start PID`` to LOG when it starts and ``chat`` for each chat.  It answers every chat with "right".
+It appends ``start PID`` to LOG when it starts and ``chat`` for each chat. It answers every chat with "right".
 """
 
 from __future__ import annotations

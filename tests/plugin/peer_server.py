@@ -33,11 +33,8 @@ def said(model: str, text: str, skills: Mapping[str, float]) -> str:
 class PeerServer(JsonServer):
     """A server of such models.
 
-    Parameters
-    ----------
-    skills : mapping
-    reply : callable, optional
-        Instead of `said`: gives the text, or None for a fault of the server.
+    Args:
+        reply: Instead of `said`: gives the text, or None for a fault of the server.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 # loaded once: an in-process run forgets the modules that it loads
 from peer_server import PeerServer
 
-import pytest_adaptive_eval.config.ablation
+import pytest_adaptive_eval.extensions.studies.network.ablation_kind
 import pytest_adaptive_eval.reports.page  # noqa: F401
 from benchmarks.network_agents import chance, writer
 

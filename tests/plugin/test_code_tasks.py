@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.errors import SandboxUnavailable
-from pytest_adaptive_eval.sandbox import Sandbox
+from pytest_adaptive_eval.extensions.sandbox import Sandbox
 
 SOLVERS = Path(__file__).resolve().parents[1] / "tasks"
 CONFTEST = """

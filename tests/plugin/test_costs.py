@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.config.spending import Spending
-from pytest_adaptive_eval.config.tables import PriceTable
+from pytest_adaptive_eval.evaluation.spending import Spending
+from pytest_adaptive_eval.evaluation.tables import PriceTable
+from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.markdown import summary_markdown
-from pytest_adaptive_eval.subjects.base import Usage
 
 #: A subject whose answers take 100 tokens of prompts and 50 of its own.
 PRICED = """
 import pytest
 from pytest_adaptive_eval import SubjectIdentity
-from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage
+from pytest_adaptive_eval.models.base import Completion, Subject, Usage
 
 class Paid(Subject):
     spent = Usage()

@@ -13,9 +13,9 @@ pytest.importorskip("transformers", reason="checkpoints need transformers (extra
 # loaded once: an in-process run forgets the modules that it loads
 from peer_server import SKILLS, PeerServer
 
-import pytest_adaptive_eval.config.network
-import pytest_adaptive_eval.config.panel
-import pytest_adaptive_eval.subjects.endpoint.subject  # noqa: F401
+import pytest_adaptive_eval.extensions.studies.network.kind
+import pytest_adaptive_eval.extensions.studies.peers.kind
+import pytest_adaptive_eval.models.endpoint.subject  # noqa: F401
 
 PANEL = """
 [[eval]]

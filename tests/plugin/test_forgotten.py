@@ -31,7 +31,7 @@ def test_gate(adaptive_eval):
 SCORED = """
 import pytest
 from pytest_adaptive_eval import SubjectIdentity
-from pytest_adaptive_eval.subjects.base import Completion, Subject
+from pytest_adaptive_eval.models.base import Completion, Subject
 
 class Scored(Subject):
     def answer(self, items):

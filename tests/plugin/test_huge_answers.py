@@ -30,7 +30,7 @@ def pytest_unconfigure():
 """
 #: A subject of this package, that answers batches.
 BATCHES = """
-from pytest_adaptive_eval.subjects.base import Completion, Subject
+from pytest_adaptive_eval.models.base import Completion, Subject
 
 class Long(Subject):
     def __init__(self):

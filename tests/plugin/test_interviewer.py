@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.config.spending import Spending
+from pytest_adaptive_eval.evaluation.spending import Spending
+from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.plugin.finish import _costs
-from pytest_adaptive_eval.subjects.base import Usage
 
 TEST = """
 import pytest
@@ -174,8 +174,8 @@ def test_what_it_cost(lab: Any) -> None:
     lab.pytester.makeconftest(
         """
         import pytest
-        from pytest_adaptive_eval.subjects import Completion, Subject, SubjectIdentity
-        from pytest_adaptive_eval.subjects.base import Usage
+        from pytest_adaptive_eval.models import Completion, Subject, SubjectIdentity
+        from pytest_adaptive_eval.models.base import Usage
 
         class Counting(Subject):
             usage = Usage(7, 70, 7, 0, 1.0, 700.0)

@@ -11,7 +11,7 @@ import pytest
 #: A model that prefers the choice "yes" on even questions; it notes the prompts that it reads.
 CONFTEST = """
 import os, pytest
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
 class Model(Subject):
     rates_texts = True

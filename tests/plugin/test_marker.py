@@ -369,7 +369,7 @@ def test_batches_are_answered_in_one_call(lab: Any) -> None:
         """
 import pytest
 from pytest_adaptive_eval import Subject, SubjectIdentity
-from pytest_adaptive_eval.subjects.base import Completion
+from pytest_adaptive_eval.models.base import Completion
 
 class Batch(Subject):
     def answer(self, items):

@@ -145,7 +145,7 @@ def test_a_model_for_every_question(lab: Any, name: str) -> None:
         f"""
         import pytest
         from pytest_adaptive_eval import SubjectIdentity
-        from pytest_adaptive_eval.subjects.replay import ReplaySubject
+        from pytest_adaptive_eval.models.replay import ReplaySubject
         @pytest.fixture
         def {name}():
             return ReplaySubject("one", {{}})

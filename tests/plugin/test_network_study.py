@@ -16,8 +16,8 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 # loaded once: an in-process run forgets the modules that it loads
 from peer_server import PeerServer
 
-import pytest_adaptive_eval.config.network
-import pytest_adaptive_eval.config.panel
+import pytest_adaptive_eval.extensions.studies.network.kind
+import pytest_adaptive_eval.extensions.studies.peers.kind
 import pytest_adaptive_eval.reports.page  # noqa: F401
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.text import number

@@ -21,15 +21,15 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 # loaded once: an in-process run forgets the modules that it loads
 from peer_server import SKILLS, PeerServer, said
 
-import pytest_adaptive_eval.config.network
-import pytest_adaptive_eval.config.panel
+import pytest_adaptive_eval.extensions.studies.network.kind
+import pytest_adaptive_eval.extensions.studies.peers.kind
 import pytest_adaptive_eval.reports.page  # noqa: F401
-from pytest_adaptive_eval.config.panel import PanelPlan, _Asking
-from pytest_adaptive_eval.config.study import Member as PlanMember
-from pytest_adaptive_eval.studies.peers.assessment import Call
-from pytest_adaptive_eval.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.subjects.agent import Reply
-from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.evaluation.study import Member as PlanMember
+from pytest_adaptive_eval.extensions.studies.peers.assessment import Call
+from pytest_adaptive_eval.extensions.studies.peers.kind import PanelPlan, _Asking
+from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
+from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.pool import AgentPool
 
 TOPICS = [f"topic {n}" for n in range(60)]
 

@@ -95,7 +95,7 @@ def ask(model):
     return lambda prompt: model.generate(prompt)
 """
 SUBJECT = """
-    from pytest_adaptive_eval.subjects.calling import CallableSubject
+    from pytest_adaptive_eval.models.calling import CallableSubject
     yield CallableSubject(Toy().generate, "toy", checkpoint="hash")
     return
 """
@@ -165,7 +165,7 @@ def test_no_answer_has_failed_a_test_that_cannot_read_made_up_ones(lab: Any) -> 
 RETRY = """
 import json, pytest
 from pytest_adaptive_eval import SubjectIdentity
-from pytest_adaptive_eval.subjects.calling import CallableSubject
+from pytest_adaptive_eval.models.calling import CallableSubject
 
 def retried(test):
     def again(item, model):

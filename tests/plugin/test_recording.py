@@ -10,11 +10,11 @@ import pytest
 
 from pytest_adaptive_eval import Item
 from pytest_adaptive_eval.items.item import Response, Status
+from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.plugin.question import AskedItem
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder
 from pytest_adaptive_eval.records.journal import Journal
 from pytest_adaptive_eval.records.run_record import Administration
-from pytest_adaptive_eval.subjects.base import Completion
 
 
 def asked(item: Item, *, sample: int = 0, read: bool = False, lasting: bool = False) -> Any:

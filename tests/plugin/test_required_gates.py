@@ -168,8 +168,8 @@ def test_toml_file_may_hold_required_gates_alone(gates: Any) -> None:
     ],
 )
 def test_mistake_in_the_table_run_is_a_usage_error(tmp_path: Path, text: str, message: str) -> None:
-    from pytest_adaptive_eval.config import read_toml
     from pytest_adaptive_eval.errors import ConfigError
+    from pytest_adaptive_eval.evaluation import read_toml
 
     path = tmp_path / "adaptive-eval.toml"
     path.write_text(text)

@@ -11,7 +11,7 @@ import pytest
 
 CONFTEST = """
 import os, pytest
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
 class Model(Subject):
     def answer(self, items):

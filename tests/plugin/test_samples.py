@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.extensions.exports.rows import responses_jsonl
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.records.runs import read_run
-from pytest_adaptive_eval.reports.exports import responses_jsonl
 
 #: Right in some share of its answers to each question, by the count of its calls.
 NOISY = "return 'right' if n * 0.618 % 1 < (number % 10) / 10 else 'wrong'"
@@ -34,7 +34,7 @@ def test_gate(adaptive_eval):
 BATCHED = """
 import pytest
 from pytest_adaptive_eval import SubjectIdentity
-from pytest_adaptive_eval.subjects.base import Completion, Subject
+from pytest_adaptive_eval.models.base import Completion, Subject
 
 class Drawn(Subject):
     def __init__(self):

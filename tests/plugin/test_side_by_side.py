@@ -18,7 +18,7 @@ CONFTEST = """
 import os
 from pathlib import Path
 import pytest
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
 
 HERE = Path(__file__).parent
 
@@ -249,7 +249,7 @@ def test_interviews_that_end_early_by_what_must_pass_or_by_cost_ask_the_same(ban
 )
 def test_interviews_with_another_cap_are_asked_apart(banks: Any, setting: str, joins: bool) -> None:
     text = CONFTEST.replace("class Model(Subject):", "class Model(Subject):\n    cap = Cap(8, chosen=True)")
-    banks.pytester.makeconftest("from pytest_adaptive_eval.subjects.caps import Cap\n" + text)
+    banks.pytester.makeconftest("from pytest_adaptive_eval.models.caps import Cap\n" + text)
     write_evals(banks, {"one": "budget = 16", "two": setting})
     assert banks.run(FLAG).ret in (0, 1)
     assert [i["error"] for i in found(banks)["interviews"]] == ["", ""]

@@ -14,7 +14,7 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 
 from json_server import JsonServer, completion, failure
 
-from pytest_adaptive_eval.subjects.endpoint.identity import Answerer
+from pytest_adaptive_eval.models.endpoint.identity import Answerer
 
 FLAG, FRESH = "--adaptive-eval-side-by-side", "--adaptive-eval-fresh"
 

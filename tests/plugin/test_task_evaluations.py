@@ -11,7 +11,7 @@ import pytest
 
 from pytest_adaptive_eval import Item, write_bank
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.config.sources import recorded_banks
+from pytest_adaptive_eval.evaluation.sources import recorded_banks
 from pytest_adaptive_eval.records.run_record import RunRecord
 
 #: Adds numbers of up to so many digits.

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cli.rescore import rescore
-from pytest_adaptive_eval.config import read_toml
+from pytest_adaptive_eval.evaluation import read_toml
 from pytest_adaptive_eval.records.run_record import RunRecord
 
 EVAL = """

@@ -1,8 +1,8 @@
 """The rules by which a GitHub runner takes lines of a step's output for commands, played again.
 
-After ``ActionCommand`` and ``ActionCommandManager`` of https://github.com/actions/runner.  The runner compares text
-by the rules of a culture, which skip characters that are not shown; here a line is therefore read once as it is and
-once without them, and is a command if either reading is one.
+After ``ActionCommand`` and ``ActionCommandManager`` of https://github.com/actions/runner. The runner compares text by
+the rules of a culture, which skip characters that are not shown; here a line is therefore read once as it is and once
+without them, and is a command if either reading is one.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
-
-__all__ = ["REGISTERED", "Command", "commands"]
 
 #: Commands that a runner knows.
 REGISTERED = frozenset(

@@ -19,10 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, RunRecord, StudyRecord
-from pytest_adaptive_eval.reports.exports import (
+from pytest_adaptive_eval.extensions.exports.rows import (
     every_eval_ever,
     responses_csv,
     responses_jsonl,
@@ -30,7 +27,10 @@ from pytest_adaptive_eval.reports.exports import (
     studies_jsonl,
     write_export,
 )
-from pytest_adaptive_eval.reports.trackers import mlflow_metrics
+from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord, StudyRecord
 
 CATEGORIES = [
     {
@@ -142,7 +142,7 @@ def test_every_answer_is_a_line_with_the_same_columns(make: SimpleNamespace) -> 
 
 
 def test_the_documented_columns_are_those_written(make: SimpleNamespace) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text().partition("## The same as CSV")[0]
+    page = (Path(__file__).parents[2] / "docs/reference/exports.md").read_text().partition("## The same as CSV")[0]
     documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert documented == list(json.loads(next(responses_jsonl(record(make)))))
 
@@ -570,7 +570,7 @@ def test_a_study_has_a_row_a_subject_and_quantity(make: SimpleNamespace) -> None
 
 
 def test_the_documented_columns_of_studies_are_those_written(make: SimpleNamespace, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text().partition("## Studies")[2]
+    page = (Path(__file__).parents[2] / "docs/reference/exports.md").read_text().partition("## Studies")[2]
     documented = re.findall(r"^\| `(\w+)` \|", page.partition("\n## ")[0], re.MULTILINE)
     run = studied(make)
     assert documented == list(json.loads(next(studies_jsonl(run))))

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs, write_failure, write_github
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.trackers import mlflow_metrics
 from pytest_adaptive_eval.text import clean_terminal
 from tests.reports.runner import Command, commands
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.reports.study_sections.network import network_picture
+from pytest_adaptive_eval.extensions.studies.report_sections.network import network_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.reports.github import annotation_lines, outputs
 from pytest_adaptive_eval.reports.junit import gate_report
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.study_sections import section_of
+from pytest_adaptive_eval.reports.sections import section_of
 from pytest_adaptive_eval.reports.terminal import summary_lines
 
 HOSTILE = "<script>alert(1)</script>|@you ::error::x\u202e\x1b[31m"

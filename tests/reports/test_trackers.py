@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, UsageError
+from pytest_adaptive_eval.extensions.exports.tracked_runs import fetch_run
+from pytest_adaptive_eval.extensions.exports.trackers import log_mlflow, log_wandb, mlflow_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.baseline import read_baseline
+from pytest_adaptive_eval.records.baseline import is_tracked, read_baseline
 from pytest_adaptive_eval.records.run_record import RunRecord
-from pytest_adaptive_eval.records.trackers import fetch_run, is_tracked
-from pytest_adaptive_eval.reports.trackers import log_mlflow, log_wandb, mlflow_metrics
 
 TAGS = {
     "adaptive_eval.subject": "vlm-2b-step-4000",

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval.extensions.exports.evaleval import aggregate
+from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
 from pytest_adaptive_eval.records.comparison import compare
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.evaleval import aggregate
 from pytest_adaptive_eval.reports.history import comparison_lines, history_lines
 from pytest_adaptive_eval.reports.junit import gate_report
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
 from pytest_adaptive_eval.reports.terminal import summary_lines
-from pytest_adaptive_eval.reports.trackers import mlflow_metrics
 
 #: Digits of figures that the record of an earlier version gave although nothing was scored.
 FIGURES = (".469", "0.469", ".313", "0.313", "1.64", "0.997", ".217")

@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 
 from pytest_adaptive_eval.errors import SandboxUnavailable
-from pytest_adaptive_eval.sandbox import Sandbox
+from pytest_adaptive_eval.extensions.sandbox import Sandbox
 
 
 @functools.cache

@@ -22,11 +22,9 @@ from typing import Any, Self
 
 from hostile import ENDLESS, PROGRAMS, source
 
+from pytest_adaptive_eval.extensions.sandbox import Failure, Run, Sandbox, runner
+from pytest_adaptive_eval.extensions.sandbox.machine import nobody
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.sandbox import Failure, Run, Sandbox, runner
-from pytest_adaptive_eval.sandbox.machine import nobody
-
-__all__ = ["World", "as_user", "escapes", "leftovers", "other_interpreter", "running", "starts", "suite", "suite_as"]
 
 #: Errors that tell of a fault in the program and not of a wall.
 _BROKEN = {"NameError", "AttributeError", "TypeError", "ImportError", "ModuleNotFoundError", "KeyError", "SyntaxError"}

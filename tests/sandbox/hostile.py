@@ -1,10 +1,9 @@
 """Programs that try to get out of the sandbox, each a function of its own source.
 
-Each is given the world of `escape.World` and returns a text about what it
-reached, or None; being refused or killed is the other way to fail.  Every one
-is bounded, so that a hole does no harm to the machine that finds it: processes
-and files are counted, memory ends at 2 GB, signals go to a process made for
-them, and clocks and names are set to what they are.
+Each is given the world of `escape.World` and returns a text about what it reached, or None; being refused or killed is
+the other way to fail. Every one is bounded, so that a hole does no harm to the machine that finds it: processes and
+files are counted, memory ends at 2 GB, signals go to a process made for them, and clocks and names are set to what they
+are.
 """
 
 from __future__ import annotations

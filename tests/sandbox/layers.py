@@ -10,12 +10,10 @@ import pytest
 from escape import suite
 
 from pytest_adaptive_eval.errors import SandboxUnavailable
+from pytest_adaptive_eval.extensions.sandbox import Sandbox, harness
+from pytest_adaptive_eval.extensions.sandbox.runner import LAYERS, LOCKDOWN
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.process import Process
-from pytest_adaptive_eval.sandbox import Sandbox, harness
-from pytest_adaptive_eval.sandbox.runner import LAYERS, LOCKDOWN
-
-__all__ = ["PROGRAMS_WITHOUT", "doubled", "without"]
 
 #: Programs that a tier no longer holds without a layer; harmless ones, since they do get through here.
 PROGRAMS_WITHOUT = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.sandbox.attestation import SPACES, faults
+from pytest_adaptive_eval.extensions.sandbox.attestation import SPACES, faults
 
 STATUS = """Name:\tpython
 Uid:\t{uid}\t{uid}\t{uid}\t{uid}

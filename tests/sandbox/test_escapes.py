@@ -9,7 +9,7 @@ from escape import other_interpreter, suite, suite_as
 from hostile import NOT_HELD_BY_LOCKDOWN, PROGRAMS
 
 from conftest import opened  # type: ignore[attr-defined]  # mypy reads the conftest of the root
-from pytest_adaptive_eval.sandbox import Sandbox
+from pytest_adaptive_eval.extensions.sandbox import Sandbox
 
 EVERYTHING = bool(os.environ.get("ADAPTIVE_EVAL_SANDBOX_ALL"))
 

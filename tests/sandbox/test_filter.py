@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_adaptive_eval.sandbox.filter import _CALLS, _CHECKED, MACHINES, seccomp_program
+from pytest_adaptive_eval.extensions.sandbox.filter import _CALLS, _CHECKED, MACHINES, seccomp_program
 
 ALLOW, KILL, REFUSE, MISSING = 0x7FFF0000, 0x80000000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 COLUMN = {"x86_64": 0, "aarch64": 1}

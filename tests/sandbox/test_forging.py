@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from pytest_adaptive_eval.extensions.sandbox import Run, Sandbox, same
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.sandbox import Run, Sandbox, same
 
 _RANDOM = random.Random(7)
 INPUTS = [[_RANDOM.randrange(10**6)] for _ in range(20)]

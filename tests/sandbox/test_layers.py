@@ -8,8 +8,8 @@ import pytest
 from layers import PROGRAMS_WITHOUT, doubled, without
 
 from pytest_adaptive_eval.errors import SandboxUnavailable
-from pytest_adaptive_eval.sandbox import Sandbox
-from pytest_adaptive_eval.sandbox.runner import LAYERS
+from pytest_adaptive_eval.extensions.sandbox import Sandbox
+from pytest_adaptive_eval.extensions.sandbox.runner import LAYERS
 
 
 @pytest.mark.parametrize("layer", [*sorted(LAYERS), "deadline", "size"])
@@ -32,7 +32,7 @@ def test_a_process_that_is_not_locked_up_gets_no_code(best: Sandbox) -> None:
 
 
 def test_code_that_gets_through_is_noticed(best: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pytest_adaptive_eval.sandbox import probe, runner
+    from pytest_adaptive_eval.extensions.sandbox import probe, runner
 
     monkeypatch.setattr(Sandbox, "_faults", lambda self, report: [])
     Sandbox(best.tier, best.layers).check()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_adaptive_eval.extensions.sandbox import Sandbox
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.sandbox import Sandbox
 from pytest_adaptive_eval.tasks.coding import by_calls
 
 #: Bodies of a function, and whether what it returns is the number 4.

@@ -14,8 +14,8 @@ import pytest
 from escape import running
 
 from pytest_adaptive_eval.errors import SandboxUnavailable, UsageError
+from pytest_adaptive_eval.extensions.sandbox import Failure, Run, Sandbox, machine, runner, same
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.sandbox import Failure, Run, Sandbox, machine, runner, same
 
 #: What answers commonly import, and something of each that needs the rest of the module.
 COMMON = """
@@ -181,7 +181,7 @@ def test_many_at_once(best: Sandbox) -> None:
 
 def test_nothing_outlives_a_parent_that_is_killed(sandbox: Sandbox) -> None:
     code = (
-        "from pytest_adaptive_eval.sandbox import Sandbox, runner\n"
+        "from pytest_adaptive_eval.extensions.sandbox import Sandbox, runner\n"
         f"s = Sandbox({sandbox.tier!r}, {sandbox.layers!r})\n"
         "s.call('import time\\ndef f(): time.sleep(60)', 'f', [[]], deadline=60)"
     )

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.sandbox import Failure, same
-from pytest_adaptive_eval.sandbox.harness import DEPTH, LIMIT, encode
-from pytest_adaptive_eval.sandbox.values import decode, read_answers
+from pytest_adaptive_eval.extensions.sandbox import Failure, same
+from pytest_adaptive_eval.extensions.sandbox.harness import DEPTH, LIMIT, encode
+from pytest_adaptive_eval.extensions.sandbox.values import decode, read_answers
 
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary())
 KEYS = st.recursive(SCALARS, lambda x: st.one_of(st.lists(x).map(tuple), st.frozensets(x)), max_leaves=5)

@@ -7,8 +7,8 @@ from typing import Any
 KIND = '''
 from dataclasses import dataclass
 
-from pytest_adaptive_eval.config.study import StudyKind
-from pytest_adaptive_eval.config.tables import StudyTable
+from pytest_adaptive_eval.evaluation.study import StudyKind
+from pytest_adaptive_eval.evaluation.tables import StudyTable
 from pytest_adaptive_eval.gates.condition import Metric
 from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pytest_adaptive_eval.sweeps.cells import Cell, CellEnd, Checkpoint, EvaluationFile
-
-__all__ = ["EVALUATION", "SLOW", "SWEEP", "cell", "end_of", "write_answers"]
+from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd, Checkpoint, EvaluationFile
 
 EVALUATION = """
 [[eval]]

@@ -1,7 +1,7 @@
 """A Ray cluster of several nodes on this machine: ``python ray_nodes.py NODES`` prints its address.
 
 Each line ``kill`` on the standard input kills a node with all its processes by SIGKILL, the last one first, and prints
-``killed``.  The cluster ends with the standard input.
+``killed``. The cluster ends with the standard input.
 """
 
 from __future__ import annotations

@@ -10,10 +10,9 @@ import pytest
 from cells_of import cell, end_of, write_answers
 
 from pytest_adaptive_eval import __version__
-from pytest_adaptive_eval.cli.live import LiveTable, cell_line
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.sweeps.cells import CellEnd, Job, read_end, write_end
-from pytest_adaptive_eval.sweeps.checks import (
+from pytest_adaptive_eval.extensions.sweeps.cells import CellEnd, Job, read_end, write_end
+from pytest_adaptive_eval.extensions.sweeps.checks import (
     Machine,
     Signatures,
     check_room,
@@ -22,11 +21,12 @@ from pytest_adaptive_eval.sweeps.checks import (
     named_banks,
     node_complaints,
 )
-from pytest_adaptive_eval.sweeps.driver import SweepRun
-from pytest_adaptive_eval.sweeps.executors import LocalExecutor
-from pytest_adaptive_eval.sweeps.matrix import Matrix, state_of
-from pytest_adaptive_eval.sweeps.page import sweep_page
-from pytest_adaptive_eval.sweeps.settings import ResourceTable, read_sweep
+from pytest_adaptive_eval.extensions.sweeps.driver import SweepRun
+from pytest_adaptive_eval.extensions.sweeps.executors import LocalExecutor
+from pytest_adaptive_eval.extensions.sweeps.live import LiveTable, cell_line
+from pytest_adaptive_eval.extensions.sweeps.matrix import Matrix, state_of
+from pytest_adaptive_eval.extensions.sweeps.page import sweep_page
+from pytest_adaptive_eval.extensions.sweeps.settings import ResourceTable, read_sweep
 
 
 def test_checkpoints_are_in_the_order_of_their_steps_with_names_of_their_own(grid: Path) -> None:
@@ -179,7 +179,7 @@ def test_cells_get_gpus_of_their_own_and_give_them_back(tmp_path: Path, monkeypa
             raise OSError(28, "No space left on device")
         return replace(end_of(cell()), key=job.key)
 
-    monkeypatch.setattr("pytest_adaptive_eval.sweeps.executors.run_cell", run)
+    monkeypatch.setattr("pytest_adaptive_eval.extensions.sweeps.executors.run_cell", run)
     executor = LocalExecutor(ResourceTable(gpus=2), "s", machine=Machine("m", 8, 8, ("a", "b", "c", "d", "e")))
     for number in range(5):
         executor.submit(job(str(number), tmp_path))

@@ -14,8 +14,6 @@ import numpy as np
 from pytest_adaptive_eval.tasks import Picture, TaskFamily, distortions
 from pytest_adaptive_eval.tasks.drawing import COLOURS, FILLS, SHAPES, Icon, blank, draw_icon
 
-__all__ = ["SOLVERS", "read_board", "undistorted"]
-
 TOLD = r"An icon is solid, hollow \(its outline alone\) or striped\."
 OPTIONS = r"\n(?:[A-J]\. \w+\n){10}End with `Answer: <letter>`\."
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_adaptive_eval.extensions.sandbox import Run
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.sandbox import Run
 from pytest_adaptive_eval.tasks import Picture, TaskFamily
 from pytest_adaptive_eval.tasks.distortions import DISTORTIONS
 from pytest_adaptive_eval.tasks.pictures import SHAPES, icon
@@ -23,8 +23,6 @@ from pytest_adaptive_eval.tasks.sentences import LEXICON
 from pytest_adaptive_eval.tasks.words import WORDS
 from tests.tasks.picture_solvers import SOLVERS as PICTURE_SOLVERS
 from tests.tasks.picture_solvers import undistorted
-
-__all__ = ["SOLVERS", "InProcess", "cells", "matched", "mended", "ran", "solve", "without_form", "written"]
 
 
 def parts(pattern: str, prompt: str) -> tuple[str, ...]:

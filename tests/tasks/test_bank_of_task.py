@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from pytest_adaptive_eval.config import EvalSpec, Settings
+from pytest_adaptive_eval.evaluation import EvalSpec, Settings
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.bank import task_bank

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from benchmarks.task_truth import complexity
 from pytest_adaptive_eval.errors import Unscored
+from pytest_adaptive_eval.extensions.sandbox import Run
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.sandbox import Run
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.coding import GAP, by_calls, program_in
 from tests.tasks.solvers import InProcess, mended, ran

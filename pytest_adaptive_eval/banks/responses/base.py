@@ -10,25 +10,17 @@ from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["ReadSettings", "ResponseReader"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
     """Choices of the user, for what a file leaves open.
 
-    Parameters
-    ----------
-    orientation : str, optional
-        Content of the rows and columns of a matrix.
-    metric, filter : str, optional
-        One name, or several separated by commas, of which the first one present counts.
-    note : callable
-        Called with a sentence about each omission.
-    mapping : ResponseMapping, optional
-        Where the fields of a response stand in a row.
-    items : mapping of str to Item, optional
-        The user's own items by id in the log, which grade answers that have no score.
+    Args:
+        orientation: Content of the rows and columns of a matrix.
+        metric, filter: One name, or several separated by commas, of which the first one present counts.
+        note: Called with a sentence about each omission.
+        mapping: Where the fields of a response stand in a row.
+        items: The user's own items by id in the log, which grade answers that have no score.
     """
 
     orientation: str | None = None
@@ -43,24 +35,16 @@ class ReadSettings:
 class ResponseReader:
     """One format of recorded responses.
 
-    Parameters
-    ----------
-    name : str
-        Value of ``format``.
-    content : str
-        Files of the format, for help and errors.
-    recognises : callable
-        Return whether a file is of the format, by its name and its first bytes.
-    read : callable
-        Read a file or folder.  Raises `ResponsesError` with the file, line or item, the
-        value found, the value expected and the fix.
-    settings : mapping of str to str
-        Settings of `ReadSettings` that the format uses, and what each chooses.
-    folders : bool
-        Whether a folder can be read.
-    generality : int
-        0 if no other program writes such files; higher if others do.  The least general
-        reader that recognises a file reads it.
+    Args:
+        name: Value of ``format``.
+        content: Files of the format, for help and errors.
+        recognises: Return whether a file is of the format, by its name and its first bytes.
+        read: Read a file or folder. Raises `ResponsesError` with the file, line or item, the value found, the value
+            expected and the fix.
+        settings: Settings of `ReadSettings` that the format uses, and what each chooses.
+        folders: Whether a folder can be read.
+        generality: 0 if no other program writes such files; higher if others do. The least general reader that
+            recognises a file reads it.
     """
 
     name: str

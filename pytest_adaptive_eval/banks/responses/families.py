@@ -10,25 +10,18 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.tables import SUBJECT_WORDS, read_rows
 
-__all__ = ["with_families"]
-
 Matrix = TypeVar("Matrix", Responses, FormatResponses)
 
 
 def with_families(responses: Matrix, path: Path) -> Matrix:
     """Return a copy of the responses with the families of a two-column CSV.
 
-    Parameters
-    ----------
-    responses : Responses or FormatResponses
-    path : Path
-        CSV with the header ``subject,family`` and a row for each subject.  A subject with
-        an empty family has a family of its own.  Subjects without responses are ignored.
+    Args:
+        path: CSV with the header ``subject,family`` and a row for each subject. A subject with an empty family has a
+            family of its own. Subjects without responses are ignored.
 
-    Raises
-    ------
-    ResponsesError
-        Wrong columns, a duplicate subject, or a subject of the responses without a row.
+    Raises:
+        ResponsesError: Wrong columns, a duplicate subject, or a subject of the responses without a row.
     """
     families = _read_families(path)
     if missing := [subject for subject in responses.subjects if subject not in families]:

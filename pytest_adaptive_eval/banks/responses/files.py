@@ -15,14 +15,6 @@ import numpy as np
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
 
-__all__ = [
-    "Collected",
-    "choose",
-    "files_of",
-    "named",
-    "score",
-]
-
 #: Levels of folders searched below the path; the tools' own layouts have three.
 _DEPTH = 5
 #: Answers kept of an item, and the longest.
@@ -47,10 +39,8 @@ def files_of(folder: Path) -> list[Path]:
 def score(value: Any, where: str) -> float:
     """Return a score as a number, NaN where it is missing.
 
-    Raises
-    ------
-    ResponsesError
-        The value is not a number in [0, 1], a truth value, None or NaN.
+    Raises:
+        ResponsesError: The value is not a number in [0, 1], a truth value, None or NaN.
     """
     if value is None:
         return math.nan
@@ -64,10 +54,8 @@ def score(value: Any, where: str) -> float:
 def named(value: Any, field: str, where: str) -> str:
     """Return an id as text; whole numbers are ids too.
 
-    Raises
-    ------
-    ResponsesError
-        The value is empty or of another type.
+    Raises:
+        ResponsesError: The value is empty or of another type.
     """
     if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
         return text
@@ -77,21 +65,14 @@ def named(value: Any, field: str, where: str) -> str:
 def choose(setting: str, names_present: Collection[str], requested: str | None, where: str) -> str:
     """Choose one of several names.  An ambiguous choice is an error, never a guess.
 
-    Parameters
-    ----------
-    setting : str
-        Name of the setting that `requested` is from, for messages.
-    names_present : collection of str
-    requested : str or None
-        One name, or several separated by commas.  The first of them in `names_present` is
-        used, so that tasks with different names can be read together.
-    where : str
-        File or task, for messages.
+    Args:
+        setting: Name of the setting that `requested` is from, for messages.
+        requested: One name, or several separated by commas. The first of them in `names_present` is used, so that tasks
+            with different names can be read together.
+        where: File or task, for messages.
 
-    Raises
-    ------
-    ResponsesError
-        Several names and no request, or no requested name is present.
+    Raises:
+        ResponsesError: Several names and no request, or no requested name is present.
     """
     if requested is None:
         if len(names_present) == 1:
@@ -112,10 +93,8 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
 class Collected:
     """Accumulator of scores.  Several scores of one subject on one item count as their mean.
 
-    Parameters
-    ----------
-    source : str
-        File or folder, for messages.
+    Args:
+        source: File or folder, for messages.
     """
 
     def __init__(self, source: str) -> None:
@@ -147,10 +126,8 @@ class Collected:
     def check_questions(self, fix: str) -> None:
         """Refuse items whose question differs between logs.
 
-        Raises
-        ------
-        ResponsesError
-            Names the first such item, both places, and `fix`.
+        Raises:
+            ResponsesError: Names the first such item, both places, and `fix`.
         """
         if self._changed:
             item, where = next(iter(self._changed.items()))

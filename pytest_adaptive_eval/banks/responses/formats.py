@@ -32,8 +32,6 @@ from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.records.run_record import Administration
 from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, Cells, read_rows
 
-__all__ = ["in_formats", "named_in_formats", "read_format_responses"]
-
 #: Prefixes of the columns of a published matrix, and the format of each.
 _PREFIXES = MappingProxyType(
     {"<no_question>": "image", "<no_image>": "text", "<no_info>": "none", "<no_text>": "image"}
@@ -74,25 +72,16 @@ def read_format_responses(
 ) -> FormatResponses:
     """Read what models answered in several formats, from one source or several with different items.
 
-    Parameters
-    ----------
-    paths : sequence of path
-    bank : str, optional
-        Name of the bank, for recorded runs; needed when they used several.
-    families : path, optional
-        As in `read_responses`.
-    note : callable, optional
-        Called with a sentence about each omission.
+    Args:
+        bank: Name of the bank, for recorded runs; needed when they used several.
+        families: As in `read_responses`.
+        note: Called with a sentence about each omission.
 
-    Returns
-    -------
-    FormatResponses
+    Returns:
         The modalities are those of the fullest format; a missing score is NaN.
 
-    Raises
-    ------
-    ResponsesError
-        Unreadable or malformed responses; the message names file, line or item, and the fix.
+    Raises:
+        ResponsesError: Unreadable or malformed responses; the message names file, line or item, and the fix.
     """
     sources = [Path(path) for path in paths]
     settings = ReadSettings("subjects-by-items", filter=bank, note=note)

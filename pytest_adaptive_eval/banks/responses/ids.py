@@ -19,8 +19,6 @@ from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.tables import read_rows
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["QUESTION", "propose_ids", "rename_items", "with_item_ids"]
-
 #: Value of ``ids`` that joins by the text of the question.
 QUESTION = "question"
 #: General patterns that are tried for a proposal, the strictest first.
@@ -32,20 +30,14 @@ _PREFIXES = 20
 def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> tuple[Responses, int]:
     """Return the responses under other ids, and the number of items that are left out since `ids` gives them none.
 
-    Parameters
-    ----------
-    responses : Responses
-    ids : str
-        A CSV file with the id in the log and the other id in each row; a field of the logs, such as ``doc.id``;
-        ``question``, for items with the same text; a regular expression for a whole id, whose first group is
-        the other id; or a prefix to strip.
-    items : sequence of Item
-        One's own items, for ``question``.
+    Args:
+        ids: A CSV file with the id in the log and the other id in each row; a field of the logs, such as ``doc.id``;
+            ``question``, for items with the same text; a regular expression for a whole id, whose first group is the
+            other id; or a prefix to strip.
+        items: One's own items, for ``question``.
 
-    Raises
-    ------
-    ResponsesError
-        `ids` fits no item, or gives two items the same id.
+    Raises:
+        ResponsesError: `ids` fits no item, or gives two items the same id.
     """
     rename = _renamer(responses, ids, items)
     renamed = [rename(item) for item in responses.items]

@@ -12,8 +12,6 @@ from typing import Any
 from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
 from pytest_adaptive_eval.banks.rows import Row
 
-__all__ = ["ResponseMapping", "compares", "own_scores", "suggest_mapping"]
-
 #: Names of columns by field, in the order in which they are tried.
 _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -99,10 +97,8 @@ class ResponseMapping:
     def parsed(self) -> dict[str, Expression]:
         """Return the expressions by field, without that for the rows.
 
-        Raises
-        ------
-        ConfigError
-            One of them is malformed.
+        Raises:
+            ConfigError: One of them is malformed.
         """
         return {name: parse_expression(text, name) for name, text in self.given.items() if name != "rows"}
 
@@ -138,12 +134,9 @@ def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[
 def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> ResponseMapping:
     """Suggest expressions from the names of columns, those whose values fit.
 
-    Parameters
-    ----------
-    rows : iterable of Row
-        The first `_SAMPLE` are looked at.
-    read : callable
-        Return a verdict as a score; raise ValueError for a value that is none.
+    Args:
+        rows: The first `_SAMPLE` are looked at.
+        read: Return a verdict as a score; raise ValueError for a value that is none.
     """
     sample = list(islice(rows, _SAMPLE))
     columns = list(dict.fromkeys(path for row in sample for path in _columns(row.record)))

@@ -20,8 +20,6 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["as_question", "grade_reply", "items_of", "texts"]
-
 #: Replies that a grader is tried on, for each group of items.
 _TRIED = 400
 #: Share of the answers on which a grader must agree with the logged scores; below it the note warns.
@@ -128,13 +126,9 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
 
     Items of a task are graded by the grader that agrees best with the logged scores; a note tells how well.
 
-    Parameters
-    ----------
-    responses : Responses
-    folder : Path
-        Exists; images are written to it.
-    note : callable
-        Called with sentences on graders and on what is left out.
+    Args:
+        folder: Exists; images are written to it.
+        note: Called with sentences on graders and on what is left out.
     """
     groups: dict[str, list[str]] = {}
     for item, question in responses.questions.items():
@@ -217,10 +211,8 @@ def _agrees(question: LoggedQuestion, text: str, score: float, grader: str) -> b
 def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str], root: str) -> Item:
     """Return a question as an item.
 
-    Raises
-    ------
-    BankError
-        It cannot be asked or graded.
+    Raises:
+        BankError: It cannot be asked or graded.
     """
     data: dict[str, Any] = {"id": name, **_expected(question, grader)}
     if question.messages:
@@ -250,10 +242,8 @@ def _expected(question: LoggedQuestion, grader: str) -> dict[str, Any]:
 def _write_images(images: Sequence[str | bytes], folder: Path, name: str) -> list[str]:
     """Write images to a folder under names by their content; return the names.
 
-    Raises
-    ------
-    BankError
-        An image cannot be read, or is not of a known kind.
+    Raises:
+        BankError: An image cannot be read, or is not of a known kind.
     """
     names = []
     for image in images:

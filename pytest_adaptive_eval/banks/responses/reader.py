@@ -23,8 +23,6 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
 
-__all__ = ["FORMATS", "is_responses", "read_responses"]
-
 #: Readers by the name of their format.
 FORMATS: Mapping[str, ResponseReader] = registered(
     "pytest_adaptive_eval.banks.responses.readers", "adaptive_eval.response_readers", ResponseReader
@@ -57,39 +55,24 @@ def read_responses(
 ) -> Responses:
     """Read what models answered, from a file or a folder of an evaluation tool.
 
-    Nothing in it is run, pickles are refused, and sizes are bounded.  Items that
-    all subjects had right or wrong are kept, and one subject is enough.
+    Nothing in it is run, pickles are refused, and sizes are bounded. Items that all subjects had right or wrong are
+    kept, and one subject is enough.
 
-    Parameters
-    ----------
-    path : path
-    format : str, optional
-        One of `FORMATS`; recognised from name and content when omitted.
-    orientation : {'items-by-subjects', 'subjects-by-items'}, optional
-        Content of rows and columns, for a CSV whose first header cell does not name it.
-    metric : str, optional
-        lm-eval: the metric; inspect: the scorer.  Needed when there are several.
-    filter : str, optional
-        lm-eval: the filter; vlmevalkit: the data set; runs: the bank.  Needed when
-        there are several.
-    families : path, optional
-        A CSV ``subject,family``: training runs or model families.
-    mapping : ResponseMapping, optional
-        Expressions for the fields of a response, for rows of any other tool.
-    items : mapping of str to Item, optional
-        One's own items by id in the log, which grade answers without a score; with a mapping.
-    note : callable, optional
-        Called with a sentence about each omission.
+    Args:
+        format: One of `FORMATS`; recognised from name and content when omitted.
+        orientation: Content of rows and columns, for a CSV whose first header cell does not name it.
+        metric: lm-eval: the metric; inspect: the scorer. Needed when there are several.
+        filter: lm-eval: the filter; vlmevalkit: the data set; runs: the bank. Needed when there are several.
+        families: A CSV ``subject,family``: training runs or model families.
+        mapping: Expressions for the fields of a response, for rows of any other tool.
+        items: One's own items by id in the log, which grade answers without a score; with a mapping.
+        note: Called with a sentence about each omission.
 
-    Returns
-    -------
-    Responses
+    Returns:
         A missing score is NaN; an error is never a wrong answer.
 
-    Raises
-    ------
-    ResponsesError
-        Unreadable or malformed responses; the message names file, line or item, and the fix.
+    Raises:
+        ResponsesError: Unreadable or malformed responses; the message names file, line or item, and the fix.
     """
     source = Path(path)
     if format is not None and format not in FORMATS:

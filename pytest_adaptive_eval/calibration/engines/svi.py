@@ -1,7 +1,7 @@
 """Fit engine ``svi``: mean-field stochastic variational inference in Pyro, as in AutoJudger.
 
 The paper (appendix B, eq. 9-12) takes one Gaussian for every ability and difficulty, closed-form divergences from the
-priors, reparametrised draws for the likelihood, Adam and mini-batches of responses.  The two- and three-parameter
+priors, reparametrised draws for the likelihood, Adam and mini-batches of responses. The two- and three-parameter
 variants, whose priors it does not give, add a Gaussian for each item's log a and logit c.
 """
 
@@ -14,17 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.calibration.engines.variational import checked
 from pytest_adaptive_eval.calibration.meanfield import MeanField, Parameters, random_numbers
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError, EstimationError, UsageError
-
-__all__ = ["REGISTERED", "SVIFit", "SVISettings", "fit_svi"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.types import Array, Ints
 
 #: Latent variables of each model, in the order in which they are drawn.
 LATENTS = {
@@ -38,57 +35,34 @@ LATENTS = {
 class SVISettings:
     """Constants of the fit: the paper's (appendix B) where it has one, otherwise ours, with the reason.
 
-    Parameters
-    ----------
-    difficulty_prior : {"variance", "sd"}
-        What `prior_scale` is of b ~ N(0, 10^3): the variance, as in the paper's
-        notation, or the standard deviation, as in AutoJudger's code.  Both
-        differ only for items that leave b without a bound, such as one that
-        nobody solved.  Under the second their b moves on for ever, and in the
-        3PL, where every item solved no more often than by guessing is of that kind,
-        the stopping rule is not reached.
-    prior_scale : float
-    log_slope_sd : float
-        Of log a ~ N(0, sd^2), for 2PL and 3PL; ours.
-    guess_prior : tuple of float
-        Mean and standard deviation of logit c, for 3PL; ours: the moments of
-        the logit of a Beta(5, 17) variable, whose mean is .23.  A proper prior
-        keeps c off 1 where responses say nothing of it.
-    guess_steps : int
-        Steps, rounded up to windows, for which a 3PL is fitted without
-        guessing; ours.  While b is as wide as at the start, c would fit the share
-        of right answers by itself, run towards 1 and leave b where it is.
-    initial_ability_sd, initial_difficulty_sd : float
-        Of the variational Gaussians at the start; their means start at 0, and
-        log a and logit c at their priors.
-    learning_rate : float
-        Of Adam.
-    betas : tuple of float
-        Adam's rates of decay of the gradient's mean and mean square.  Ours:
-        from a standard deviation of 1000 the first gradients are a thousand times
-        the later ones, and with the usual .999 Adam divides by their memory up to
-        the step limit, so that the fit ends half-way.
-    batch : int
-        Responses in a mini-batch, at most.
-    particles : int
-        Draws of all latent variables in each step; where all responses are
-        fewer than a batch, as many times more.
-    steps : int
-        Largest number of steps.
-    window : int
-        Steps over which the variational parameters are averaged; see `fit_svi`.
-    evaluations : int
-        Responses times draws from which the ELBO of a window is estimated: its
-        relative error is then the same for any number of items.
-    tolerance : float
-        On the relative change of the ELBO from window to window.
-    device : str
-        A torch device, such as ``cuda``.
+    Args:
+        difficulty_prior: What `prior_scale` is of b ~ N(0, 10^3): the variance, as in the paper's notation, or the
+            standard deviation, as in AutoJudger's code. Both differ only for items that leave b without a bound, such
+            as one that nobody solved. Under the second their b moves on for ever, and in the 3PL, where every item
+            solved no more often than by guessing is of that kind, the stopping rule is not reached.
+        log_slope_sd: Of log a ~ N(0, sd^2), for 2PL and 3PL; ours.
+        guess_prior: Mean and standard deviation of logit c, for 3PL; ours: the moments of the logit of a Beta(5, 17)
+            variable, whose mean is .23. A proper prior keeps c off 1 where responses say nothing of it.
+        guess_steps: Steps, rounded up to windows, for which a 3PL is fitted without guessing; ours. While b is as wide
+            as at the start, c would fit the share of right answers by itself, run towards 1 and leave b where it is.
+        initial_ability_sd, initial_difficulty_sd: Of the variational Gaussians at the start; their means start at 0,
+            and log a and logit c at their priors.
+        learning_rate: Of Adam.
+        betas: Adam's rates of decay of the gradient's mean and mean square. Ours: from a standard deviation of 1000 the
+            first gradients are a thousand times the later ones, and with the usual .999 Adam divides by their memory up
+            to the step limit, so that the fit ends half-way.
+        batch: Responses in a mini-batch, at most.
+        particles: Draws of all latent variables in each step; where all responses are fewer than a batch, as many times
+            more.
+        steps: Largest number of steps.
+        window: Steps over which the variational parameters are averaged; see `fit_svi`.
+        evaluations: Responses times draws from which the ELBO of a window is estimated: its relative error is then the
+            same for any number of items.
+        tolerance: On the relative change of the ELBO from window to window.
+        device: A torch device, such as ``cuda``.
 
-    Raises
-    ------
-    ConfigError
-        A number that is not positive, or out of its range.
+    Raises:
+        ConfigError: A number that is not positive, or out of its range.
     """
 
     difficulty_prior: Literal["variance", "sd"] = "variance"
@@ -155,34 +129,21 @@ class SVISettings:
 class SVIFit:
     """Variational means of items and subjects: p = c + (1 - c) expit(a theta + d), theta ~ N(0, 1).
 
-    Parameters
-    ----------
-    model : str
-        ``1pl``, ``2pl`` or ``3pl``.
-    discrimination : array, shape (n,)
-        a, the exponential of the variational mean of log a; ones in the 1PL.
-    intercept : array, shape (n,)
-        d = -a b, in logits.
-    guess : array, shape (n,)
-        c, the logistic of the variational mean of logit c; zeros but in the
-        3PL, and there too when the fit ended within `SVISettings.guess_steps`.
-    theta : array, shape (S,)
-        Abilities of the calibration subjects, in logits.
-    difficulty, difficulty_sd : array, shape (n,)
-        Mean and standard deviation of the variational Gaussian of b, in
-        logits.  An item that all got right, or wrong, bounds b on one side only:
-        its b stays finite, means nothing but that, and shows by its standard deviation.
-    converged : bool
-        Whether the stopping rule ended the fit; False when the step limit did.
-    interrupted : bool
-        Whether Ctrl-C ended it; the state is then that of the window of highest
-        ELBO (in the 3PL, of those with guessing if any ended) or, within the
-        first window, the mean so far.
-    steps : int
-        Steps done.
-    elbo : array, shape (windows,)
-        Evidence lower bound at the end of each window, in nats.
-    seed : int
+    Args:
+        model: ``1pl``, ``2pl`` or ``3pl``.
+        discrimination: Shape (n,). a, the exponential of the variational mean of log a; ones in the 1PL.
+        intercept: Shape (n,). d = -a b, in logits.
+        guess: Shape (n,). c, the logistic of the variational mean of logit c; zeros but in the 3PL, and there too when
+            the fit ended within `SVISettings.guess_steps`.
+        theta: Shape (S,). Abilities of the calibration subjects, in logits.
+        difficulty, difficulty_sd: Shape (n,). Mean and standard deviation of the variational Gaussian of b, in logits.
+            An item that all got right, or wrong, bounds b on one side only: its b stays finite, means nothing but that,
+            and shows by its standard deviation.
+        converged: Whether the stopping rule ended the fit; False when the step limit did.
+        interrupted: Whether Ctrl-C ended it; the state is then that of the window of highest ELBO (in the 3PL, of those
+            with guessing if any ended) or, within the first window, the mean so far.
+        steps: Steps done.
+        elbo: Shape (windows,). Evidence lower bound at the end of each window, in nats.
     """
 
     model: str
@@ -209,44 +170,25 @@ def fit_svi(
 ) -> SVIFit:
     """Fit abilities and items by mean-field variational inference (AutoJudger, appendix B).
 
-    Under a constant rate of learning and few draws the parameters wander about the
-    optimum, and the ELBO of a step is noisier than the change that is to be
-    seen.  So the parameters are averaged over each window of steps (Polyak &
-    Juditsky 1992; means as they are, standard deviations by their logarithms), and
-    the ELBO of that average is estimated over all responses, with the same draws
-    every time, so that two windows differ by their parameters alone.  The fit has
-    converged when the ELBO of two windows that follow each other differs by less
-    than the tolerance, relative to the later one; the last average is the result.
-    In the 3PL both windows have guessing.
+    Under a constant rate of learning and few draws the parameters wander about the optimum, and the ELBO of a step is
+    noisier than the change that is to be seen. So the parameters are averaged over each window of steps (Polyak &
+    Juditsky 1992; means as they are, standard deviations by their logarithms), and the ELBO of that average is
+    estimated over all responses, with the same draws every time, so that two windows differ by their parameters alone.
+    The fit has converged when the ELBO of two windows that follow each other differs by less than the tolerance,
+    relative to the later one; the last average is the result. In the 3PL both windows have guessing.
 
-    Parameters
-    ----------
-    scores : array_like, shape (S, n)
-        In [0, 1]; NaN where missing.  A fraction r counts as r right and 1 - r wrong.
-    model : {"1pl", "2pl", "3pl"}
-        1PL: p = expit(theta - b); 2PL: p = expit(a (theta - b)); 3PL:
-        p = c + (1 - c) expit(a (theta - b)).
-    settings : SVISettings, optional
-    seed : int
-        Of the batches and of the draws; with a seed, device and version of
-        torch the fit is always the same.  Global generators, Pyro's parameter
-        store and torch's number of threads are left as they were.
-    progress : callable, optional
-        Takes the step and the ELBO at the end of each window.
+    Args:
+        scores: Shape (S, n). In [0, 1]; NaN where missing. A fraction r counts as r right and 1 - r wrong.
+        model: 1PL: p = expit(theta - b); 2PL: p = expit(a (theta - b)); 3PL: p = c + (1 - c) expit(a (theta - b)).
+        seed: Of the batches and of the draws; with a seed, device and version of torch the fit is always the same.
+            Global generators, Pyro's parameter store and torch's number of threads are left as they were.
+        progress: Takes the step and the ELBO at the end of each window.
 
-    Returns
-    -------
-    SVIFit
-
-    Raises
-    ------
-    EstimationError
-        Fewer than two subjects, a score outside [0, 1], a subject or item without
-        one, or a rate of learning at which nothing finite comes out.
-    ConfigError
-        There is no such model.
-    UsageError
-        Pyro is not installed.
+    Raises:
+        EstimationError: Fewer than two subjects, a score outside [0, 1], a subject or item without one, or a rate of
+            learning at which nothing finite comes out.
+        ConfigError: There is no such model.
+        UsageError: Pyro is not installed.
     """
     settings = SVISettings() if settings is None else settings
     if model not in LATENTS:
@@ -357,7 +299,7 @@ def _fit(
     return _result(model, parameters, converged, interrupted, state, seed)
 
 
-def _batches(total: int, most: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64] | None]:
+def _batches(total: int, most: int, rng: np.random.Generator) -> Iterator[Ints | None]:
     """Yield batches without end, each pass over the responses in a new order; None means all of them."""
     count = -(-total // most)
     while True:

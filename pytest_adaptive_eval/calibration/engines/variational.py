@@ -1,11 +1,9 @@
 """Fit engine ``map``: item parameters by penalised marginal likelihood.
 
-The logistic likelihood is bounded from below by a Gaussian (Jaakkola & Jordan
-2000), abilities are integrated out under that bound (Tipping 1999 for binary
-factors), and every block of the bound has its maximum in closed form.  The
-normal prior of the items' parameters is learned with them (empirical Bayes), so
-that an item that all subjects got right, or a dimension that explains nothing,
-stays finite without a tuning constant.
+The logistic likelihood is bounded from below by a Gaussian (Jaakkola & Jordan 2000), abilities are integrated out under
+that bound (Tipping 1999 for binary factors), and every block of the bound has its maximum in closed form. The normal
+prior of the items' parameters is learned with them (empirical Bayes), so that an item that all subjects got right, or a
+dimension that explains nothing, stays finite without a tuning constant.
 """
 
 from __future__ import annotations
@@ -15,16 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.calibration.subject_grid import SubjectGrid, subject_grid
 from pytest_adaptive_eval.errors import EstimationError
-
-__all__ = ["DIMENSIONS", "REGISTERED", "Fit", "checked", "fit_map"]
-
-Array = NDArray[np.float64]
+from pytest_adaptive_eval.ties import first_largest
+from pytest_adaptive_eval.types import Array
 
 #: Item response models by the name used in settings.
 MODELS = ("1pl", "2pl", "2pl-shrunk", "3pl", "mirt")
@@ -54,27 +50,16 @@ AT_ONCE = 1 << 14
 class Fit:
     """Fitted items and subjects: p = c + (1 - c) expit(A . theta + d).
 
-    Parameters
-    ----------
-    model : str
-    discrimination : array, shape (n, D)
-        A, in logits per standard deviation of ability.  Dimensions are
-        uncorrelated, ordered by what they explain, with A of positive mean.
-    intercept, guess : array, shape (n,)
-        d in logits, and c in [0, 1).
-    covariance : array, shape (n, D + 1, D + 1)
-        Posterior covariance of each item's (A, d).
-    theta : array, shape (S, D)
-        Posterior means of the calibration subjects; their prior is standard normal.
-    converged : bool
-        Whether the change and the gradient fell below the tolerance.
-    interrupted : bool
-        Whether Ctrl-C ended it; the state is the last complete one.
-    iterations : int
-    change : float
-        Largest change of an item's parameter in the last iteration, in logits.
-    gradient : float
-        Root mean square of the objective's derivative by the items' parameters, per response.
+    Args:
+        discrimination: Shape (n, D). A, in logits per standard deviation of ability. Dimensions are uncorrelated,
+            ordered by what they explain, with A of positive mean.
+        intercept, guess: Shape (n,). d in logits, and c in [0, 1).
+        covariance: Shape (n, D + 1, D + 1). Posterior covariance of each item's (A, d).
+        theta: Shape (S, D). Posterior means of the calibration subjects; their prior is standard normal.
+        converged: Whether the change and the gradient fell below the tolerance.
+        interrupted: Whether Ctrl-C ended it; the state is the last complete one.
+        change: Largest change of an item's parameter in the last iteration, in logits.
+        gradient: Root mean square of the objective's derivative by the items' parameters, per response.
     """
 
     model: str
@@ -98,10 +83,8 @@ class Fit:
 def checked(responses: ArrayLike) -> Array:
     """Return responses (S, n) as numbers, NaN where missing.
 
-    Raises
-    ------
-    EstimationError
-        Fewer than two subjects, a value outside [0, 1], or a subject or item without a response.
+    Raises:
+        EstimationError: Fewer than two subjects, a value outside [0, 1], or a subject or item without a response.
     """
     scores = np.asarray(responses, dtype=np.float64)
     if scores.ndim != 2 or len(scores) < 2:
@@ -130,43 +113,27 @@ def fit_map(
 ) -> Fit:
     """Fit items to responses.
 
-    Parameters
-    ----------
-    responses : array_like, shape (S, n)
-        Scores in [0, 1]; NaN where missing.  A fraction r counts as r right and 1 - r wrong answers.
-    model : {"1pl", "2pl", "3pl", "mirt"}
-        ``1pl`` has one slope for all items.  The bound biases the guessing parameters
-        of ``3pl`` downwards, by a quarter to a half with thousands of subjects.
-    dimensions : int, optional
-        D, for ``mirt`` (default 4); the others have one.  Too many do no harm,
-        because the prior of a dimension that explains nothing shrinks.
-    tolerance : float
-        Limit of the largest change of a parameter in one iteration, in logits.  Half
-        of it limits the gradient per response.
-    limit : int
-        Largest number of iterations; if it ends the fit, `Fit.converged` is False.
-    device : str, optional
-        A torch device such as ``cuda``; numpy when omitted.
-    start : Fit, optional
-        Starting values: a fit of the same items.
-    progress : callable, optional
-        Called with the iteration and the change.
-    weights : array, shape (S,), optional
-        Number of subjects that each row counts for in the items' parameters and in
-        the scale of abilities; one when omitted.
-    slope_scale : float, optional
-        Keep the prior of the `start`, with the standard deviation of its slopes times this,
-        instead of learning it.
+    Args:
+        responses: Shape (S, n). Scores in [0, 1]; NaN where missing. A fraction r counts as r right and 1 - r wrong
+            answers.
+        model: ``1pl`` has one slope for all items. The bound biases the guessing parameters of ``3pl`` downwards, by a
+            quarter to a half with thousands of subjects.
+        dimensions: D, for ``mirt`` (default 4); the others have one. Too many do no harm, because the prior of a
+            dimension that explains nothing shrinks.
+        tolerance: Limit of the largest change of a parameter in one iteration, in logits. Half of it limits the
+            gradient per response.
+        limit: Largest number of iterations; if it ends the fit, `Fit.converged` is False.
+        device: A torch device such as ``cuda``; numpy when omitted.
+        start: Starting values: a fit of the same items.
+        progress: Called with the iteration and the change.
+        weights: Shape (S,). Number of subjects that each row counts for in the items' parameters and in the scale of
+            abilities; one when omitted.
+        slope_scale: Keep the prior of the `start`, with the standard deviation of its slopes times this, instead of
+            learning it.
 
-    Returns
-    -------
-    Fit
-
-    Raises
-    ------
-    EstimationError
-        See `checked`; or an unknown model, dimensions that it does not have,
-        or a start of other items or dimensions.
+    Raises:
+        EstimationError: See `checked`; or an unknown model, dimensions that it does not have, or a start of other items
+            or dimensions.
     """
     scores = checked(responses)
     D = _checked_dimensions(scores, model, dimensions, start)
@@ -231,7 +198,7 @@ def _starting_abilities(scores: Array, D: int, weights: Array | None) -> Array:
         if not few:
             parts = rest @ parts
             parts /= np.maximum(np.linalg.norm(parts, axis=0), 1e-9)
-        signs = np.sign(parts[np.abs(parts).argmax(axis=0), np.arange(D - 1)])
+        signs = np.sign(parts[first_largest(np.abs(parts.T)), np.arange(D - 1)])
         theta[:, 1:] = parts * signs * len(scores) ** 0.5
     return theta
 

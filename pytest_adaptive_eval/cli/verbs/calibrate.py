@@ -172,7 +172,7 @@ def _write_questions(options: argparse.Namespace) -> int:
 
 def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any]:
     """Return where the questions come from: what the bank of ``--items`` records, else the file or the logs."""
-    from pytest_adaptive_eval.banks.importing.sources import licence_of
+    from pytest_adaptive_eval.banks.licences import licence_of
 
     source = bank.report.get("source") if bank is not None else None
     if not isinstance(source, dict):

@@ -30,13 +30,11 @@ from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from pytest_adaptive_eval.cli.parser import VerbParser
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
     from pytest_adaptive_eval.gates.verdict import Verdict
+    from pytest_adaptive_eval.types import Array
 
 #: Margin of a comparison when ``--margin`` is omitted, and confidence of each one-sided verdict.
 _MARGIN, _CONFIDENCE = 0.02, 0.95
@@ -91,8 +89,8 @@ class _Pair:
 
     title: str
     items: Sequence[str]
-    scores: NDArray[np.float64]
-    baseline: NDArray[np.float64] | None
+    scores: Array
+    baseline: Array | None
     whole: bool = False
 
 
@@ -299,7 +297,7 @@ def _lines(
     return lines
 
 
-def _accuracy(scores: NDArray[np.float64]) -> str:
+def _accuracy(scores: Array) -> str:
     """Return the mean of scores, with the sum of which it is."""
     if not len(scores):
         return "unknown"
@@ -311,7 +309,7 @@ def _rescore(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval import clock
     from pytest_adaptive_eval.cli.python_files import ini_words, pytest_settings
     from pytest_adaptive_eval.cli.rescore import rescore
-    from pytest_adaptive_eval.config import read_toml, recorded_banks
+    from pytest_adaptive_eval.evaluation import read_toml, recorded_banks
 
     refuse(options, _OF_LOGS, "is for logs, and not for --rescore")
     writes = {"-o": options.output}

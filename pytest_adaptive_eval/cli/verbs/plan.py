@@ -14,6 +14,7 @@ from pytest_adaptive_eval.cli.screen import say
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.metrics import metric_names
+from pytest_adaptive_eval.ties import first_largest, tie_ranks
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.claims.paired import Baseline
@@ -123,7 +124,7 @@ def _table(rows: Sequence[tuple[str, Sequence[Outlook]]], power: float, size: in
 
     table = [("", "expected", "90% within", f"{power:.0%} within", "fixed size")]
     for label, forecasts in rows:
-        worst = max(forecasts, key=lambda outlook: outlook.expected)
+        worst = forecasts[int(first_largest([outlook.expected for outlook in forecasts]))]
         sequential = (round(worst.expected), worst.quantile(0.9), worst.quantile(power))
         counts = (*(min(count, size) for count in sequential), fixed_size(worst, power))
         table.append((label, *map(str, counts)))  # type: ignore[arg-type]  # as many as in the head
@@ -156,7 +157,7 @@ def _baseline(bank: ItemBank, accuracy: float) -> Baseline:
     if bank.calibrated:
         theta[0, 0] = ability_at(bank, accuracy)
     p = bank.probability(theta)[0]
-    scores[np.argsort(-p, kind="stable")[: round(accuracy * len(bank))]] = 1.0
+    scores[tie_ranks(-p).argsort(kind="stable")[: round(accuracy * len(bank))]] = 1.0
     return Baseline("baseline", scores)
 
 

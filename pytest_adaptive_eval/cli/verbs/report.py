@@ -23,6 +23,7 @@ from pytest_adaptive_eval.cli.runs import (
 from pytest_adaptive_eval.cli.screen import put, screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -78,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
     try:
         banks: Mapping[str, ItemBank] = {}
         if options.html or options.markdown or options.comment or "every-eval-ever" in exports:
-            from pytest_adaptive_eval.config import recorded_banks
+            from pytest_adaptive_eval.evaluation import recorded_banks
 
             banks = recorded_banks(
                 record, [Path.cwd()], paths, unread=lambda error: screen.note(f"shown without questions: {error}")
@@ -174,21 +175,20 @@ def _export_of(text: str) -> tuple[str, Path]:
 
 def _export(record: RunRecord, kind: str, path: Path, banks: Mapping[str, ItemBank]) -> None:
     """Write a run for other tools."""
-    from pytest_adaptive_eval.reports.exports import every_eval_ever, write_export
-    from pytest_adaptive_eval.reports.trackers import log_mlflow, log_wandb
     from pytest_adaptive_eval.text import counted
 
     match kind:
         case "mlflow":
-            log_mlflow(record)
+            service("log_mlflow", "exports")(record)
         case "wandb":
-            screen.note(f"Weights & Biases: baseline = {log_wandb(record)!r} compares with this run")
+            baseline = service("log_wandb", "exports")(record)
+            screen.note(f"Weights & Biases: baseline = {baseline!r} compares with this run")
         case "every-eval-ever":
-            written = every_eval_ever(record, path, banks=banks)
+            written = service("every_eval_ever", "exports")(record, path, banks=banks)
             screen.note(f"Every Eval Ever: {path}, {counted(len(written), 'file')}")
         case _:
             studies, form = kind == "studies", "csv" if path.suffix.lower() == ".csv" else "jsonl"
-            rows = write_export(record, path, form, studies=studies)
+            rows = service("write_export", "exports")(record, path, form, studies=studies)
             none = ": the run held no study" if studies and not record.studies else ""
             screen.note(f"{'studies' if studies else 'answers'}: {path}, {counted(rows, 'row')}{none}")
 

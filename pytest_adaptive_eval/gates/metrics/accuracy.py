@@ -19,8 +19,6 @@ from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["METRIC", "Accuracy"]
-
 
 class Accuracy(Metric[SessionResult]):
     """Mean score over the bank."""

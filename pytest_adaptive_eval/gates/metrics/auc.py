@@ -12,8 +12,6 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.ladder.result import Ladder, difference
 
-__all__ = ["METRIC", "Auc"]
-
 
 class Auc(Metric[SessionResult]):
     """Sum of the accuracies by level, in levels."""

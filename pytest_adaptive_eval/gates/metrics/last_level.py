@@ -8,8 +8,6 @@ from pytest_adaptive_eval.gates.decisions import decide_by_bounds
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 
-__all__ = ["METRIC", "LastLevel"]
-
 
 class LastLevel(Metric[SessionResult]):
     """Last level with an accuracy above the rate that ends the ladder."""

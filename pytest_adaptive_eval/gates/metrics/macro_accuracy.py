@@ -22,8 +22,6 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import mean_of_draws
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["METRIC", "MacroAccuracy"]
-
 
 class MacroAccuracy(Metric[SessionResult]):
     """Mean of the accuracies of all categories, decided by bets on weighted scores."""

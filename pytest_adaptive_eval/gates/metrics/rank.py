@@ -14,8 +14,6 @@ from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_m
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
 
-__all__ = ["METRIC", "Rank", "check_references", "judge_reference_rank"]
-
 #: Confidence of bounds one standard error to either side.
 ONE_STANDARD_ERROR = 0.8413
 
@@ -37,10 +35,8 @@ class Rank(Metric[SessionResult]):
 def check_references(condition: Condition, bank: ItemBank) -> None:
     """Refuse a bank without the reference subjects that the condition ranks.
 
-    Raises
-    ------
-    ConfigError
-        There are none, too few, or none of the name.
+    Raises:
+        ConfigError: There are none, too few, or none of the name.
     """
     if not bank.accuracies:
         raise ConfigError(

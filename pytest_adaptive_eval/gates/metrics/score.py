@@ -6,8 +6,6 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition, Metric
 from pytest_adaptive_eval.gates.result import SessionResult
 
-__all__ = ["METRIC", "Score"]
-
 
 class Score(Metric[SessionResult]):
     """Mean rating of a subject's answers by the panel."""

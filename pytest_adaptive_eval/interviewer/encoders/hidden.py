@@ -14,21 +14,14 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.checkpoint.generation import Generator, Prompt
-from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
-
-__all__ = ["HiddenStatesEmbedder"]
+from pytest_adaptive_eval.models.checkpoint.generation import Generator, Prompt
+from pytest_adaptive_eval.models.checkpoint.placement import Placement
 
 
 class HiddenStatesEmbedder:
     """Encoder by the mean of the last hidden states over the tokens of a prompt, including image tokens.
 
-    Prompts are those of a subject.  A text model ignores images.
-
-    Parameters
-    ----------
-    generator : Generator
-    batch_size : int
+    Prompts are those of a subject. A text model ignores images.
     """
 
     def __init__(self, generator: Generator, *, batch_size: int) -> None:
@@ -50,12 +43,9 @@ class HiddenStatesEmbedder:
     ) -> HiddenStatesEmbedder:
         """Examine and load a checkpoint, text or image-and-text.
 
-        Raises
-        ------
-        CheckpointError
-            The folder is missing, unsafe, incomplete or does not load in full.
-        ConfigError
-            A setting is out of range.
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
+            ConfigError: A setting is out of range.
         """
         check_count("batch_size", batch_size)
         generator = Generator.load(folder, Placement(device, dtype), temperature=0.0, seed=0, cache=cache)
@@ -64,10 +54,8 @@ class HiddenStatesEmbedder:
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
         """Return embeddings, shape (n, d).
 
-        Raises
-        ------
-        BankError
-            An item is empty or too long, or has an unreadable picture.
+        Raises:
+            BankError: An item is empty or too long, or has an unreadable picture.
         """
         prompts = [self._prompt(item) for item in bank.items]
         if lacking := [item for item, (_, prompt) in zip(bank.items, prompts, strict=True) if prompt is None]:

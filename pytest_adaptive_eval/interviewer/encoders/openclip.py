@@ -18,11 +18,9 @@ from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.interviewer.encoders.reading import missing, pictures_of, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo, preflight_open_clip
-from pytest_adaptive_eval.subjects.checkpoint.loading import check_tokenizer, check_torchvision, pick_device
-from pytest_adaptive_eval.subjects.checkpoint.weights import open_clip_weights, read_object
-
-__all__ = ["CONFIG", "OpenClipEmbedder", "Part"]
+from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight_open_clip
+from pytest_adaptive_eval.models.checkpoint.loading import check_tokenizer, check_torchvision, pick_device
+from pytest_adaptive_eval.models.checkpoint.weights import open_clip_weights, read_object
 
 Array = NDArray[np.float32]
 Part = Literal["text", "image", "mean", "concat"]
@@ -38,20 +36,13 @@ _CLEANING = frozenset({"clean", "strip_sep_token", "language", "reduction_mask_t
 class OpenClipEmbedder:
     """Encoder of texts and pictures in one space, created by `load`.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Model with ``encode_text`` and ``encode_image``, in evaluation mode.
-    transform : callable
-        Converts a picture to a tensor.
-    tokenize : callable
-        Converts texts to tokens, truncated to the limit of the model.
-    name, key : str
-        Name for reports; and all on which the embeddings depend besides the bank.
-    part : {"text", "image", "mean", "concat"}
-        Input of an item.  ``mean`` is the mean of both directions, or the only one of an item without the other part.
-        Several pictures count as their mean.
-    batch_size : int
+    Args:
+        model: Model with ``encode_text`` and ``encode_image``, in evaluation mode.
+        transform: Converts a picture to a tensor.
+        tokenize: Converts texts to tokens, truncated to the limit of the model.
+        name, key: Name for reports; and all on which the embeddings depend besides the bank.
+        part: Input of an item. ``mean`` is the mean of both directions, or the only one of an item without the other
+            part. Several pictures count as their mean.
     """
 
     def __init__(
@@ -83,25 +74,16 @@ class OpenClipEmbedder:
     ) -> OpenClipEmbedder:
         """Load a local model.
 
-        Parameters
-        ----------
-        spec : str
-            A folder, with or without ``local-dir:``; or, in the local hub cache, ``hf-hub:ORGANISATION/NAME`` or
-            ``ARCHITECTURE/TAG`` of open_clip such as ``ViT-B-32/laion2b_s34b_b79k``.
-        part : {"text", "image", "mean", "concat"}
-        device : str
-            ``auto`` takes CUDA if available.
-        batch_size : int
-            Texts or pictures per batch.
-        cache : Path, optional
-            Folder for hashes of files.
+        Args:
+            spec: A folder, with or without ``local-dir:``; or, in the local hub cache, ``hf-hub:ORGANISATION/NAME`` or
+                ``ARCHITECTURE/TAG`` of open_clip such as ``ViT-B-32/laion2b_s34b_b79k``.
+            device: ``auto`` takes CUDA if available.
+            batch_size: Texts or pictures per batch.
+            cache: Folder for hashes of files.
 
-        Raises
-        ------
-        CheckpointError
-            The weights are missing, unsafe, incomplete or do not fit.
-        ConfigError
-            open_clip is not installed, torchvision does not fit torch, or a setting is out of range.
+        Raises:
+            CheckpointError: The weights are missing, unsafe, incomplete or do not fit.
+            ConfigError: open_clip is not installed, torchvision does not fit torch, or a setting is out of range.
         """
         if part not in get_args(Part):
             raise ConfigError(f"embedding input {part!r} is not known; use {', '.join(get_args(Part))}")
@@ -129,10 +111,8 @@ class OpenClipEmbedder:
     def embed(self, bank: ItemBank) -> Array:
         """Return embeddings, shape (n, d), or (n, 2 d) of texts and pictures with ``concat``.
 
-        Raises
-        ------
-        BankError
-            An item lacks the input, or has an unreadable picture.
+        Raises:
+            BankError: An item lacks the input, or has an unreadable picture.
         """
         use_text, use_images = self._part != "image", self._part != "text"
         texts = {n: text for n, item in enumerate(bank.items) if use_text and (text := text_of(item))}

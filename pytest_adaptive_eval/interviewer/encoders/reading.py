@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, CheckpointError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.images import open_image
+from pytest_adaptive_eval.models.images import open_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-__all__ = ["missing", "pictures_of", "text_of", "unit_rows"]
 
 
 def text_of(item: Item) -> str:
@@ -36,10 +34,8 @@ def _texts(content: object) -> list[str]:
 def pictures_of(item: Item) -> list[Image]:
     """Return the decoded pictures of an item.
 
-    Raises
-    ------
-    BankError
-        A file is missing, not a picture, or outside of the bank; the message names the item.
+    Raises:
+        BankError: A file is missing, not a picture, or outside of the bank; the message names the item.
     """
     try:
         return [open_image(name, item.root) for name in item.images]
@@ -59,16 +55,12 @@ def missing(items: Sequence[Item], part: str, fix: str) -> BankError:
 def unit_rows(rows: NDArray[Any], encoder: str) -> NDArray[np.float32]:
     """Return rows scaled to length 1; a row of zeros becomes the first axis.
 
-    Parameters
-    ----------
-    rows : array, shape (n, d)
-    encoder : str
-        Name of the encoder, for the error.
+    Args:
+        rows: Shape (n, d).
+        encoder: Name of the encoder, for the error.
 
-    Raises
-    ------
-    CheckpointError
-        A value is not finite.
+    Raises:
+        CheckpointError: A value is not finite.
     """
     wide = np.array(rows, dtype=np.float64)
     if not np.isfinite(wide).all():

@@ -17,12 +17,10 @@ from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo, preflight
-from pytest_adaptive_eval.subjects.checkpoint.loading import Loaded, load_checkpoint
-from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
-from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
-
-__all__ = ["MODULES", "Pooling", "SentenceFolderEmbedder"]
+from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight
+from pytest_adaptive_eval.models.checkpoint.loading import Loaded, load_checkpoint
+from pytest_adaptive_eval.models.checkpoint.placement import Placement
+from pytest_adaptive_eval.models.checkpoint.weights import read_object
 
 Pooling = Literal["mean", "cls", "max", "lasttoken"]
 
@@ -36,16 +34,9 @@ TOKENS = 512
 class SentenceFolderEmbedder:
     """Text encoder with pooled token vectors, created by `load`.
 
-    Parameters
-    ----------
-    info : CheckpointInfo
-    loaded : Loaded
-    pooling : {"mean", "cls", "max", "lasttoken"}
-    tokens : int
-        Limit, beyond which texts are truncated.
-    lower : bool
-        Whether texts are converted to small letters.
-    batch_size : int
+    Args:
+        tokens: Limit, beyond which texts are truncated.
+        lower: Whether texts are converted to small letters.
     """
 
     def __init__(
@@ -70,12 +61,10 @@ class SentenceFolderEmbedder:
     ) -> SentenceFolderEmbedder:
         """Examine and load an encoder with ``modules.json``, or a bare transformers encoder with mean pooling.
 
-        Raises
-        ------
-        CheckpointError
-            The folder is missing, unsafe, incomplete or does not load in full, or has unsupported modules.
-        ConfigError
-            A setting is out of range.
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full, or has unsupported
+                modules.
+            ConfigError: A setting is out of range.
         """
         check_count("batch_size", batch_size)
         root = Path(folder).expanduser()
@@ -101,10 +90,8 @@ class SentenceFolderEmbedder:
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
         """Return embeddings, shape (n, d).
 
-        Raises
-        ------
-        BankError
-            An item has no text.
+        Raises:
+            BankError: An item has no text.
         """
         items = list(bank.items)
         texts = [text_of(item) for item in items]

@@ -8,8 +8,6 @@ from typing import Any
 
 import math_verify
 
-__all__ = ["equivalent"]
-
 logging.getLogger("math_verify").setLevel(logging.CRITICAL)
 _CONFIG = (math_verify.LatexExtractionConfig(), math_verify.ExprExtractionConfig())
 

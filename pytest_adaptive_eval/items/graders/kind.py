@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, Protocol
 
 from pytest_adaptive_eval.registry import registered
 
-__all__ = ["Asked", "GraderKind", "Leniency", "finding_kind", "grader_kinds"]
-
 #: Characters of an answer below which it stands in most texts by chance.
 _SHORTEST = 2
 
@@ -40,12 +38,7 @@ class Asked(Protocol):
 
 
 class Leniency(NamedTuple):
-    """Why wrong answers would count as right.
-
-    Parameters
-    ----------
-    problem, fix : str
-    """
+    """Why wrong answers would count as right."""
 
     problem: str
     fix: str = "correct it"
@@ -67,25 +60,17 @@ def _any_text(question: Asked, text: str) -> bool:  # noqa: ARG001
 class GraderKind:
     """A kind of grader.
 
-    Parameters
-    ----------
-    name : str
-        As an item names it.
-    help : str
-        When an answer is right, in a few words.
-    grade : callable
-        ``grade(question, text)`` returns the score of an answer, in [0, 1].  With several accepted answers it is that
-        of the best.  It raises ValueError for an item that it cannot grade, TimeoutError if it did not end for another
-        reason than the text, and `WorkerFault`; these are no wrong answers.
-    check : callable
-        ``check(question, answer)`` returns why one accepted answer cannot be graded, to follow "the answer ..."; empty
-        if it can.
-    leniency : callable
-        ``leniency(question, answer)`` returns why wrong answers match an accepted one, or None.
-    readable : callable
-        ``readable(question, text)`` returns whether a text has the form of an answer.
-    within : tuple of str
-        For a grader that compares whole texts: kinds that find the same answer within a text.
+    Args:
+        name: As an item names it.
+        help: When an answer is right, in a few words.
+        grade: ``grade(question, text)`` returns the score of an answer, in [0, 1]. With several accepted answers it is
+            that of the best. It raises ValueError for an item that it cannot grade, TimeoutError if it did not end for
+            another reason than the text, and `WorkerFault`; these are no wrong answers.
+        check: ``check(question, answer)`` returns why one accepted answer cannot be graded, to follow "the answer ...";
+            empty if it can.
+        leniency: ``leniency(question, answer)`` returns why wrong answers match an accepted one, or None.
+        readable: ``readable(question, text)`` returns whether a text has the form of an answer.
+        within: For a grader that compares whole texts: kinds that find the same answer within a text.
     """
 
     name: str
@@ -112,9 +97,7 @@ def finding_kind(question: Asked, grader: str, text: str) -> str:
 def grader_kinds() -> Mapping[str, GraderKind]:
     """Return the registered kinds by name: those of this package, and those of plugins.
 
-    Raises
-    ------
-    ConfigError
-        A plugin cannot be loaded, registers another type, or uses a name that is taken.
+    Raises:
+        ConfigError: A plugin cannot be loaded, registers another type, or uses a name that is taken.
     """
     return registered("pytest_adaptive_eval.items.graders.kinds", "adaptive_eval.graders", GraderKind)

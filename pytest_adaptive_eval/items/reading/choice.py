@@ -15,8 +15,6 @@ from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answ
 from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["Chosen", "choice_of", "read_choice"]
-
 #: Indexes of the choices that are given together, sorted.
 Chosen = tuple[int, ...]
 
@@ -332,13 +330,9 @@ def _parser(choices: tuple[str, ...], subjects: bool) -> Parser[Chosen]:
 def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> Reading[Chosen]:
     """Return the choices that a text gives as its answer.
 
-    Parameters
-    ----------
-    text : str
-    choices : sequence of str
-        Empty if they stand in the prompt; then any letter is one.
-    question : str
-        "A is wrong" denies A unless the question asks for what is wrong.
+    Args:
+        choices: Empty if they stand in the prompt; then any letter is one.
+        question: "A is wrong" denies A unless the question asks for what is wrong.
     """
     return read_answer(text, _parser(tuple(choices), not _ASKS_WRONG.search(question)))
 

@@ -9,18 +9,6 @@ from collections.abc import Iterator
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = [
-    "answer_part",
-    "before_next_question",
-    "ends_word",
-    "is_program",
-    "plain_characters",
-    "unwrapped",
-    "whole_words",
-    "without_emphasis",
-    "without_reasoning",
-]
-
 _REASONING = "think|thinking|thought|thoughts|reasoning|reason|scratchpad|reflection|analysis|rationale|seed:think"
 #: A closed piece of reasoning.
 _CLOSED = lazy_pattern(
@@ -91,8 +79,8 @@ _EMPHASIS = lazy_pattern(r"(?<![\w*\\^])(\*{1,3}|_{1,3}|`)(?=[^\s*_`])([^\n*_`]{
 def plain_characters(text: str) -> str:
     """Return a text as people read it, in composed characters (NFC).
 
-    Full-width forms, Unicode digits, spaces, signs and quotation marks get their ASCII form.  Invisible characters,
-    such as marks of direction and of byte order, are left out.
+    Full-width forms, Unicode digits, spaces, signs and quotation marks get their ASCII form. Invisible characters, such
+    as marks of direction and of byte order, are left out.
     """
     if text.isascii():
         return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

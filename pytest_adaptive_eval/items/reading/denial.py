@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["without_denied"]
-
 #: Words before what they deny.
 _BEFORE = lazy_pattern(
     r"\b(?:not(?!\s+(?:only|just|sure|certain)\b)|(?:is|are|was|were|do|does|did|ca|could|would|wo|should|must)n'?t|cannot"
@@ -66,14 +64,10 @@ def _overlaps(start: int, end: int, spans: Sequence[tuple[int, int]]) -> bool:
 def without_denied(text: str, kept: Sequence[str] = (), *, subjects: bool = True) -> str:
     """Return a text with spaces in place of what it denies.
 
-    Parameters
-    ----------
-    text : str
-        In plain characters.
-    kept : sequence of str
-        Texts that are answers, which may hold words that deny.
-    subjects : bool
-        Whether "A is wrong" denies A, which is the answer to a question for what is wrong.
+    Args:
+        text: In plain characters.
+        kept: Texts that are answers, which may hold words that deny.
+        subjects: Whether "A is wrong" denies A, which is the answer to a question for what is wrong.
     """
     found = [*_AFTER.finditer(text)] if subjects else []
     before = [*_BEFORE.finditer(text)]

@@ -10,8 +10,6 @@ from pytest_adaptive_eval.items.reading.denial import without_denied
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["form_of", "is_words", "normal_expression", "read_expression"]
-
 _FORMULA = lazy_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
 _SENTENCE = lazy_pattern(r"(?<=[\w)}\]])[.!?](?=\s|$)|\n|。")
 _FRACTION = lazy_pattern(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))")
@@ -104,7 +102,7 @@ def _operand(text: str) -> str:
 def form_of(expression: str) -> tuple[Counter[str], Counter[str]]:
     """Return the brackets around lists and intervals, and the relations of an expression.
 
-    Expressions of different forms differ: a pair and a closed interval, a number and a bound.  A list without brackets
+    Expressions of different forms differ: a pair and a closed interval, a number and a bound. A list without brackets
     is a set; ``a < b`` and ``b > a`` are the same relation.
     """
     text = _OR.sub(",", re.sub(r"\\[{}]", lambda brace: {"{": "⟨", "}": "⟩"}[brace[0][1]], expression))

@@ -12,20 +12,15 @@ from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.items.reading.language import LANGUAGES, language_of
 
-__all__ = ["INSTRUCTIONS", "Instruction", "fault", "obeys", "obeys_loosely"]
-
 Arguments = Mapping[str, Any]
 
 
 class Instruction(NamedTuple):
     """An instruction whose obedience code can check.
 
-    Parameters
-    ----------
-    check : callable
-        ``check(text, arguments)`` returns whether the text obeys.
-    arguments : mapping of str to type
-        Names and types of the arguments.
+    Args:
+        check: ``check(text, arguments)`` returns whether the text obeys.
+        arguments: Names and types of the arguments.
     """
 
     check: Callable[[str, Arguments], bool]

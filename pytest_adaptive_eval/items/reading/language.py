@@ -6,8 +6,6 @@ import re
 import unicodedata
 from collections import Counter
 
-__all__ = ["LANGUAGES", "language_of"]
-
 #: Scripts, as the first word of a character's Unicode name, that one language writes with.
 _ONE_LANGUAGE = {
     "BENGALI": "bn",

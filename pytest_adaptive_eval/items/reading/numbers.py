@@ -12,8 +12,6 @@ from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["Number", "expected_number", "expected_numbers", "find_numbers", "is_lone_number", "plain_latex"]
-
 _WORDS = [
     "zero",
     "one",
@@ -90,19 +88,13 @@ _LARGEST = 400
 class Number:
     """A number in a text.
 
-    Parameters
-    ----------
-    values : tuple of Fraction
-        What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000, and "- 5" at the
-        begin of a line for -5 and for 5.
-    start, end : int
-        Place in the text.
-    scaled : bool
-        Whether a word such as million follows.
-    place : Fraction
-        Unit of the last digit of a decimal number that is precise enough to round to; else 0.
-    percent : bool
-        Whether a percent sign or word follows.
+    Args:
+        values: What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000, and "- 5"
+            at the begin of a line for -5 and for 5.
+        start, end: Place in the text.
+        scaled: Whether a word such as million follows.
+        place: Unit of the last digit of a decimal number that is precise enough to round to; else 0.
+        percent: Whether a percent sign or word follows.
     """
 
     values: tuple[Fraction, ...]

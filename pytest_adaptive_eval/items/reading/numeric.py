@@ -16,21 +16,15 @@ from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answ
 from pytest_adaptive_eval.items.reading.stated import JOINED
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["Quantity", "read_number"]
-
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A number that a text gives.
 
-    Parameters
-    ----------
-    values : tuple of Fraction
-        All that it may stand for; empty for an expression.
-    place : Fraction
-        Unit of its last digit where it is precise enough to round to; else 0.
-    percent : bool
-        Whether it is in percent.
+    Args:
+        values: All that it may stand for; empty for an expression.
+        place: Unit of its last digit where it is precise enough to round to; else 0.
+        percent: Whether it is in percent.
     """
 
     values: tuple[Fraction, ...]
@@ -236,11 +230,8 @@ def _last(numbers: list[Number], text: str) -> list[Quantity]:
 def read_number(text: str, question: str = "") -> Reading[Quantity]:
     """Return the numbers that a text gives as its answer, each with all that it may stand for.
 
-    Parameters
-    ----------
-    text : str
-    question : str
-        Its numbers are no answer where a text gives others beside them.
+    Args:
+        question: Its numbers are no answer where a text gives others beside them.
     """
     reading = read_answer(text, Parser(_first, lambda part: _loose(part, _numbers_of(question))))
     return Reading(tuple(value.asked_in(question) for value in reading.values), reading.other)

@@ -1,7 +1,7 @@
 """Find the one answer that a text gives, for graders and task families alike.
 
 The most binding statement counts: tags and calls of tools, boxes, words such as "the answer is" after JSON, JSON
-fields, such words anywhere from the last on, and then the text itself as the kind of answer reads it.  A statement of
+fields, such words anywhere from the last on, and then the text itself as the kind of answer reads it. A statement of
 another kind ends the search: what the text considers before is not its answer.
 """
 
@@ -26,8 +26,6 @@ from pytest_adaptive_eval.items.reading.stated import (
 )
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["Parser", "Reading", "read_answer", "stated_texts"]
-
 #: Parts of a text that are read, from the most binding, and characters of each.
 _PARTS, _CHARACTERS = 30, 1000
 #: Characters before a restated question; more of them before another question are an answer, be it unreadable.
@@ -49,14 +47,10 @@ _SENTENCE = lazy_pattern(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
 class Parser(Generic[Value]):
     """How answers of one kind are read.
 
-    Parameters
-    ----------
-    stated : callable
-        Returns the different answers in a part that gives the answer; empty if there is none.
-    loose : callable
-        Returns the different answers of a text that does not say which is its answer.
-    cues : pattern, optional
-        More words that announce an answer of this kind.
+    Args:
+        stated: Returns the different answers in a part that gives the answer; empty if there is none.
+        loose: Returns the different answers of a text that does not say which is its answer.
+        cues: More words that announce an answer of this kind.
     """
 
     stated: Callable[[str], Sequence[Value]]
@@ -68,11 +62,8 @@ class Parser(Generic[Value]):
 class Reading(Generic[Value]):
     """Answers that a text gives: one, or none, or several different ones, which are no answer.
 
-    Parameters
-    ----------
-    values : tuple
-    other : str
-        What the text states as its answer where that is of another kind.
+    Args:
+        other: What the text states as its answer where that is of another kind.
     """
 
     values: tuple[Value, ...]
@@ -127,11 +118,8 @@ def _read_part(text: str, parser: Parser[Value]) -> Reading[Value]:
 def stated_texts(text: str, *, loose: bool = True) -> list[str]:
     """Return what a text may state as its answer in words, from the whole on, each with and without marks around it.
 
-    Parameters
-    ----------
-    text : str
-    loose : bool
-        Whether the last line of a text that states no answer is one, and what that says after its verb.
+    Args:
+        loose: Whether the last line of a text that states no answer is one, and what that says after its verb.
     """
     text = answer_part(text)
     head = before_next_question(text)

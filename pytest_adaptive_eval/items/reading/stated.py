@@ -8,18 +8,6 @@ from collections.abc import Iterator
 
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = [
-    "JOINED",
-    "boxes",
-    "boxes_end",
-    "cue_parts",
-    "fields_end",
-    "is_definite",
-    "json_fields",
-    "tag_parts",
-    "without_notes",
-]
-
 #: Words that join two different answers.
 JOINED = r"(?:or|and|or maybe|or perhaps|vs\.?|oder|und|ou|et|o|y|e|или|и|或者?|和|と|または|또는|atau|या|أو|va|veya)"
 _TAGS = "answer|final_answer|final-answer|finalanswer|final|ans|result|output|response|choice|option|label|solution"

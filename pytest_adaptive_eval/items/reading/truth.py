@@ -8,8 +8,6 @@ from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
-__all__ = ["read_truth", "truth_of"]
-
 _YES = (
     "yes|yeah|yep|yup|true|correct|affirmative|right|entailment|是的|是|对的|对|正确|有|可以|sí|si|verdadero|cierto|correcto|हाँ|हां|"
     "सही|सत्य|نعم|صحيح|صواب|oui|vrai|exact|sim|verdadeiro|correto|да|верно|правда|истина|はい|真|正しい|ja|wahr|richtig|"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval import Item, ItemBank, Outcome, Selector, Subject, SubjectIdentity, Verdict
-from pytest_adaptive_eval.subjects.base import Completion
+from pytest_adaptive_eval.models.base import Completion
 
 
 class Parrot(Subject):

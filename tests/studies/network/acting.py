@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.network_agents import COST, CodedAgent, chance, writer
+from benchmarks.network_agents import CodedAgent, chance
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage
-from pytest_adaptive_eval.subjects.pool import AgentPool
-
-__all__ = ["COST", "CodedAgent", "Skilled", "pool_of", "writer"]
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.pool import AgentPool
 
 
 class Skilled(Subject):

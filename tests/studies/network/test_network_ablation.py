@@ -7,9 +7,14 @@ import pytest
 from acting import CodedAgent, Skilled, pool_of, writer
 from scipy import stats
 
-from pytest_adaptive_eval.studies.network.ablation import contrasts, mean_over_seeds, quantities, welch_p_value
-from pytest_adaptive_eval.studies.network.declare import read_network
-from pytest_adaptive_eval.studies.network.run import hold_network
+from pytest_adaptive_eval.extensions.studies.network.ablation import (
+    contrasts,
+    mean_over_seeds,
+    quantities,
+    welch_p_value,
+)
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 
 FIRST = np.array([1.0, 1.4, 0.9, 1.2, 1.1])
 SECOND = np.array([1.3, 1.5, 1.3, np.nan, 1.2])

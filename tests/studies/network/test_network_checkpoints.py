@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
-from pytest_adaptive_eval.studies.network.declare import read_network
-from pytest_adaptive_eval.studies.network.result import NetworkResult
-from pytest_adaptive_eval.studies.network.run import hold_network
-from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.run import hold_network
+from pytest_adaptive_eval.models.pool import AgentPool
 
 CHECKPOINTS = Path(__file__).resolve().parents[3] / "fixtures" / "checkpoints"
 NODES = [
@@ -32,8 +32,8 @@ DATA = {"topology": "hybrid", "queries": 4, "retries": 0, "node": NODES}
 
 
 def pool(capacity: int | None = None) -> AgentPool:
-    from pytest_adaptive_eval.subjects.checkpoint.agent import TransformersAgent
-    from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
+    from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
+    from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
 
     loaders: dict[str, Any] = {
         name: (lambda name=name: TransformersSubject.load(CHECKPOINTS / name, device="cpu"))

@@ -15,15 +15,15 @@ import pytest
 from acting import COST, CodedAgent, Skilled, pool_of, writer
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.node_result import COUNTERS
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.run import hold_network
+from pytest_adaptive_eval.extensions.studies.network.supervision import Label, supervisor_agreement
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
-from pytest_adaptive_eval.studies.network.declare import read_network
-from pytest_adaptive_eval.studies.network.node_result import COUNTERS
-from pytest_adaptive_eval.studies.network.result import NetworkResult
-from pytest_adaptive_eval.studies.network.run import hold_network
-from pytest_adaptive_eval.studies.network.supervision import Label, supervisor_agreement
-from pytest_adaptive_eval.subjects.agent import Reply
-from pytest_adaptive_eval.subjects.base import Completion, Usage
-from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.base import Completion, Usage
+from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.bank import task_bank
 

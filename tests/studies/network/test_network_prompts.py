@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval.extensions.studies.network import prompts
+from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Directive, Exchange
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.studies.network import prompts
-from pytest_adaptive_eval.studies.network.roles import Dialogue, Directive, Exchange
-from pytest_adaptive_eval.subjects.base import Completion
+from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.content import content_of
 

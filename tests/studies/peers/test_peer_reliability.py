@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import EstimationError
+from pytest_adaptive_eval.extensions.studies.peers.reliability import fit_reliability, part_qualities
+from pytest_adaptive_eval.extensions.studies.peers.scoring import paper_scores
 from pytest_adaptive_eval.gates.study_result import Measured
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
-from pytest_adaptive_eval.studies.peers.reliability import fit_reliability, part_qualities
-from pytest_adaptive_eval.studies.peers.scoring import paper_scores
 
 N = 12
 SELF = np.arange(N)

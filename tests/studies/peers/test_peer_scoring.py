@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import kendalltau
 
-from pytest_adaptive_eval.studies.peers.scoring import accepts, agreement, paper_scores, weighted_median
+from pytest_adaptive_eval.extensions.studies.peers.scoring import accepts, agreement, paper_scores, weighted_median
 
 #: Table 3 of the paper, in its order: score, MMLU-Pro and GPQA.
 TABLE = np.array(

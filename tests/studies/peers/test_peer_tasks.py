@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.studies.peers.settings import DIFFICULTIES, TOPICS, Difficulty, PeerSettings
-from pytest_adaptive_eval.studies.peers.tasks import (
+from pytest_adaptive_eval.extensions.studies.peers.settings import DIFFICULTIES, TOPICS, Difficulty, PeerSettings
+from pytest_adaptive_eval.extensions.studies.peers.tasks import (
     ANSWER_CHARACTERS,
     answer_task,
     rate_answer,
@@ -18,7 +18,7 @@ from pytest_adaptive_eval.studies.peers.tasks import (
     read_task,
     set_task,
 )
-from pytest_adaptive_eval.subjects.foreign import Unranked, clean, read_rank
+from pytest_adaptive_eval.models.foreign import Unranked, clean, read_rank
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,6 @@ from pytest_adaptive_eval.banks.rows import SUFFIXES, Row, load_file, read_recor
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["REGISTERED", "propose", "read_mapped", "verdict"]
-
 #: Verdicts in words, in lower case.
 _VERDICTS: Mapping[str, float] = MappingProxyType(
     {
@@ -42,10 +40,8 @@ _CHECKED = 5000
 def verdict(value: Any) -> float:
     """Return a score, truth value or verdict in words as a number, NaN where it is missing.
 
-    Raises
-    ------
-    ValueError
-        It is something else, or outside [0, 1].
+    Raises:
+        ValueError: It is something else, or outside [0, 1].
     """
     if value is None:
         return math.nan
@@ -72,8 +68,8 @@ class _Counts:
 def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     """Read the rows of a file, or of all files in a folder, by the mapping of the settings.
 
-    Fields that the mapping leaves out are taken from columns whose names tell; a note says which.  A response that
-    stands several times counts as the mean.  A file without any score is passed over when others have one.
+    Fields that the mapping leaves out are taken from columns whose names tell; a note says which. A response that
+    stands several times counts as the mean. A file without any score is passed over when others have one.
     """
     files = [file for file in files_of(path) if _is_table(file)] if path.is_dir() else [path]
     if not files:

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, Cells, MatrixTable
-
-__all__ = ["ORIENTATIONS", "REGISTERED", "read_matrix"]
+from pytest_adaptive_eval.types import Array
 
 ORIENTATIONS = ("items-by-subjects", "subjects-by-items")
 
@@ -24,7 +22,7 @@ def read_matrix(path: Path, settings: ReadSettings) -> Responses:
     The orientation of the settings is needed if the first header cell does not name the rows.
     """
     table, cells = MatrixTable(path), Cells()
-    identities, families, scores = list[str](), list[str](), list[NDArray[np.float64]]()
+    identities, families, scores = list[str](), list[str](), list[Array]()
     for row in table:
         try:
             scores.append(_row_scores(row.cells, cells))
@@ -41,7 +39,7 @@ def read_matrix(path: Path, settings: ReadSettings) -> Responses:
     return Responses(tuple(identities), table.columns, matrix, tuple(families), str(path))
 
 
-def _row_scores(texts: Sequence[str], cells: Cells) -> NDArray[np.float64]:
+def _row_scores(texts: Sequence[str], cells: Cells) -> Array:
     """Return the scores of a row, NaN where missing."""
     joined = "".join(texts)
     # The common case, four times faster: every cell is one character, 0 or 1.

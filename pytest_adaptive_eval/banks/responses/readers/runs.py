@@ -17,8 +17,6 @@ from pytest_adaptive_eval.records.derived import sources_of
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["REGISTERED", "is_record", "read_runs"]
-
 _BEGINNING = re.compile(r'\s*\{\s*"run"\s*:')
 
 
@@ -67,24 +65,17 @@ def read_runs(
 ) -> Responses:
     """Read a run record or a folder of them, such as ``.adaptive-eval`` or artifacts of several runs.
 
-    A subject is a checkpoint with its decoding settings, whatever its name.  Several
-    responses to one item count as their mean.
-    Responses to an earlier text of an item are omitted, and so are records derived
-    (rescored or merged) from others in the folder.
+    A subject is a checkpoint with its decoding settings, whatever its name. Several responses to one item count as
+    their mean. Responses to an earlier text of an item are omitted, and so are records derived (rescored or merged)
+    from others in the folder.
 
-    Parameters
-    ----------
-    path : Path
-    settings : ReadSettings
-        ``filter`` is the name of the bank; needed when the runs used several.
-    column : callable, optional
-        Return the column of an administration, such as its item in a format.  The default is the item, which then
-        must have one format only.
+    Args:
+        settings: ``filter`` is the name of the bank; needed when the runs used several.
+        column: Return the column of an administration, such as its item in a format. The default is the item, which
+            then must have one format only.
 
-    Raises
-    ------
-    ResponsesError
-        Damaged record or ambiguous bank; the message names the record, or the banks to choose from.
+    Raises:
+        ResponsesError: Damaged record or ambiguous bank; the message names the record, or the banks to choose from.
     """
     interviews = _interviews_of_bank(path, settings)
     latest = _latest_texts(interviews, one_format=column is None)

@@ -9,8 +9,6 @@ from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
 from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
 from pytest_adaptive_eval.items.reading.instructions import fault, obeys, obeys_loosely
 
-__all__ = ["REGISTERED"]
-
 
 def _grade(question: Asked, text: str) -> float:
     """Return 1 if the text obeys every instruction of ``meta.instructions``."""

@@ -12,8 +12,6 @@ from pytest_adaptive_eval.items.graders.kinds.words import folded
 from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
 
-__all__ = ["REGISTERED"]
-
 _DECODER = json.JSONDecoder(strict=False)
 #: Objects of an answer that are looked through, from the last.
 _OBJECTS = 50

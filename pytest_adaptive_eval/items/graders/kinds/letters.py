@@ -9,8 +9,6 @@ from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.choice import choice_of, read_choice
 from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
 
-__all__ = ["REGISTERED"]
-
 
 def _choice(question: Asked, text: str) -> float:
     """Return 1 for the letter of a right choice ("B", "(B) blue", "the answer is B") or its text."""

@@ -13,8 +13,6 @@ from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
 from pytest_adaptive_eval.items.reading.reader import stated_texts
 
-__all__ = ["REGISTERED"]
-
 #: Characters of a literal that is parsed; Python's parser takes seconds for the longest.
 _LONGEST = 2000
 _NO_LITERAL = object()

@@ -13,8 +13,6 @@ from pytest_adaptive_eval.items.reading.expression import form_of, is_words, nor
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.numeric import read_number
 
-__all__ = ["REGISTERED"]
-
 #: Time limit of one comparison, in seconds of processor time.
 SECONDS = 3.0
 #: Comparison by `math-verify`, for the worker.

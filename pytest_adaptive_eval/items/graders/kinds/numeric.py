@@ -9,8 +9,6 @@ from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.numbers import Number, expected_number, expected_numbers
 from pytest_adaptive_eval.items.reading.numeric import Quantity, read_number
 
-__all__ = ["REGISTERED", "same_number", "tolerance_of"]
-
 #: A tolerance of at least this many times the larger of the expected number and 1 counts as accepting any number.
 _WIDE = 100
 
@@ -18,10 +16,8 @@ _WIDE = 100
 def tolerance_of(question: Asked) -> float:
     """Return ``meta.tolerance``.
 
-    Raises
-    ------
-    ValueError
-        It is not a number of at least 0.
+    Raises:
+        ValueError: It is not a number of at least 0.
     """
     tolerance = question.meta.get("tolerance", 0.0)
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0.0 <= tolerance < math.inf:
@@ -33,7 +29,7 @@ def _numeric(question: Asked, text: str) -> float:
     """Return 1 if the number that the text gives is within ``meta.tolerance`` of an accepted one.
 
     Without a tolerance, a number that rounds to the other is right where the rounded one has a decimal point and at
-    least five significant digits: 1.5708 for 1.570796.  Whole numbers are exact.
+    least five significant digits: 1.5708 for 1.570796. Whole numbers are exact.
     """
     tolerance = Fraction(tolerance_of(question))
     if why := next(filter(None, (_check(question, answer) for answer in question.answers)), ""):

@@ -6,8 +6,6 @@ from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.patterns import accepts_any_text, check_pattern, matches_in_time
 from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
 
-__all__ = ["REGISTERED"]
-
 
 def _pattern(question: Asked, text: str) -> float:
     """Return 1 if an accepted answer, a regular expression, matches anywhere in the text."""

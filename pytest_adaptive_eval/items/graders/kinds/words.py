@@ -11,8 +11,6 @@ from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters, whole_words, without_reasoning
 from pytest_adaptive_eval.items.reading.reader import stated_texts
 
-__all__ = ["REGISTERED", "folded", "normal_words"]
-
 #: An article before another word; a capital A within a sentence is a letter.
 _ARTICLE = re.compile(r"(?<![^\s\"'(\[])(?:a|[Aa]n|[Tt]he|(?:(?<=\A)|(?<=[.!?]\s))A)\s+(?=\W?[^\W_]{2})")
 _SHOUTED = re.compile(r"(?<![^\s\"'(\[])(?:A|AN|THE)\s+(?=\W?[^\W_]{2})")

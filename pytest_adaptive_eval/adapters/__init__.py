@@ -1,1 +1,0 @@
-"""Adapters by which other evaluation tools use the gates of this package."""

@@ -1,0 +1,38 @@
+"""Licences of data, as files beside it name them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pytest_adaptive_eval.inputs import read_regular
+
+_LICENCES = (
+    ("Apache License", "Apache-2.0"),
+    ("MIT License", "MIT"),
+    ("BSD 3-Clause", "BSD-3-Clause"),
+    ("Attribution-ShareAlike 4.0", "CC-BY-SA-4.0"),
+    ("Attribution-ShareAlike 3.0", "CC-BY-SA-3.0"),
+    ("Attribution-NonCommercial 4.0", "CC-BY-NC-4.0"),
+    ("Attribution 4.0", "CC-BY-4.0"),
+    ("Academic Free License", "AFL-3.0"),
+    ("GNU GENERAL PUBLIC LICENSE", "GPL"),
+    ("Permission is hereby granted, free of charge", "MIT"),
+)
+
+
+def licence_of(source: Path) -> str:
+    """Return the licence that a file beside the data names, empty if there is none."""
+    folder = source if source.is_dir() else source.parent
+    for base in (folder, folder.parent):
+        for path in sorted(base.iterdir()) if base.is_dir() else ():
+            if path.is_file() and not path.is_symlink() and re.match(r"(?i)licen[sc]e|copying", path.name):
+                text = read_regular(path)[:20_000].decode("utf-8", "replace")
+                flat = " ".join(text.split())
+                return next((name for words, name in _LICENCES if words.lower() in flat.lower()), flat[:60])
+        for name in ("dataset_info.json", "README.md"):
+            if (base / name).is_file():
+                text = read_regular(base / name)[:20_000].decode("utf-8", "replace")
+                if match := re.search(r'(?mi)^license:\s*(\S+)|"license":\s*"([^"]+)"', text):
+                    return match[1] or match[2]
+    return ""

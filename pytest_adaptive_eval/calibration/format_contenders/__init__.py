@@ -1,1 +1,0 @@
-"""Contenders of backtests in formats; each module registers its contenders."""

@@ -1,0 +1,466 @@
+"""Settings of a run, and the assembly of an evaluation from its written settings."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, Policy
+from pytest_adaptive_eval.cat.selection import Selector
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.stopping import repeats
+from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.evaluation.policy import item_count, make_policy, policy_name
+from pytest_adaptive_eval.evaluation.presenting import LIKELIHOOD, PRESENTATION_KEYS, check_keys, presentation_of
+from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
+from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, InterviewTable, MarkerTable
+from pytest_adaptive_eval.gates.planning import default_budget
+from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import WRONG, Item
+from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.presentation import REPORT_KEY, presented
+from pytest_adaptive_eval.ladder.policy import LADDER
+from pytest_adaptive_eval.models import resolve
+from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
+from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.typed_tables import find_named, located, read_table, refuse_keys, suggestion
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.claims.paired import Baseline
+    from pytest_adaptive_eval.gates.condition import Condition
+    from pytest_adaptive_eval.tasks import TaskFamily
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Flags and ini settings, which apply to every evaluation; None leaves a setting to the evaluation.
+
+    Args:
+        root: Folder for relative paths that do not exist beside the file.
+        folder: Folder of the journal and the records.
+        model: Text that names the subject.
+        fresh: Start every interview anew, whatever the journal holds.
+        record, junit: Additional files for the run's record and the gate report.
+        graders: Modules whose functions may grade.
+        baseline: File that gates call ``"baseline"``: a run's record, a history of runs, or recorded answers.
+        missing_baseline: Action where there is no baseline yet.
+        html: File for the report for people.
+        unsafe_code: Run code that a model wrote without a sandbox.
+        model_options: Options for loading or reaching the subject.
+        required_gates: Node ids, or ends of them, of gates without whose results nothing is promoted.
+        side_by_side: Ask interviews of one model in the same calls.
+        reuse: Store of answers that runs share; None where every answer is asked for.
+        models: Texts that name the subjects of single evaluations, by the evaluation's name.
+    """
+
+    root: Path
+    folder: Path
+    model: str | None = None
+    budget: str | None = None
+    seed: int | None = None
+    fresh: bool = False
+    record: Path | None = None
+    junit: Path | None = None
+    graders: tuple[str, ...] = ()
+    baseline: str | None = None
+    missing_baseline: str = "warn"
+    html: Path | None = None
+    unsafe_code: bool = False
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+    required_gates: tuple[str, ...] = ()
+    side_by_side: bool = False
+    reuse: Path | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A bank, a policy and a seed, ready for a `Session`.
+
+    Args:
+        seed: Seed as the user set it; recorded.
+        stream: Seed of this evaluation's own draws, from `seed` and `name`.
+        budget: Administrations.
+        notes: Notes for readers of any verdict.
+        path: Path of the bank.
+        lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
+        samples: Administrations of each item; its score is their mean.
+        repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
+            None until the subject is known, where the user sets nothing; see `for_subject` and `stopping.repeats`.
+        interviewer: Spec and options of the model that leads the interview; None where no model does.
+        judge: Model that grades the answers; None where code does.
+        max_tokens: Cap on answers; None for the subject's own.
+        must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
+        open_budget: Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
+        spending: Prices, and budgets in tokens and money.
+        wrong_answer: Answer that the test has to fail; None where any made-up one serves.
+        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
+    """
+
+    name: str
+    bank: ItemBank
+    policy: Policy
+    seed: int
+    stream: int
+    budget: int
+    notes: tuple[str, ...] = ()
+    path: Path | None = None
+    lead: str = ""
+    samples: int = 1
+    repeat: int | str | None = 0
+    interviewer: tuple[str, Mapping[str, Any]] | None = None
+    judge: Judge | None = None
+    max_tokens: int | None = None
+    must_pass: tuple[int, ...] = ()
+    open_budget: bool = False
+    spending: Spending = field(default_factory=Spending)
+    wrong_answer: str | None = None
+    unanswered: str = WRONG
+
+    def with_budget(self, budget: int) -> Evaluation:
+        """Return the evaluation with another number of administrations, which its gates need."""
+        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
+
+    def with_default_budget(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
+        """Return the evaluation with the budget that its gates need, if nobody has written one.
+
+        Args:
+            conditions: Conditions of its gates.
+            baselines: Known baselines, by the name that conditions use.
+        """
+        if not self.open_budget:
+            return self
+        needed = default_budget(conditions, self.bank, self.policy, baselines) + len(self.must_pass)
+        budget = min(needed, len(self.bank))
+        return self.with_budget(budget) if budget > self.budget else self
+
+    @property
+    def must_pass_ids(self) -> list[str]:
+        """Ids of the items that must pass."""
+        return [str(self.bank.ids[n]) for n in self.must_pass]
+
+    @property
+    def allows_for_noise(self) -> bool:
+        """Whether intervals of this policy can allow for decoding noise.
+
+        The interval of a ladder takes items as draws from the task, which includes decoding noise. Of other policies
+        without an interval by the draws no verdict depends on it.
+        """
+        return self.policy.levelled is None and not self.policy.design_based
+
+    def for_subject(self, *, samples: bool) -> Evaluation:
+        """Return the evaluation of a subject whose decoding samples, or does not.
+
+        Items that set ``meta.sample`` themselves are not asked again by default.
+        """
+        if self.repeat is not None or (samples and _item_with_sample(self.bank) is None):
+            return self
+        return replace(self, repeat=0)
+
+    @property
+    def questions(self) -> int:
+        """Largest number of administrations: samples and repeats of the items in the budget."""
+        return self.budget * self.samples + repeats(self.repeat, self.budget)
+
+    @property
+    def decodings(self) -> int:
+        """Number of answers that a score is the mean of, where decoding noise is measured; else 0."""
+        return self.samples if self.questions > self.budget else 0
+
+
+@dataclass(frozen=True, slots=True)
+class EvalSpec:
+    """One evaluation as written by the user.
+
+    Args:
+        data: Settings by name, as in `MarkerTable`.
+        where: File and line, for errors.
+        base: Folder that the bank's path is relative to.
+
+    Raises:
+        ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
+    """
+
+    data: Mapping[str, Any]
+    where: str
+    base: Path
+    table: MarkerTable = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", read_table(MarkerTable, self.data, self.where))
+        with located(self.where):
+            if not self.table.bank and not self.table.task:
+                raise ConfigError(
+                    'bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task that is '
+                    'generated: task="addition"'
+                )
+            if "task" in self.data:
+                of_banks = ("bank", "category", "must_pass", "values", "formats", *PRESENTATION_KEYS)
+                refuse_keys(self.data, of_banks, "and task exclude each other: remove one of them")
+            else:
+                of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels", "terse")
+                refuse_keys(self.data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
+                check_keys(self.table, self.data)
+
+    @property
+    def bank_stem(self) -> str:
+        """The task, or the bank's file name without its suffixes."""
+        if self.table.task:
+            return self.table.task
+        stem = Path(self.table.bank).name
+        for suffix in (".bank", ".jsonl", ".items"):
+            stem = stem.removesuffix(suffix)
+        return stem
+
+    @property
+    def name(self) -> str:
+        """The evaluation's own name, else the bank's stem with the category."""
+        if self.table.name is not None:
+            return self.table.name
+        return f"{self.bank_stem}-{self.table.category}" if self.table.category else self.bank_stem
+
+    @property
+    def parameter_id(self) -> str:
+        """Id of the placeholder among a function's parameters."""
+        return "aeval:" + re.sub(r"[^A-Za-z0-9._+-]+", "_", self.bank_stem)
+
+    def build(
+        self,
+        settings: Settings,
+        *,
+        read: Callable[[Path], ItemBank] | None = None,
+        selector: Callable[[str], Selector | None] = SELECTORS.get,
+        tasks: Callable[[], Mapping[str, TaskFamily]] | None = None,
+    ) -> Evaluation:
+        """Read the bank and check every setting against it.
+
+        Args:
+            read: Function that reads the bank at a path.
+            selector: Function that returns a plugin's selector of a name.
+            tasks: Function that returns the task families by name; the built-in families by default.
+
+        Raises:
+            ConfigError, BankError: Anything the user can correct.
+        """
+        fixed = self.table.policy == FIXED_FORM
+        seed = self.table.seed if settings.seed is None else settings.seed
+        lead, interviewer = "", None
+        with located(self.where):
+            bank, path = self._bank(settings, seed, read, tasks)
+            if self.table.selector == AUTOJUDGER:
+                judger, interviewer, lead = self._interviewer(settings, bank, seed)
+                selector = {AUTOJUDGER: judger}.get
+            judge = self._judge(settings)
+            bank = bank if judge is None else judged_bank(bank, judge)
+            policy = make_policy(self.table, self.data, bank, selector, settings.budget)
+            budget = policy.budget_on(bank)
+            spending = spending_of(self.table, policy.stop)
+            open_budget = policy.stop == "decision" and self.table.budget is None and settings.budget is None
+            must_pass = _must_pass(bank, self.table.must_pass, len(bank) if open_budget else budget)
+            samples, repeat = self._decodings(bank, policy)
+            if bank.report.get("textless"):
+                raise ConfigError(
+                    f"the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it with "
+                    "--items ITEMS.jsonl"
+                )
+        notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
+        if fixed:
+            seed = self.table.seed
+            notes.insert(0, "a fixed form, drawn once: all checkpoints get the same items and share the sampling error")
+        stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
+        return Evaluation(
+            self.name,
+            bank,
+            policy,
+            seed,
+            stream,
+            budget,
+            tuple(notes),
+            path,
+            lead,
+            samples,
+            repeat,
+            interviewer,
+            judge,
+            self.table.max_tokens,
+            must_pass,
+            open_budget,
+            spending,
+            self.table.wrong_answer,
+            self.table.unanswered,
+        )
+
+    def _bank(
+        self,
+        settings: Settings,
+        seed: int,
+        read: Callable[[Path], ItemBank] | None,
+        tasks: Callable[[], Mapping[str, TaskFamily]] | None,
+    ) -> tuple[ItemBank, Path | None]:
+        """Return the bank as it is administered, and its path unless it was generated."""
+        if self.table.task:
+            return self._generated(settings, seed, tasks), None
+        path = self._bank_path(self.table.bank, settings.root)
+        bank = read(path) if read else read_bank(path, graders=settings.graders)
+        if self.table.category is not None:
+            bank = bank.only(self.table.category)
+        if self.table.values is not None:
+            from pytest_adaptive_eval.tasks.twin import twin_bank
+
+            bank = twin_bank(bank, self.table.values, seed)
+        if self.table.formats is not None:
+            from pytest_adaptive_eval.items.modalities import asked_in_formats
+
+            bank = asked_in_formats(bank, self.table.formats)
+        return self._presented(bank, path, settings), path
+
+    def _presented(self, bank: ItemBank, path: Path, settings: Settings) -> ItemBank:
+        """Return the bank as its items are asked, each of which is checked, since all are to be asked in one form."""
+
+        def read(path: str) -> Sequence[Item]:
+            return read_bank(self._bank_path(path, settings.root), graders=settings.graders).items
+
+        presentation = presentation_of(self.table, read)
+        if presentation is None or bank.report.get("textless"):
+            return bank
+        try:
+            for item in bank.items:
+                presentation.check(item)
+        except BankError as error:
+            raise BankError(f"{path}: {error}") from None
+        return presented(bank, presentation)
+
+    def _generated(
+        self, settings: Settings, seed: int, tasks: Callable[[], Mapping[str, TaskFamily]] | None
+    ) -> ItemBank:
+        from pytest_adaptive_eval.tasks import FAMILIES
+        from pytest_adaptive_eval.tasks.bank import task_bank
+
+        table = self.table
+        family = find_named("task", table.task, FAMILIES if tasks is None else tasks())
+        if table.pixels is not None:
+            family = family.at_pixels(table.pixels)
+        if table.terse:
+            family = family.in_terse_form()
+        scaled: dict[str, Any] = {}
+        if table.scale is not None:
+            from pytest_adaptive_eval.tasks.difficulty import level_parameters
+
+            reference = read_bank(self._bank_path(table.scale, settings.root), graders=settings.graders)
+            levels = family.levels if table.levels is None else table.levels
+            difficulty = level_parameters(reference, table.task, levels, same_form=family.has_form)
+            scaled = {"difficulty": difficulty, "scale": reference.scale}
+        return task_bank(
+            family,
+            queries=item_count(table),
+            levels=table.levels,
+            seed=seed,
+            pictures=settings.folder / "pictures",
+            guess_by_level=policy_name(table) == LADDER and table.width is None,
+            **scaled,
+        )
+
+    def _bank_path(self, path: str, root: Path) -> Path:
+        """Return the place of a bank beside the file, else below `root`."""
+        folders = (self.base, root)
+        if (existing := find_input(Path(path).expanduser(), folders)) is not None:
+            return existing
+        paths = dict.fromkeys(str(folder / Path(path).expanduser()) for folder in folders)
+        raise ConfigError(f"there is no bank at {' or '.join(paths)}: give a folder NAME.bank or a JSONL file of items")
+
+    def _judge(self, settings: Settings) -> Judge | None:
+        """Return the judge that grades the answers, which is loaded at its first judgment."""
+        if (table := self.table.judge) is None:
+            return None
+        if not table.model:
+            raise ConfigError('judge has no model: write judge = { model = "http://HOST:PORT/v1#MODEL" }')
+        kind, spec = resolve(table.model, (self.base, settings.root), agent=True)
+        load = partial(kind.load, spec, table.options, settings.folder / "cache", agent=True)
+        return Judge(kind.model_name(spec), load, table.rubric or RUBRIC, table.max_tokens, (spec, table.options))
+
+    def _interviewer(
+        self, settings: Settings, bank: ItemBank, seed: int
+    ) -> tuple[Selector, tuple[str, Mapping[str, Any]] | None, str]:
+        from pytest_adaptive_eval.evaluation.interviewing import interviewed
+
+        name = hashlib.sha256(f"{seed}:{self.name}".encode()).hexdigest()[:16]
+        return interviewed(
+            self.table.interview or InterviewTable(),
+            bank,
+            (self.base, settings.root),
+            cache=settings.folder / "cache",
+            decisions=settings.folder / "decisions" / f"{name}.jsonl",
+            fresh=settings.fresh,
+            seed=seed,
+        )
+
+    def _decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
+        """Return the samples of each item, and the items that are asked again at the end."""
+        samples, repeat = self.table.samples, self.table.repeat
+        if self.table.ask == LIKELIHOOD:
+            return 1, 0
+        if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
+            repeat = 0
+        if samples == 1 and repeat is None:  # `Evaluation.for_subject` looks at the items if they are to be asked again
+            return 1, None
+        if samples == 1 and repeats(repeat, len(bank)) == 0:
+            return 1, 0
+        if (item_id := _item_with_sample(bank)) is not None:
+            raise ConfigError(
+                f"item {item_id!r} sets meta.sample, which samples and repeat count by: remove it from the bank, or "
+                "remove samples and repeat"
+            )
+        return samples, repeat
+
+
+def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:
+    """Return the items of these ids or categories, in the bank's order, which the budget must hold."""
+    categories = dict.fromkeys(filter(None, bank.categories))
+    ids = {str(item): n for n, item in enumerate(bank.ids)} if names else {}
+    chosen: set[int] = set()
+    for name in names:
+        if name in ids:
+            chosen.add(ids[name])
+        elif name in categories:
+            chosen.update(n for n, category in enumerate(bank.categories) if category == name)
+        else:
+            raise ConfigError(
+                f"must_pass: {name!r} is neither an item nor a category of the bank {bank.name!r}; "
+                f"{suggestion(name, [*categories, *ids])}"
+            )
+    if len(chosen) > budget:
+        raise ConfigError(
+            f"must_pass has {len(chosen)} items, and the budget is {budget}: raise it, at least to "
+            f"{min(2 * len(chosen), len(bank))}, since the accuracy rests on the other items"
+        )
+    return tuple(sorted(chosen))
+
+
+def _item_with_sample(bank: ItemBank) -> str | None:
+    """Return the id of the first item that sets ``meta.sample``."""
+    return next((item.id for item in items_naming(bank.items, "sample") if "sample" in item.meta), None)
+
+
+def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
+    """Return notes on the bank for readers of any verdict, by its selector or ladder."""
+    notes = [
+        f"{counted(count, 'question')} of level {level} repeat others: the task has no more"
+        for level, count in bank.report.get("repeated", {}).items()
+    ]
+    if not bank.calibrated and not climbed:
+        return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank", *notes]
+    if bank.report.get("trusted") is False:
+        notes.append("the bank failed its quality checks and was written by force")
+    if REPORT_KEY in bank.report:
+        notes.append(
+            "items are asked in another form than the bank was calibrated in: gates on accuracy hold, and abilities "
+            "are on no scale"
+        )
+    return notes

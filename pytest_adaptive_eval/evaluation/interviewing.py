@@ -1,0 +1,213 @@
+"""The interviewer of an evaluation, from its settings; its models are loaded at their first use."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
+from pytest_adaptive_eval.evaluation.tables import InterviewTable
+from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
+from pytest_adaptive_eval.interviewer.embeddings import Embedder, best_embedder
+from pytest_adaptive_eval.interviewer.first import responses_to
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
+from pytest_adaptive_eval.models import resolve
+from pytest_adaptive_eval.text import shown_address
+from pytest_adaptive_eval.typed_tables import located
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
+    from pytest_adaptive_eval.interviewer.memory import MemoryTable
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.items.item import Item
+    from pytest_adaptive_eval.items.responses import Responses
+
+
+def interviewed(
+    table: InterviewTable,
+    bank: ItemBank,
+    folders: Sequence[Path],
+    *,
+    cache: Path,
+    decisions: Path,
+    fresh: bool = False,
+    seed: int = 0,
+) -> tuple[AutoJudger, tuple[str, Mapping[str, Any]] | None, str]:
+    """Return the selector ``autojudger``, the interviewer's model and a sentence on interviewer and embeddings.
+
+    The model is a spec and its options, None for the interviewer by code.
+
+    Args:
+        folders: Folders that relative paths are looked up in, in order.
+        cache: Folder for embeddings and for hashes of checkpoints.
+        decisions: File of the model's decisions, by which an interrupted interview continues as it began.
+        fresh: Forget earlier decisions.
+        seed: Seed of the clusters.
+
+    Raises:
+        ConfigError: A setting is out of its range, or names a file that does not exist.
+    """
+    encoder = _existing(table.encoder, folders) or table.encoder
+    spec = _interviewer_spec(table, folders)
+    responses = _model_responses(table.responses, bank, folders) if table.responses else None
+    interviewer = _Agent(table, spec, cache, ReplyCache(decisions, fresh)) if spec else None
+    with located("interview"):
+        selector = AutoJudger(
+            _Embedder(encoder, table.part, cache, responses),
+            interviewer,
+            first=table.first,
+            count=table.count,
+            responses=None if responses is None else responses.scores,
+            window=table.window or None,
+            retrieval=table.retrieval,
+            candidates=table.candidates,
+            agent=table.agent,
+            visual=table.visual,
+            memory=table.memory,
+            difficulty=table.difficulty,
+            seed=seed,
+        )
+    leader = f"interviewer {shown_address(table.interviewer)}" if spec else "interviewer by code"
+    if not selector.agent:
+        leader = "drawn in the window, nobody picks"
+    embeddings = (
+        f"embeddings by {table.encoder}, as configured" if encoder else best_embedder(bank, responses=responses)[1]
+    )
+    model = (spec, table.options) if spec and selector.agent else None
+    return selector, model, f"{leader}; {embeddings}"
+
+
+def _interviewer_spec(table: InterviewTable, folders: Sequence[Path]) -> str:
+    """Return the spec of the interviewer's model, empty for the interviewer by code.
+
+    Raises:
+        ConfigError: It names no model, or settings of a model are given without one.
+    """
+    if table.interviewer:
+        try:
+            return resolve(table.interviewer, folders, agent=True)[1]
+        except ConfigError:
+            raise ConfigError(
+                f"interview.interviewer is {shown_address(table.interviewer)!r}: expected an existing checkpoint "
+                "folder or http://HOST:PORT/v1#MODEL; leave it out for the interviewer by code"
+            ) from None
+    model_keys = {"mode": table.mode, "options": table.options, "sort_candidates": table.sort_candidates}
+    if written := [name for name, value in model_keys.items() if value]:
+        raise ConfigError(f"interview.{written[0]} goes with interview.interviewer, a model, and there is none")
+    return ""
+
+
+def _model_responses(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:
+    """Return the responses of known models to the items of a bank, in its order.
+
+    Raises:
+        ConfigError: There is no such file, or an item has no responses there.
+    """
+    from pytest_adaptive_eval.banks.responses import read_responses
+
+    path = find_input(Path(name).expanduser(), folders)
+    if path is None:
+        raise ConfigError(
+            f"interview.responses is {name!r}: expected an existing file of responses to the bank's items"
+        )
+    return responses_to(bank, read_responses(path), f"interview.responses is {name!r}")
+
+
+def _existing(spec: str, folders: Sequence[Path]) -> str | None:
+    """Return the place of an existing file or folder, else None."""
+    path = find_input(Path(spec.removeprefix("local-dir:")).expanduser(), folders) if spec else None
+    return None if path is None else str(path)
+
+
+class _Embedder:
+    """The best available embedder, chosen when a bank is embedded."""
+
+    def __init__(self, encoder: str, part: str | None, cache: Path, responses: Responses | None) -> None:
+        self._encoder, self._cache, self._responses = encoder, cache, responses
+        self._options: dict[str, Any] = {} if part is None or not encoder else {"part": part}
+        self._loaded: Embedder | None = None
+        #: Deviations from the settings.
+        self.notes: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """The name of the embedder in use, else of the expected one."""
+        return self._loaded.name if self._loaded is not None else self._encoder or "the best at hand"
+
+    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+        """Return the embeddings of a bank's items, see `Embedder.embed`."""
+        self._loaded, _ = best_embedder(
+            bank,
+            encoder=self._encoder,
+            responses=self._responses,
+            cache=self._cache,
+            note=self.notes.append,
+            **self._options,
+        )
+        return self._loaded.embed(bank)
+
+
+class _Agent:
+    """A model as interviewer, loaded at its first task."""
+
+    def __init__(self, table: InterviewTable, spec: str, cache: Path, decisions: ReplyCache) -> None:
+        self._table, self._spec, self._cache, self._decisions = table, spec, cache, decisions
+        self._loaded: AgentInterviewer | None = None
+        self._name = ""
+
+    @property
+    def name(self) -> str:
+        """The model with its hash and mode."""
+        if not self._name:
+            with contextlib.suppress(AdaptiveEvalError):  # the first task reports why it cannot be loaded
+                self._open()
+        return self._name
+
+    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the categories of each item, see `Interviewer.categorise`."""
+        return self._open().categorise(items, existing)
+
+    def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
+        """Choose one of the candidates as the next item, see `Interviewer.choose`."""
+        return self._open().choose(candidates, memory, ability)
+
+    def account(self) -> Mapping[str, Any]:
+        """Return what the interviewer did and spent, see `Interviewer.account`."""
+        try:
+            return self._open().account()
+        except AdaptiveEvalError:  # the first task reports why it cannot be loaded; nothing was spent
+            return {}
+
+    def close(self) -> None:
+        """Release the model."""
+        if self._loaded is not None:
+            self._loaded.close()
+        self._loaded = None
+        self._decisions.close()
+
+    def _open(self) -> AgentInterviewer:
+        if self._loaded is None:
+            from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
+
+            table = self._table
+            self._name = self._spec  # in the record if the model cannot be loaded
+            kind, spec = resolve(self._spec, agent=True)
+            agent = kind.load(spec, table.options, self._cache, agent=True)
+            self._loaded = AgentInterviewer(
+                agent,
+                mode=table.mode or ("rate" if agent.rates else "reply"),
+                memory=table.memory,
+                difficulty=table.difficulty,
+                images=table.visual,
+                sort_candidates=table.sort_candidates,
+                decisions=self._decisions,
+            )
+            self._name = self._loaded.name
+        return self._loaded

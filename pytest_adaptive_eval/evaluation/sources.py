@@ -1,0 +1,195 @@
+"""Lazy loading of subjects, banks, graders and the sandbox that settings and records name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Grader
+from pytest_adaptive_eval.items.presentation import REPORT_KEY, Presentation, presented
+from pytest_adaptive_eval.registry import service
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.models.agent import Agent
+    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+    from pytest_adaptive_eval.tasks import TaskFamily
+    from pytest_adaptive_eval.tasks.family import Run, Runner
+
+
+class CodeRunner:
+    """The sandbox, opened and tested before the first code runs.
+
+    Args:
+        unsafe: Run without a sandbox, as the user accepts.
+    """
+
+    def __init__(self, *, unsafe: bool = False) -> None:
+        self._unsafe = unsafe
+        self._sandbox: Runner | None = None
+
+    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
+        """Define a function from untrusted code and call it with each list of arguments.
+
+        Raises:
+            SandboxUnavailable: This machine has no sandbox.
+        """
+        if self._sandbox is None:
+            sandbox = service("sandbox", "sandbox")
+            self._sandbox = sandbox.unsafe() if self._unsafe else sandbox.open()
+        return self._sandbox.call(code, function, arguments)
+
+
+class TaskGraders(Mapping[str, Grader]):
+    """Graders of generated items by their task; the families are loaded when the first is looked up.
+
+    Args:
+        load: Function that returns the families by name.
+    """
+
+    def __init__(self, load: Callable[[], Mapping[str, TaskFamily]]) -> None:
+        self._load = load
+
+    def __getitem__(self, task: str) -> Grader:
+        return self._load()[task].grade
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+
+def load_model(
+    spec: str, folders: Sequence[Path], cache: Path, options: Mapping[str, Any] = MappingProxyType({})
+) -> Subject:
+    """Return the subject that a text names.
+
+    Args:
+        spec: As `pytest_adaptive_eval.models.load_subject` takes it.
+        folders: Folders that a relative path is looked up in, in order.
+        cache: Folder for checkpoint hashes.
+        options: Options of `pytest_adaptive_eval.models.load_subject`.
+
+    Raises:
+        ConfigError, CheckpointError: No such folder or server, one that cannot be loaded safely, or an option that it
+            does not have.
+    """
+    from pytest_adaptive_eval.models import resolve
+
+    kind, located = resolve(spec, folders)
+    if kind.hashes_files and "cache" in options:
+        raise ConfigError(f"model {spec!r} has no option cache here: hashes of its files are stored in {cache}")
+    subject: Subject = kind.load(located, options, cache)
+    return subject
+
+
+def check_model(
+    spec: str,
+    folders: Sequence[Path],
+    cache: Path,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    agent: bool = False,
+) -> Subject | Agent | None:
+    """Look at the model that a text names, before anything is asked; parameters as of `load_model`.
+
+    With `agent`, the model works for the run and the options are those of `pytest_adaptive_eval.models.load_agent`.
+
+    Returns:
+        The loaded model; None for a checkpoint folder, of which only the files are examined: loading its weights in
+        each process that collects would fill a GPU.
+
+    Raises:
+        ConfigError, CheckpointError: As `load_model`.
+    """
+    from pytest_adaptive_eval.models import resolve
+
+    kind, located = resolve(spec, folders, agent=agent)
+    return kind.examine(located, options, cache, agent=agent)
+
+
+def _families() -> Mapping[str, TaskFamily]:
+    from pytest_adaptive_eval.tasks import families
+
+    return families(runner=CodeRunner())
+
+
+def recorded_banks(
+    record: RunRecord,
+    folders: Sequence[Path],
+    paths: Mapping[str, Path] | None = None,
+    graders: Sequence[str] = (),
+    unread: Callable[[Exception], object] = lambda _: None,
+) -> dict[str, ItemBank]:
+    """Return the available banks of a record's interviews.
+
+    Args:
+        folders: What the paths in the record may be relative to, in order.
+        paths: Where the bank of an evaluation is now, by the evaluation's name.
+        graders: Modules whose functions may grade.
+        unread: Called with the error of a bank that the record names, and that is there and cannot be read.
+
+    Returns:
+        By the evaluation's name; one whose bank is gone, or cannot be read, is left out.
+
+    Raises:
+        BankError: A bank that `paths` names cannot be read.
+    """
+    from pytest_adaptive_eval.tasks.bank import task_bank
+    from pytest_adaptive_eval.tasks.family import SMALL_PIXELS
+
+    banks: dict[str, ItemBank] = {}
+    tasks = TaskGraders(functools.cache(_families))
+    for interview in record.interviews:
+        task = interview.bank.get("task")
+        if isinstance(task, dict):
+            with suppress(ConfigError, LookupError, TypeError):  # a task of a plugin that is not here
+                family = _families()[str(interview.bank["name"])]
+                sized = {} if family.sized is None else {"pixels": SMALL_PIXELS}
+                banks[interview.name] = task_bank(family, **{**sized, "terse": bool(family.form), **task})
+            continue
+        if (bank_path := (paths or {}).get(interview.name)) is not None:
+            banks[interview.name] = _part(read_bank(bank_path, graders=graders, tasks=tasks), interview)
+            continue
+        written = str(interview.bank.get("path") or "")
+        existing = find_input(written, folders) if written else None
+        if existing is not None:
+            try:
+                banks[interview.name] = _part(read_bank(existing, graders=graders, tasks=tasks), interview)
+            except (BankError, OSError) as error:
+                unread(error)
+    return banks
+
+
+def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
+    """Return the part of a bank that an interview used, or variants of its items."""
+    if category := interview.bank.get("category"):
+        bank = bank.only(str(category))
+    twins = interview.bank.get("twins")
+    if isinstance(twins, dict):
+        from pytest_adaptive_eval.tasks.twin import twin_bank
+
+        bank = twin_bank(bank, str(twins.get("values")), int(twins.get("seed", 0)))
+    formats = interview.bank.get("formats")
+    if isinstance(formats, list):
+        from pytest_adaptive_eval.items.modalities import asked_in_formats
+
+        bank = asked_in_formats(bank, [str(name) for name in formats])
+    written = interview.bank.get(REPORT_KEY)
+    if isinstance(written, Mapping):
+        try:
+            bank = presented(bank, Presentation.from_json(written))
+        except (KeyError, TypeError, ValueError) as error:
+            raise BankError(
+                f"{interview.name}: the recorded presentation is damaged ({error!r}); restore the record"
+            ) from None
+    return bank

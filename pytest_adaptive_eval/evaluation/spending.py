@@ -1,0 +1,118 @@
+"""Prices of a model, and budgets of an evaluation in tokens or money."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.tables import MarkerTable, PriceTable
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.models.base import Usage
+
+#: Tokens that a price is for, characters of a token where none is counted, and prompts whose length is looked at.
+MILLION, CHARACTERS, SAMPLE = 1_000_000, 4, 40
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What calls cost, and what an interview may spend.
+
+    Args:
+        tokens: Most tokens, of prompts and answers together.
+        money: Most money, in the price's currency.
+        agents: Prices of the models that work for the run, by role: interviewer and judge. The budgets do not count
+            them.
+    """
+
+    price: PriceTable | None = None
+    tokens: int | None = None
+    money: float | None = None
+    agents: Mapping[str, PriceTable] = field(default_factory=dict)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a budget besides that in items."""
+        return self.tokens is not None or self.money is not None
+
+    def cost(self, usage: Usage) -> float | None:
+        """Return the money that calls cost; None without a price."""
+        return None if self.price is None else _cost(self.price, usage)
+
+    def allows(self, spent: Usage, asked: int, following: int) -> bool:
+        """Return whether `following` more questions fit into the budgets, if they cost what the `asked` ones did."""
+        if not self.limited or not asked:
+            return True
+        growth = 1.0 + following / asked
+        tokens = spent.prompt_tokens + spent.completion_tokens
+        if self.tokens is not None and tokens * growth > self.tokens:
+            return False
+        return self.money is None or (self.cost(spent) or 0.0) * growth <= self.money
+
+    def outlook(self, bank: ItemBank, questions: int, longest: int | None) -> str:
+        """Return what the questions of an interview cost at most, before it, or an empty text without price and budget.
+
+        Args:
+            questions: Most questions.
+            longest: Cap on answers in tokens, if the evaluation sets one.
+        """
+        if self.price is None and not self.limited:
+            return ""
+        step = max(1, len(bank) // SAMPLE)
+        lengths = [len(item.prompt) + sum(len(str(m)) for m in item.messages) for item in bank.items[::step]]
+        prompts = round(questions * sum(lengths) / len(lengths) / CHARACTERS)
+        answers = questions * (longest or 0)
+        parts = [f"about {prompts:,} tokens of prompts for {questions} questions"]
+        parts += [f"answers of {answers:,} tokens at most"] if longest else []
+        if self.price is not None:
+            money = self.cost(Usage(prompt_tokens=prompts, completion_tokens=answers)) or 0.0
+            parts.append(f"{money:.2g} {self.price.currency}" + ("" if longest else " and the answers"))
+        if limits := self._limits():
+            parts.append(f"it ends before {limits}")
+        return ", ".join(parts)
+
+    def _limits(self) -> str:
+        tokens = [] if self.tokens is None else [f"{self.tokens:,} tokens"]
+        money = [] if self.money is None or self.price is None else [f"{self.money:g} {self.price.currency}"]
+        return " or ".join(tokens + money)
+
+    def to_json(self, usage: Usage) -> dict[str, Any]:
+        """Return the money that calls of the subject cost, for a record; empty without a price."""
+        return _money(self.price, usage)
+
+    def agent_costs(self, usages: Mapping[str, Usage]) -> dict[str, dict[str, Any]]:
+        """Return the calls, tokens, seconds and money of agents that were asked, by role, for a record."""
+        return {
+            role: {**usage.to_json(), **_money(self.agents.get(role), usage)}
+            for role, usage in usages.items()
+            if usage.calls
+        }
+
+
+def _cost(price: PriceTable, usage: Usage) -> float:
+    tokens = price.prompt * usage.prompt_tokens + price.completion * usage.completion_tokens
+    return tokens / MILLION + price.hour * usage.seconds / 3600.0
+
+
+def _money(price: PriceTable | None, usage: Usage) -> dict[str, Any]:
+    return {} if price is None else {"money": _cost(price, usage), "currency": price.currency}
+
+
+def spending_of(table: MarkerTable, stop: str) -> Spending:
+    """Return the prices and budgets of an evaluation.
+
+    Raises:
+        ConfigError: A budget in money has no price, or the interview may not end by what answers cost.
+    """
+    tables = {"interviewer": table.interview, "judge": table.judge}
+    agents = {role: agent.price for role, agent in tables.items() if agent is not None and agent.price is not None}
+    spending = Spending(table.price, table.budget_tokens, table.budget_money, agents)
+    if spending.money is not None and spending.price is None:
+        raise ConfigError("budget_money needs the prices of tokens: write price = { prompt = 0.15, completion = 0.6 }")
+    if spending.limited and stop != "decision":
+        raise ConfigError(
+            "budget_tokens and budget_money end an interview by the length of answers, which only bets allow for: "
+            "write stop = \"decision\" and the policy 'decide', or a budget in items"
+        )
+    return spending

@@ -1,0 +1,213 @@
+"""Settings of evaluations and gates, declared once: markers, TOML files, JSON Schema and documentation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
+from pytest_adaptive_eval.gates.metrics import metric_names
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS
+from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
+from pytest_adaptive_eval.ladder.policy import LADDER
+from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
+
+#: The selector that is led by an interviewer.
+AUTOJUDGER = "autojudger"
+STOPS = ("decision", "budget")
+VALUES = ("written", "redrawn")
+UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
+
+
+class PriceTable(Table, frozen=True, kw_only=True):
+    """``price`` of an evaluation, of its ``interview`` or its ``judge``: what calls of that model cost."""
+
+    prompt: Annotated[Size, described("price of a million tokens of prompts")] = 0.0
+    completion: Annotated[Size, described("price of a million tokens of answers")] = 0.0
+    hour: Annotated[Size, described("price of an hour of waiting for answers, as of a rented GPU")] = 0.0
+    currency: Annotated[str, described("currency of the prices")] = "USD"
+
+
+class InterviewTable(Table, frozen=True, kw_only=True):
+    """``interview`` of an evaluation whose selector is ``autojudger``."""
+
+    interviewer: Annotated[str, described("model that picks items: a checkpoint folder or URL#MODEL; else code")] = ""
+    mode: Annotated[Literal["rate", "reply"] | None, described("read likelihoods of a yes, or JSON replies")] = None
+    options: Annotated[dict[str, Any], described("options for loading or reaching the interviewer")] = {}
+    sort_candidates: Annotated[bool, described("the model sorts candidates into categories; for small models")] = False
+    encoder: Annotated[str, described("checkpoint folder of the embedding model")] = ""
+    responses: Annotated[str, described("responses of known models, whose ranking chooses the first items")] = ""
+    part: Annotated[str | None, described("part of an item that open_clip embeds: text, image, mean or concat")] = None
+    first: Annotated[Literal["cluster", "difficulty", "random", "none"], described("first items")] = "cluster"
+    count: Annotated[Index, described("number of first items")] = 10
+    window: Annotated[
+        tuple[Number, Number] | Literal[False], described("range of predicted scores of candidates, or false for none")
+    ] = (0.2, 0.8)
+    retrieval: Annotated[
+        Literal["farthest", "nearest-difficulty", "random"], described("selection of candidates in the window")
+    ] = "farthest"
+    candidates: Annotated[Count, described("candidates that the interviewer picks from")] = 5
+    agent: Annotated[bool, described("false: nobody picks, and the item is drawn in the window")] = True
+    visual: Annotated[bool, described("the interviewer sees images")] = True
+    memory: Annotated[bool, described("the interviewer sees the table of earlier answers")] = True
+    difficulty: Annotated[Literal["irt", "annotated", "none"], described("source of difficulties")] = "irt"
+    price: Annotated[PriceTable | None, described("prices of the interviewer's tokens")] = None
+
+
+class JudgeTable(Table, frozen=True, kw_only=True):
+    """``judge`` of an evaluation: a model that grades the answers."""
+
+    model: Annotated[str, described("the judge: a checkpoint folder or URL#MODEL")] = ""
+    options: Annotated[dict[str, Any], described("options for loading or reaching the judge")] = {}
+    rubric: Annotated[str, described("meaning of the ranks 5 to 1, of items without meta.rubric")] = ""
+    max_tokens: Annotated[Count | None, described("longest judgment, in tokens; the judge's cap by default")] = None
+    price: Annotated[PriceTable | None, described("prices of the judge's tokens")] = None
+
+
+class MarkerTable(Table, frozen=True, kw_only=True):
+    """Keywords of the marker ``adaptive_eval``, and keys of ``[[eval]]``."""
+
+    bank: Annotated[str, described("bank folder, or JSONL file of items")] = ""
+    task: Annotated[str, described("family of generated tasks, in place of a bank")] = ""
+    levels: Annotated[int | None, described("highest level of the task; the family's own by default")] = None
+    queries: Annotated[int | None, described("items of each level: 10 on a ladder, else 50 by default")] = None
+    stop_at: Annotated[Number, described("a ladder ends at a level whose accuracy is at most this")] = 0.0
+    settle: Annotated[bool, described("a ladder leaves a level as soon as bets decide it")] = False
+    width: Annotated[Number | None, described("ask all levels until the area is known to so many levels")] = None
+    scale: Annotated[str | None, described("calibrated bank with items of the task, for the levels' difficulties")] = (
+        None
+    )
+    pixels: Annotated[int | None, described("longer side of the task's pictures: 48, or 448 (default) to 2048")] = None
+    terse: Annotated[bool, described("prompts without the form of the answer, for tiny models")] = False
+    category: Annotated[str | None, described("use this category of the bank only")] = None
+    must_pass: Annotated[
+        list[str], described("ids or categories of items that are asked first, and of which none may be wrong")
+    ] = []
+    wrong_answer: Annotated[
+        str | None, described("answer that the test has to fail, where it would pass any made-up one")
+    ] = None
+    values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
+    formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
+    ask: Annotated[
+        Literal["generate", "likelihood"],
+        described("the model writes an answer, or likelihoods of choices are read"),
+    ] = "generate"
+    normalization: Annotated[str, described("comparison of the choices' likelihoods", NORMALIZATIONS)] = "raw"
+    template: Annotated[
+        str | None, described("text with {prompt}, {choices} and {examples}; the prompt alone by default")
+    ] = None
+    examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
+    shots: Annotated[Count | None, described("number of examples; all of the file by default")] = None
+    delimiter: Annotated[str, described("text between a prompt and its choice or answer")] = " "
+    candidates: Annotated[
+        str | None, described("texts or letters of choices; letters by default with {choices}", CANDIDATES)
+    ] = None
+    name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
+    policy: Annotated[str | None, described("ladder by default with a task, else decide", [*POLICIES, LADDER])] = None
+    selector: Annotated[
+        str | None, described("rating of the items to draw", [*SELECTORS, AUTOJUDGER], closed=False)
+    ] = None
+    interview: Annotated[InterviewTable | None, described("settings of the selector autojudger")] = None
+    judge: Annotated[JudgeTable | None, described("model that grades the answers, in place of the items' graders")] = (
+        None
+    )
+    floor: Annotated[Number | None, described("share of draws that the selector does not rate")] = None
+    budget: Annotated[
+        int | str | None,
+        described('items at most: a count, or a share such as "15%"', hint=' (a share is written in quotes: "15%")'),
+    ] = None
+    budget_tokens: Annotated[
+        Count | None,
+        described(
+            "tokens at most, of prompts and answers of the model under evaluation; no judge or interviewer counts"
+        ),
+    ] = None
+    budget_money: Annotated[
+        Size | None,
+        described("money at most for the model under evaluation, by `price`; no judge or interviewer counts"),
+    ] = None
+    price: Annotated[PriceTable | None, described("prices of the subject's tokens")] = None
+    standard_error: Annotated[Number | None, described("end at this standard error of the ability, in logits")] = None
+    batch: Annotated[int | None, described("items drawn and answered together")] = None
+    estimator: Annotated[str | None, described("estimator of the ability", ESTIMATORS)] = None
+    seed: Annotated[Index, described("seed of every draw")] = 0
+    max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
+    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
+    stop: Annotated[str | None, described("end at a decision on all gates, or at the budget", STOPS)] = None
+    samples: Annotated[FewTimes, described("times that each item is asked; its score is the mean")] = 1
+    repeat: Annotated[
+        int | str | None, described('items asked again to measure decoding noise: a count, or a share such as "10%"')
+    ] = None
+
+
+class GateTable(Table, frozen=True, kw_only=True):
+    """``[[eval.gate]]`` of a bank or a task, with exactly one condition."""
+
+    metric: Annotated[str, described(f"{', '.join(metric_names())}, or ability.PART")] = "accuracy"
+    at_least: Annotated[Number | None, described("condition: the metric reaches this threshold")] = None
+    not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
+    margin: Annotated[Number | None, described("allowed loss against the baseline")] = None
+    rank_within: Annotated[int | None, described("condition: a rank among the first so many subjects")] = None
+    above: Annotated[str | None, described("condition: above this subject")] = None
+    confidence: Annotated[Number | None, described("confidence of each one-sided bound, .95 by default")] = None
+    probability: Annotated[Number | None, described("probability of the rank or order, .95 by default")] = None
+    on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
+        None
+    )
+    method: Annotated[str | None, described("draws by default", METHODS)] = None
+
+
+class StudyGateTable(Table, frozen=True, kw_only=True):
+    """``[[eval.gate]]`` of a study, with exactly one condition."""
+
+    metric: Annotated[str | None, described("a metric of the study, or rank; its first metric by default")] = None
+    subject: Annotated[str | None, described("subject or node of the gate; the candidate by default")] = None
+    at_least: Annotated[Number | None, described("condition: the metric reaches this threshold")] = None
+    not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
+    margin: Annotated[Number | None, described("allowed loss against the baseline")] = None
+    rank_within: Annotated[int | None, described("condition: a rank among the first so many subjects")] = None
+    above: Annotated[str | None, described("condition: above this subject")] = None
+    confidence: Annotated[Number | None, described("confidence of each one-sided bound")] = None
+    probability: Annotated[Number | None, described("probability of the rank or order")] = None
+    on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
+        None
+    )
+
+
+class BankTable(MarkerTable, frozen=True, kw_only=True):
+    """``[[eval]]`` with a bank or a task."""
+
+    kind: Annotated[Literal["bank", "ladder"] | None, described("follows from bank or task")] = None
+    model: Annotated[str | None, described("the subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME]")] = None
+    model_options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
+    gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
+
+
+class MemberTable(Table, frozen=True, kw_only=True):
+    """A model of a study, in place of its folder or URL alone."""
+
+    name: Annotated[str | None, described("name in the study; the folder's or the server's name by default")] = None
+    model: Annotated[str, described("checkpoint folder, or URL#MODEL")] = ""
+    options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
+
+
+class StudyTable(Table, frozen=True, kw_only=True):
+    """``[[eval]]`` of a study of any kind."""
+
+    kind: str
+    name: Annotated[str | None, described("name of the evaluation; its kind by default")] = None
+    model: Annotated[str | None, described("the candidate, unless --adaptive-eval-model names it")] = None
+    model_options: Annotated[dict[str, Any], described("options for loading or reaching the candidate")] = {}
+    memory: Annotated[Count | None, described("checkpoints in memory at once; all by default")] = None
+    max_tokens: Annotated[
+        Count | None, described("longest reply of each model without a cap of its own, in tokens")
+    ] = None
+    seed: Annotated[Index, described("seed of every draw")] = 0
+    gate: Annotated[list[StudyGateTable], described("conditions that the run is judged by")] = []
+
+
+class RunTable(Table, frozen=True, kw_only=True):
+    """``[run]`` of a file."""
+
+    required: Annotated[list[str], described("names of gates without whose results the run fails")] = []

@@ -1,0 +1,1 @@
+"""Backtests of policies on recorded responses, and refinement of banks in formats."""

@@ -1,0 +1,433 @@
+"""Backtests of policies: ranking and estimation of subjects with known responses to every item."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pytest_adaptive_eval.calibration.families import effective_weights
+from pytest_adaptive_eval.calibration.prediction import FEWEST_FAMILIES, Designs, choose_designs
+from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
+from pytest_adaptive_eval.calibration.replay import conformal_tables, replay_each
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.cat.stopping import resolve_budget
+from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.extensions.backtests.contender import Contender
+from pytest_adaptive_eval.inference.conformal import (
+    Conformal,
+    combined,
+    conformal_scale,
+    subjects_needed,
+    uniform_half_width,
+)
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
+from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
+from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
+from pytest_adaptive_eval.interviewer.interviewer import Interviewer
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.registry import registered
+from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.types import Array, Bools, Ints
+
+#: Contenders by name.
+CONTENDERS: Mapping[str, Contender] = registered(None, "adaptive_eval.contenders", Contender)
+
+#: Smaller half-widths count as 0: of subjects that are right on everything, or were given every item.
+NO_WIDTH = 1e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """Positions of the subjects that calibrate and of those that are interviewed."""
+
+    train: Ints
+    test: Ints
+
+
+def splits(
+    responses: Responses, count: int, *, test: int, seed: int, strata: Sequence[float] | None = None
+) -> Iterator[Split]:
+    """Yield random splits that keep families whole.
+
+    Args:
+        test: Largest number of subjects to interview; a family that does not fit in is left to calibrate.
+        strata: Such as model sizes: every fifth of them gives its share of test subjects. NaN is a stratum of its own.
+
+    Raises:
+        ResponsesError: Fewer than two subjects would calibrate, or be interviewed.
+    """
+    families, codes = np.unique(list(responses.families), return_inverse=True)
+    if len(codes) < 4:
+        raise ResponsesError(
+            f"{counted(len(codes), 'subject')} cannot be split: four are needed, two to calibrate and two to interview"
+        )
+    if not 2 <= test <= len(codes) - 2:
+        raise ResponsesError(
+            f"{counted(len(codes), 'subject')} cannot give {test} to interview, two or more, and leave two or more to "
+            "calibrate: choose another number of test subjects"
+        )
+    rng = np.random.default_rng(seed)
+    stratum = None if strata is None else _family_strata(codes, len(families), strata)
+    for _ in range(count):
+        order = rng.permutation(len(families))
+        if stratum is not None:
+            order = _alternate(order, stratum, rng)
+        chosen: list[int] = []
+        for family in order:
+            members = np.flatnonzero(codes == family)
+            if len(chosen) + len(members) <= test:
+                chosen += members.tolist()
+        if len(chosen) < 2:
+            raise ResponsesError(
+                f"the {len(codes)} subjects are of {len(families)} families, which stay together and are too large for "
+                f"{test} to interview: choose a larger number of test subjects"
+            )
+        mask = np.zeros(len(codes), dtype=bool)
+        mask[chosen] = True
+        yield Split(np.flatnonzero(~mask), np.flatnonzero(mask))
+
+
+def _family_strata(codes: Ints, count: int, strata: Sequence[float]) -> Ints:
+    """Return the fifth of each family by its mean stratum value, 5 where all values are missing."""
+    values = np.asarray(strata, dtype=np.float64)
+    present = ~np.isnan(values)
+    members = np.bincount(codes[present], minlength=count)
+    with_value = members > 0
+    mean = np.bincount(codes[present], values[present], count)[with_value] / members[with_value]
+    stratum = np.full(count, 5, dtype=np.int64)
+    if with_value.any():
+        stratum[with_value] = np.searchsorted(np.quantile(mean, [0.2, 0.4, 0.6, 0.8]), mean)
+    return stratum
+
+
+def _alternate(order: Ints, stratum: Ints, rng: np.random.Generator) -> Ints:
+    """Return the order of families with the strata taking turns."""
+    turn = np.empty(len(order))
+    for value in np.unique(stratum):
+        members = stratum[order] == value
+        turn[members] = (np.arange(members.sum()) + rng.random()) / members.sum()
+    return order[np.argsort(turn, kind="stable")]
+
+
+@dataclass(slots=True)
+class Cell:
+    """Results of one contender at one budget, a value per split or per test subject.
+
+    Args:
+        ranking, correlation, error: Ranking accuracy in percent, Spearman's rho, mean absolute error of the accuracy.
+        truth: Accuracy of every test subject of every split.
+        intervals: By method, in step with `truth`.
+        uniform: Half-width of the normal interval from as many uniform draws at the true accuracy, in step with
+            `truth`.
+    """
+
+    ranking: list[float] = field(default_factory=list)
+    correlation: list[float] = field(default_factory=list)
+    error: list[float] = field(default_factory=list)
+    truth: list[float] = field(default_factory=list)
+    intervals: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    uniform: list[float] = field(default_factory=list)
+
+    def extend(self, other: Cell) -> None:
+        """Append the values of another part."""
+        for name in ("ranking", "correlation", "error", "truth", "uniform"):
+            getattr(self, name).extend(getattr(other, name))
+        for method, pairs in other.intervals.items():
+            self.intervals.setdefault(method, []).extend(pairs)
+
+    def coverage(self, method: str, where: Bools | None = None) -> float:
+        """Return the share of intervals that contain the truth."""
+        low, high = np.array(self.intervals[method]).T
+        truth = np.array(self.truth)
+        inside = (low <= truth + 1e-12) & (truth <= high + 1e-12)
+        return float(inside[where if where is not None else slice(None)].mean())
+
+    def width(self, method: str) -> float:
+        """Return the mean half-width over that of as many uniform draws, where that is not 0."""
+        low, high = np.array(self.intervals[method]).T
+        uniform = np.array(self.uniform)
+        wide = uniform > NO_WIDTH
+        return float(((high - low)[wide] / 2 / uniform[wide]).mean()) if wide.any() else float("nan")
+
+    def fifths(self, method: str) -> list[float]:
+        """Return the coverage in each fifth of the subjects by accuracy."""
+        truth = np.array(self.truth)
+        fifth = np.searchsorted(np.quantile(truth, [0.2, 0.4, 0.6, 0.8]), truth, side="right")
+        return [self.coverage(method, fifth == f) for f in range(5) if (fifth == f).any()]
+
+
+@dataclass(slots=True)
+class Backtest:
+    """Cells by (contender, budget), with the numbers of items, and the confidence of each one-sided bound."""
+
+    items: int
+    budgets: dict[str, int]
+    cells: dict[tuple[str, str], Cell]
+    splits: int = 0
+    confidence: float = 0.975
+
+    def merge(self, other: Backtest) -> None:
+        """Add the splits of another part."""
+        for key, cell in other.cells.items():
+            self.cells.setdefault(key, Cell()).extend(cell)
+        self.splits += other.splits
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table as JSON values, rounded to six digits; None where there is no number."""
+        rows = []
+        for (name, budget), cell in self.cells.items():
+            mean, error = _mean(cell.ranking)
+            rows.append(
+                {
+                    "policy": name,
+                    "budget": budget,
+                    "items": self.budgets[budget],
+                    "ranking_accuracy": _rounded(mean),
+                    "ranking_accuracy_se": _rounded(error),
+                    "ranking_accuracy_spread": _rounded(_spread(cell.ranking)),
+                    "spearman": _rounded(_mean(cell.correlation)[0]),
+                    "mean_absolute_error": _rounded(_mean(cell.error)[0]),
+                    "intervals": {
+                        method: {"coverage": _rounded(cell.coverage(method)), "width": _rounded(cell.width(method))}
+                        for method in cell.intervals
+                    },
+                }
+            )
+        return {
+            "items": self.items,
+            "splits": self.splits,
+            "confidence": self.confidence,
+            "rows": rows,
+            "smallest_budget": self.smallest(),
+        }
+
+    def smallest(self, targets: Sequence[float] = (85.0, 90.0)) -> dict[str, dict[str, str | None]]:
+        """Return the smallest tried budget at which each contender's mean ranking accuracy reaches each target."""
+        smallest: dict[str, dict[str, str | None]] = {}
+        for name in dict.fromkeys(name for name, _ in self.cells):
+            by_size = sorted((b for n, b in self.cells if n == name), key=self.budgets.__getitem__)
+            smallest[name] = {
+                f"{target:g}": next((b for b in by_size if _mean(self.cells[name, b].ranking)[0] >= target), None)
+                for target in targets
+            }
+        return smallest
+
+
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 6)
+
+
+def _mean(values: ArrayLike) -> tuple[float, float]:
+    """Return the mean and its standard error without NaN; NaN where there is nothing."""
+    array = np.asarray(values, dtype=np.float64)
+    array = array[~np.isnan(array)]
+    if not len(array):
+        return float("nan"), float("nan")
+    error = float(array.std(ddof=1) / math.sqrt(len(array))) if len(array) > 1 else float("nan")
+    return float(array.mean()), error
+
+
+def _spread(values: Sequence[float]) -> float:
+    """Return 1.96 standard deviations over splits, as papers give them; NaN for fewer than two."""
+    array = np.asarray(values, dtype=np.float64)
+    array = array[~np.isnan(array)]
+    return 1.96 * float(array.std(ddof=1)) if len(array) > 1 else float("nan")
+
+
+def backtest(
+    responses: Responses,
+    split: Split,
+    contenders: Sequence[Contender],
+    budgets: Sequence[str | int],
+    *,
+    recipe: Recipe,
+    seed: int = 0,
+    confidence: float = 0.975,
+    intervals: bool = False,
+    bank: ItemBank | None = None,
+    categories: Sequence[str] = (),
+    embeddings: Array | None = None,
+    items: Sequence[Item] = (),
+    interviewer: Callable[[], Interviewer] | None = None,
+) -> Backtest:
+    """Interview the test subjects of one split by every contender.
+
+    Args:
+        budgets: Budgets as in settings.
+        recipe: Recipe of the banks of contenders on ``bank``; the others use its engine.
+        confidence: Confidence of each one-sided bound.
+        intervals: Whether to make them, which replays the calibration subjects' interviews. Conformal ones are left out
+            where the calibration subjects are too few for `confidence`.
+        bank: In place of calibrating on the train subjects, for all contenders, with the conformal tables that it has.
+        embeddings: Shape (n, E). For makers of policies; response patterns of the train subjects where there are none.
+        items: Texts, for an interviewer that reads.
+        interviewer: Makes the interviewer of AutoJudger's contenders, one per policy; by code when omitted.
+    """
+    scores, train = responses.scores[split.test], responses.scores[split.train]
+    calibrating = responses if bank is not None else _calibrating(responses, split)
+    seeds = _subject_seeds(seed, [responses.subjects[s] for s in split.test])
+    truth = np.nanmean(scores, axis=1)
+    n = scores.shape[1]
+    counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
+
+    fits_of = {fit: PartFits(fit) for c in contenders if (fit := _bank_recipe(c, recipe)) is not None}
+
+    def designs(fit: Recipe | None) -> Designs | None:
+        """Return the designs of assisted contenders on banks of a recipe, chosen by the calibration subjects."""
+        assisted = any(isinstance(c.policy, Policy) and c.policy.assisted for c in contenders)
+        few = len(set(calibrating.families)) < FEWEST_FAMILIES
+        if bank is not None or fit is not recipe or few or not assisted:
+            return None
+        return choose_designs(calibrating, fits_of[recipe], list(counts.values()), seed=seed)
+
+    def make_bank(fit: Recipe | None, chosen: Designs | None, data: Responses | None = None) -> ItemBank:
+        if bank is not None:
+            return replace(bank, categories=tuple(categories) or bank.categories)
+        if fit is None:
+            zeros = np.zeros(n)
+            return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
+        data = calibrating if data is None else data
+        fitted = fits_of[fit](data)
+        fitted_bank = (
+            fitted.bank("bank", responses.items) if chosen is None else chosen.bank(fitted, data, max(counts.values()))
+        )
+        return replace(fitted_bank, categories=tuple(categories))
+
+    result = Backtest(n, counts, {}, 1, confidence)
+    banks: dict[Recipe | None, ItemBank] = {}
+    chosen: dict[Recipe | None, Designs | None] = {}
+    for contender in contenders:
+        fit = _bank_recipe(contender, recipe)
+        if fit not in banks:
+            chosen[fit] = designs(fit)
+            banks[fit] = make_bank(fit, chosen[fit])
+        policies = [
+            replace(_led(_policy(contender, train, embeddings, count, seed), interviewer), budget=count)
+            for count in counts.values()
+        ]
+        tables: Sequence[Conformal | None] = [None] * len(policies)
+        if intervals and banks[fit].calibrated and contender.estimate == "projection":
+            if bank is not None:
+                tables = [bank.conformal.get(policy.key(bank)) for policy in policies]
+            elif conformal_possible(calibrating, confidence):
+                again = partial(make_bank, fit, chosen[fit])
+                tables = conformal_tables(calibrating, again, policies, bank=banks[fit], seed=seed)
+        texts = replace(banks[fit], items=tuple(items)) if items else banks[fit]
+        sessions = replay_each(texts, policies, scores, seed=seeds, designed=intervals)
+        for label, session, table in zip(counts, sessions, tables, strict=True):
+            result.cells[contender.name, label] = _evaluate(session, contender, truth, confidence, intervals, table)
+    return result
+
+
+def _calibrating(responses: Responses, split: Split) -> Responses:
+    """Return the responses of the calibration subjects, with weights by the members of each family among them."""
+    calibrating = replace(responses.of(split.train), weights=None)
+    return replace(calibrating, weights=effective_weights(calibrating))
+
+
+def _subject_seeds(seed: int, subjects: Sequence[str]) -> list[int]:
+    """Return the seed of each subject's interview by its name: the same in whatever file the subject stands."""
+    return [seed + zlib.crc32(name.encode()) for name in subjects]
+
+
+def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
+    """Return the contender's policy, made for this split and budget if it has a maker."""
+    policy = contender.policy
+    return policy if isinstance(policy, Policy) else policy(train, embeddings, count, seed)
+
+
+def _led(policy: Policy, interviewer: Callable[[], Interviewer] | None) -> Policy:
+    """Return the policy with an interviewer, if it has one and is AutoJudger's."""
+    if interviewer is None or not isinstance(policy.selector, AutoJudger) or not policy.selector.agent:
+        return policy
+    return replace(policy, selector=replace(policy.selector, interviewer=interviewer()))
+
+
+def conformal_possible(train: Responses, confidence: float) -> bool:
+    """Return whether families are enough for conformal intervals with this confidence of each one-sided bound."""
+    return len(set(train.families)) >= subjects_needed(confidence)
+
+
+def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
+    """Return the recipe of a contender's bank: the given one, or with the contender's model; None for no bank."""
+    if contender.model == "none":
+        return None
+    return recipe if contender.model == "bank" else recipe.with_model(contender.model)
+
+
+def _cell(rated: Array, accuracy: Array, truth: Array, asked: ArrayLike, n: int, confidence: float) -> Cell:
+    """Compare estimates with the truth."""
+    count = np.asarray(asked)
+    variance = np.maximum(truth * (1.0 - truth), 1e-12) / count * np.maximum(1.0 - count / n, 1e-12)
+    return Cell(
+        [ranking_accuracy(rated, truth) if np.ptp(truth) > 0 else float("nan")],
+        [rank_correlation(rated, truth)],
+        [float(np.abs(accuracy - truth).mean())],
+        truth.tolist(),
+        uniform=(NormalDist().inv_cdf(confidence) * np.sqrt(variance)).tolist(),
+    )
+
+
+def _evaluate(
+    session: Session, contender: Contender, truth: Array, confidence: float, intervals: bool, table: Conformal | None
+) -> Cell:
+    """Compare estimates and intervals of ended interviews with the truth."""
+    n, asked = len(session.bank), session.stopped_at
+    scores = session.answers[1]
+    scored = (~np.isnan(scores)).sum(axis=1)
+    mean = np.where(scored > 0, np.nansum(scores, axis=1) / np.maximum(scored, 1), 0.5)
+    accuracy, error = session.projection() if session.bank.calibrated else (mean, np.zeros(len(mean)))
+    rated = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
+    estimated_accuracy = mean if contender.estimate == "mean" else accuracy
+    cell = _cell(rated, estimated_accuracy, truth, asked, n, confidence)
+    z = NormalDist().inv_cdf(confidence)
+    if session.bank.calibrated and contender.estimate == "projection":
+        cell.intervals["model-based"] = list(zip(accuracy - z * error, accuracy + z * error, strict=True))
+    scale = conformal_scale(accuracy, error, asked, n)
+    by_method = _valid_intervals(session, table, accuracy, scale, confidence, design=intervals)
+    cell.intervals |= {method: [(i.low, i.high) for i in bounds] for method, bounds in by_method.items()}
+    return cell
+
+
+def _valid_intervals(
+    session: Session, table: Conformal | None, accuracy: Array, scale: Array, confidence: float, *, design: bool
+) -> dict[str, list[Interval]]:
+    """Return each subject's interval by method, for the methods whose assumptions the session meets."""
+    intervals: dict[str, list[Interval]] = {}
+    if design and not session.policy.design_based and np.isfinite(session.log().propensities).all():
+        intervals["design-based"] = [_design_interval(session, s, confidence) for s in range(len(accuracy))]
+    if table is None or table.families < subjects_needed(confidence):
+        return intervals
+    centres = list(zip(accuracy.tolist(), scale.tolist(), strict=True))
+    asked, n = session.stopped_at, len(session.bank)
+    furthest = uniform_half_width(accuracy, asked, n, confidence).tolist()
+    intervals["conformal"] = [table.interval(*c, confidence, f) for c, f in zip(centres, furthest, strict=True)]
+    if "design-based" not in intervals:
+        return intervals
+    half = (1.0 + confidence) / 2.0  # both methods at half the error each
+    if table.families < subjects_needed(half):
+        return {**intervals, "combined": intervals["design-based"]}
+    both = []
+    furthest = uniform_half_width(accuracy, asked, n, half).tolist()
+    for s, (centre, width) in enumerate(centres):
+        by_design = _design_interval(session, s, half)
+        # None where they contradict each other; the design-based one then holds alone
+        both.append(combined(by_design, table.interval(centre, width, half, furthest[s])) or by_design)
+    return {**intervals, "combined": both}
+
+
+def _design_interval(session: Session, subject: int, confidence: float) -> Interval:
+    """Return the design-based interval as gates have it."""
+    return merge_missing_bounds(*with_missing_bounded(session.log(subject), confidence))

@@ -1,0 +1,1 @@
+"""Built-in contenders of a backtest in formats."""

@@ -1,0 +1,164 @@
+"""The reports of ``refine``, and of ``backtest`` with responses in formats: lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_adaptive_eval.reports.calibration import at_bound_lines
+from pytest_adaptive_eval.reports.history import aligned
+from pytest_adaptive_eval.reports.words import number_or_dash
+from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
+
+#: Heads of the columns of tests, by quantity.
+_TESTED = {"together_all": "rho, all", "together_fullest": "rho, full", "gamma": "gamma"}
+#: Columns of a backtest after its policy, budget and calls, with their heads.
+_COLUMNS = {
+    "together_all": "together: all",
+    "together_all_sd": "s.d.",
+    "together_fullest": "full",
+    "alone_all": "alone: all",
+    "alone_fullest": "full",
+    "gamma": "gamma",
+    "gamma_of_random": "x random",
+}
+
+
+def format_backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
+    """Return the tables of a backtest in formats.
+
+    Args:
+        result: See `FormatBacktest.to_json`.
+        width: Columns of a sentence; the tables need 100.
+    """
+    low = result["low_quality"]
+    quality = f"{number(low)} of the items are known to be of low quality" if low else "no item is known to be bad"
+    lines = wrap(
+        f"{counted(result['subjects'], 'subject')}, {result['left_out']} left out one at a time, {result['pairs']} "
+        f"pairs of an item and a format, a call each; {quality}. Rank correlations with the mean over all formats and "
+        f"in the full one, of the other items: together, by the raw means of everybody on the pairs that the one left "
+        f"out was asked, mean and s.d.; alone, by each one's own interview. The two truths correlate by "
+        f"{number_or_dash(result['truths_agree'])}",
+        width,
+    )
+    table = [["policy", "budget", "calls", *_COLUMNS.values()]]
+    for row in result["rows"]:
+        values = [number_or_dash(row[key]) for key in _COLUMNS]
+        table.append([row["policy"], clean_terminal(row["budget"], 10), str(row["calls"]), *values])
+    lines += ["", *aligned(table, range(2, len(table[0])))]
+    if result["tests"]:
+        lines += ["", *_tests(result["tests"], width)]
+    lines += _fit_lines(result["fits"], width)
+    if result["seconds"]:
+        times = ", ".join(f"{name} {s['mean']:.1f} (most {s['most']:.1f})" for name, s in result["seconds"].items())
+        lines += ["", *wrap(f"seconds of processor time a fit: {times}", width)]
+    return lines
+
+
+def _fit_lines(fits: Mapping[str, Mapping[str, Any]], width: int) -> list[str]:
+    """Return a line about the fits of each kind: their q, and how many did not settle."""
+    lines = [""] if fits else []
+    for name, fit in fits.items():
+        parts = [counted(fit["fits"], "fit")]
+        if fit["q"]:
+            parts.append("q " + ", ".join(f"{q} ({count})" for q, count in fit["q"].items()))
+            parts.append(f"{fit['at_edge']} at the smallest or largest q tried")
+        parts.append(f"{fit['unsettled']} did not settle")
+        lines += wrap(f"{clean_terminal(name, 20)}: {'; '.join(parts)}", width)
+    return lines
+
+
+def _tests(tests: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    """Return a table for each quantity: W and p against each comparator, a row per contender and budget."""
+    against = list(dict.fromkeys(test["against"] for test in tests))
+    lines = wrap(
+        "Wilcoxon's signed-rank test over those left out, one-sided: W and p of a policy being better than each other",
+        width,
+    )
+    for quantity, head in _TESTED.items():
+        cells: dict[tuple[str, str], dict[str, str]] = {}
+        for test in tests:
+            if test["of"] == quantity:
+                key = (test["policy"], clean_terminal(test["budget"], 10))
+                cells.setdefault(key, {})[test["against"]] = f"{test['w']:g} {test['p']:.2g}"
+        if cells:
+            rows = [[head, "budget", *against]]
+            rows += [[*key, *(row.get(name, "-") for name in against)] for key, row in cells.items()]
+            lines += ["", *aligned(rows, range(2, len(rows[0])))]
+    return lines
+
+
+def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) -> list[str]:
+    """Return kept and dropped items with their reasons, and the change of the ranking.
+
+    Args:
+        result: See `Refinement.to_json`.
+        width: Columns of a sentence.
+        examples: Items shown of each reason.
+    """
+    items = result["items"]
+    lines = wrap(
+        f"{counted(len(items), 'item')}, {result['form'].upper()} with q {result['bound']:g}, ROC-AUC "
+        f"{number_or_dash(result['auc'])} on held-out responses",
+        width,
+    )
+    rows = [["", "items", "", ""]]
+    for reason, count in result["counts"].items():
+        members = sorted(
+            (item for item in items if item["reason"] == reason),
+            key=lambda item: item["gain"],
+            reverse=reason == "kept",
+        )
+        rows.append([reason, str(count), "", ""])
+        rows += [
+            ["", "", clean_terminal(item["item"], 40), clean_terminal(item["detail"], 120)]
+            for item in members[:examples]
+        ]
+    lines += ["", *aligned(rows, [1]), *_low_quality_lines(result, width), "", *_ranking_lines(result, width)]
+    moved = [row for row in result["moved"] if row["rank_by_all"] != row["rank_by_kept"]][:examples]
+    lines += [
+        f"  {clean_terminal(row['subject'], 40)}: rank {row['rank_by_all']} -> {row['rank_by_kept']}" for row in moved
+    ]
+    for line in at_bound_lines(result["parts"], result["at_bound"]):
+        lines += wrap(line, width, "  ", first="")
+    for text in result["warnings"]:
+        lines += wrap(f"warning: {text}", width, "  ", first="")
+    return lines
+
+
+def _low_quality_lines(result: Mapping[str, Any], width: int) -> list[str]:
+    """Return the table of items known to be of low quality against the others; an empty list without any."""
+    low_quality = [item for item in result["items"] if item["low_quality"]]
+    if not low_quality:
+        return []
+    genuine = sum(item["looks"] == "genuine" for item in low_quality)
+    rows = [["", "originals", "low-quality", "Mann-Whitney U", "p", "Wasserstein", "AUC"]]
+    rows += [
+        [
+            name,
+            number_or_dash(s["original"]),
+            number_or_dash(s["low_quality"]),
+            f"{s['mann_whitney_u']:.0f}",
+            f"{s['p']:.2g}",
+            number_or_dash(s["wasserstein"]),
+            number_or_dash(s["auc"]),
+        ]
+        for name, s in result["separations"].items()
+    ]
+    sentence = f"of {len(low_quality)} items known to be of low quality {genuine} look genuine"
+    return ["", *wrap(sentence, width), *aligned(rows, range(1, 7))]
+
+
+def _ranking_lines(result: Mapping[str, Any], width: int) -> list[str]:
+    """Return the agreement of the rankings by kept items and by all originals."""
+    ranking = result["ranking"]
+    spearman = ranking["spearman"]
+    text = f"- ({ranking['why']})"
+    if spearman:
+        estimate, low, high = (number_or_dash(spearman[name]) for name in ("estimate", "low", "high"))
+        text = f"{estimate} [{low}, {high}]"
+    return wrap(
+        f"ranking of {counted(ranking['subjects'], 'subject')} by the kept items against all originals, in the full "
+        f"format: Spearman {text}; by as many originals drawn at random {number_or_dash(result['ranking_by_chance'])}",
+        width,
+    )

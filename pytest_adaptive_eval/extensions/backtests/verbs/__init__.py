@@ -1,0 +1,1 @@
+"""Verbs that compare policies and refine banks."""

@@ -1,0 +1,162 @@
+"""``adaptive-eval bank refine`` and ``bank twin``: a compact bank from responses, and a contaminated twin."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.cli.formats import read_formats
+from pytest_adaptive_eval.cli.options import (
+    NOT_PASSED,
+    PASSED,
+    add_low_quality_argument,
+    check_writable,
+    parse_seed,
+)
+from pytest_adaptive_eval.cli.screen import put, save, say, screen, width
+from pytest_adaptive_eval.cli.verb import Verb
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.item import Item
+    from pytest_adaptive_eval.types import Bools
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    text = "responses in formats: a CSV with subject, item, format, score; a matrix; runs"
+    parser.add_argument("source", metavar="RESPONSES", type=Path, nargs="+", help=text)
+    add = parser.add_argument
+    add("-o", "--output", metavar="FILE.jsonl", type=Path, help="write the items that are kept")
+    add("--items", metavar="BANK", type=Path, help="the items' texts: a bank, its JSONL, or its twin")
+    add_low_quality_argument(parser)
+    add("--form", choices=("m2", "m3"), default="m2", help="the model that judges (%(default)s)")
+    text = "keep at most so many, a count or a share of the originals; all that need every modality when omitted"
+    add("--size", metavar="N|N%", help=text)
+    add("--reasons", metavar="FILE", type=Path, help="every item with its figures: .csv, or with all else .json")
+    add("--filter", metavar="NAME", help="of recorded runs, the bank")
+    add("--seed", metavar="N", type=parse_seed, default=0, help="of the fit (%(default)s)")
+
+
+def _add_twin_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("bank", metavar="BANK", type=Path, help="a bank folder, or a JSONL of items, with images and texts")
+    add("-o", "--output", metavar="FILE.jsonl", type=Path, required=True, help="write the twin")
+    text = "low-quality items in the twin, in percent, up to 50 (%(default)s)"
+    add("--share", metavar="PERCENT", type=float, default=50.0, help=text)
+    add("--seed", metavar="N", type=parse_seed, default=0, help="of the swaps (%(default)s)")
+
+
+def _check_output(output: Path | None) -> None:
+    if output is None:
+        return
+    if output.suffix != ".jsonl":
+        raise ConfigError(f"-o {output}: items are written as JSON lines; name a file that ends with .jsonl")
+    if output.exists():
+        raise ConfigError(f"-o {output} exists: choose another name")
+    check_writable("-o", output)
+
+
+def _write_twin(options: argparse.Namespace) -> int:
+    from collections import Counter
+
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.banks.texts import write_items
+    from pytest_adaptive_eval.items.contamination import LOW_QUALITY, contaminated
+
+    _check_output(options.output)
+    items = contaminated(list(read_bank(options.bank).items), share=options.share / 100, seed=options.seed)
+    write_items(options.output, items)
+    kinds = Counter(item.meta[LOW_QUALITY] for item in items if LOW_QUALITY in item.meta)
+    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    bad = sum(kinds.values())
+    put(f"wrote {options.output}: {len(items) - bad} items, and {bad} of low quality by what is swapped: {counts}\n")
+    return PASSED
+
+
+def _refine(options: argparse.Namespace) -> int:
+    """Choose the items to keep, and print the report."""
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cat.stopping import resolve_budget
+    from pytest_adaptive_eval.extensions.backtests.format_lines import refine_lines
+    from pytest_adaptive_eval.extensions.backtests.refine import refine
+
+    _check_output(options.output)
+    if options.output is not None and options.items is None:
+        raise ConfigError(f"-o {options.output} needs --items with the texts; without them give --reasons alone")
+    reasons: Path | None = options.reasons
+    if reasons is not None:
+        if reasons.suffix not in (".csv", ".json"):
+            raise ConfigError(f"--reasons {reasons}: name a file that ends with .csv or .json")
+        check_writable("--reasons", reasons, [*options.source, *options.low_quality, options.items])
+    items = [] if options.items is None else list(read_bank(options.items).items)
+    responses, low = read_formats(options.source, options.low_quality, items, options.filter)
+    if options.items is not None:
+        _check_texts(options.items, {item.id for item in items}, responses.items, low)
+    try:
+        size = None if options.size is None else resolve_budget(options.size, int((~low).sum()))
+    except ConfigError as error:
+        raise ConfigError(f"--size: {error}") from None
+    result = refine(responses, low, form=options.form, size=size, seed=options.seed, progress=screen.progress)
+    screen.progress("")
+    report = result.to_json()
+    lines = refine_lines(report, width())
+    if reasons is not None:
+        _write_reasons(reasons, report)
+    if options.output is not None:
+        keep = set(result.kept)
+        lines.append(_write_items(options.output, [item for item in items if item.id in keep]))
+    say(lines)
+    return PASSED if result.kept else NOT_PASSED
+
+
+def _check_texts(path: Path, texts: set[str], names: Sequence[str], low: Bools) -> None:
+    """Refuse texts of other items, and note how many items have none."""
+    if texts.isdisjoint(names):
+        raise ConfigError(f"--items {path}: no text for any item, such as {names[0]!r}")
+    if lacking := sum(name not in texts and not bad for name, bad in zip(names, low, strict=True)):
+        screen.note(f"{lacking} items with responses have no text in {path}; they cannot be written")
+
+
+def _write_items(path: Path, items: Sequence[Item]) -> str:
+    """Write the items that are kept; return a sentence on the file."""
+    from pytest_adaptive_eval.banks.texts import write_items
+
+    if not items:
+        return "nothing was written: no item is kept"
+    write_items(path, items)
+    return f"wrote {path}: {len(items)} items; calibrate makes a bank with parameters of it"
+
+
+def _write_reasons(path: Path, report: dict[str, Any]) -> None:
+    if path.suffix == ".json":
+        save(path, report)
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(report["items"][0]))
+        table.writeheader()
+        table.writerows(report["items"])
+
+
+REGISTERED = (
+    Verb(
+        "bank refine",
+        "find items that need no image, or no text, and write a bank without them",
+        "From responses to items with and without image and text: which items need both, which are shortcuts, why each "
+        "was dropped, and how far that moves the ranking of the subjects.",
+        _add_arguments,
+        _refine,
+        ("bank refine responses.csv --items my.bank --size 20% -o refined.jsonl",),
+    ),
+    Verb(
+        "bank twin",
+        "write a copy of a bank with items of low quality, to test bank refine",
+        "Write a bank to be asked in which some items are of low quality on purpose: image, text or all are swapped. "
+        "bank refine then says how many of them it finds.",
+        _add_twin_arguments,
+        _write_twin,
+        ("bank twin my.bank -o twin.jsonl",),
+    ),
+)

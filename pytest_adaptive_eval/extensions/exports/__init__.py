@@ -1,0 +1,1 @@
+"""Exports of records to other tools, and records kept by experiment trackers."""

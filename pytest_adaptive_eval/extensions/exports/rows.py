@@ -1,0 +1,202 @@
+"""A record for other tools: answers and studies as JSON lines and CSV, Every Eval Ever.
+
+Every value has the type that its column or field promises, whatever the record holds: a value that is no finite number
+is null, and a text is valid Unicode.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.extensions.exports import evaleval
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.outputs import write_whole
+from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, study_rows
+from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.text import clean_xml
+
+#: Version of the columns of `responses_jsonl`; a changed or removed column raises it, a new one does not.
+RESPONSES_VERSION = 1
+#: Columns taken from an administration, by its attributes, with their types.
+_ASKED: dict[str, Callable[[Any], Any]] = {
+    "position": as_count,
+    "item": as_text,
+    "item_hash": as_text,
+    "format": as_text,
+    "sample": as_count,
+    "category": as_texts,
+    "difficulty": as_number,
+    "status": as_text,
+    "score": as_number,
+    "text": as_text,
+    "detail": as_text,
+    "reason": as_text,
+    "propensity": as_number,
+    "predicted": as_number,
+    "rest": as_number,
+    "variance": as_number,
+    "down": as_number,
+    "up": as_number,
+    "theta_before": as_numbers,
+    "theta_after": as_numbers,
+    "seconds": as_number,
+    "resumed": bool,
+}
+#: Columns of an interview, before those of `_ASKED`.
+_INTERVIEW = (
+    "schema_version",
+    "run",
+    "started",
+    "evaluation",
+    "subject",
+    "checkpoint",
+    "decoding_hash",
+    "bank",
+    "bank_hash",
+    "scale",
+)
+_COLUMNS = (*_INTERVIEW, *_ASKED)
+
+
+def _rows(record: RunRecord) -> Iterator[dict[str, Any]]:
+    """Yield a flat mapping per administration, all with the same keys."""
+    for interview in record.interviews:
+        subject, bank = interview.subject, interview.bank
+        facts: list[Any] = [record.run, record.started, interview.name]
+        facts += [subject.get(key) for key in ("name", "checkpoint", "decoding_hash")]
+        facts += [bank.get(key) for key in ("name", "content_hash", "scale")]
+        head = dict(zip(_INTERVIEW, [RESPONSES_VERSION, *map(as_text, facts)], strict=True))
+        for asked in interview.administrations:
+            yield head | {name: convert(getattr(asked, name)) for name, convert in _ASKED.items()}
+
+
+def responses_jsonl(record: RunRecord) -> Iterator[str]:
+    """Return every answer as a line of JSON, without its end; ``docs/reference/exports.md`` lists the columns."""
+    return map(json.dumps, _rows(record))
+
+
+def studies_jsonl(record: RunRecord) -> Iterator[str]:
+    """Return a line of JSON per subject and quantity of all studies; ``docs/reference/exports.md`` lists columns."""
+    return map(json.dumps, _study_rows(record))
+
+
+def _study_rows(record: RunRecord) -> Iterator[dict[str, Any]]:
+    return (row for study in record.studies for row in study_rows(record, study))
+
+
+#: Start of a cell that spreadsheets may read as a formula.
+_FORMULA = re.compile("\\s*[=+@\uff1d\uff0b\uff0d\uff20-]|[\t\r\n]")
+#: Characters of a cell; Excel splits a longer one, and its rest may begin a formula.
+_CELL = 32_000
+
+
+def responses_csv(record: RunRecord) -> str:
+    """Return every answer as a row of CSV, with a head.
+
+    The columns are those of `responses_jsonl`. A list of one value becomes the value, a longer one JSON. A text that a
+    spreadsheet could read as a formula begins with an apostrophe, control characters are shown as escapes, and a text
+    of more than 32 000 characters is cut.
+    """
+    return _csv(_COLUMNS, _rows(record))
+
+
+def studies_csv(record: RunRecord) -> str:
+    """Return the rows of `studies_jsonl` as CSV, with a head; see `responses_csv`."""
+    return _csv(STUDY_COLUMNS, _study_rows(record))
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row.values()] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Return a number, a text that no spreadsheet reads as a formula, or None."""
+    if isinstance(value, list):
+        value = value[0] if len(value) == 1 else json.dumps(value) if value else None
+    if isinstance(value, bool):
+        value = str(value).lower()
+    if not isinstance(value, str):
+        return value
+    text = clean_xml(value, _CELL)
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = False) -> int:
+    """Write the answers of a run, or the results of its studies, replacing an earlier file in one step.
+
+    Args:
+        studies: Write studies in place of answers.
+
+    Returns:
+        Rows written.
+
+    Raises:
+        UsageError: There is no such kind, or the file cannot be written.
+    """
+    rows = list(_study_rows(record) if studies else _rows(record))
+    if kind == "jsonl":
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    elif kind == "csv":
+        text = _csv(STUDY_COLUMNS if studies else _COLUMNS, rows)
+    else:
+        raise UsageError(f"there is no export {kind!r}: expected 'jsonl' or 'csv'")
+    write_whole(path, [text.encode("utf-8")], "the studies" if studies else "the answers")
+    return len(rows)
+
+
+def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, ItemBank] | None = None) -> list[Path]:
+    """Write a run in the format of Every Eval Ever, version 0.3.
+
+    Each interview becomes ``data/<bank>/<developer>/<model>/<uuid>.json`` with its estimates, and
+    ``<uuid>_samples.jsonl`` with its scored answers. A study becomes
+    ``data/<evaluation>/<developer>/<model>/<uuid>.json`` of each model that it measures. The same record gives the same
+    files. An interview that estimates nothing is left out, and so are a void study, and answers without a score, which
+    the format cannot tell from wrong ones.
+
+    Args:
+        banks: Banks by evaluation, for the questions and the expected answers, which no record holds.
+
+    Raises:
+        UsageError: A file cannot be written.
+    """
+    written = []
+    for position, interview in enumerate(record.interviews):
+        if whole := evaleval.aggregate(record, interview):
+            collection = as_text(interview.bank.get("name")) or interview.name
+            where, file = evaleval.location(collection, whole, position)
+            bank = (banks or {}).get(interview.name)
+            if lines := [f"{json.dumps(line)}\n" for line in evaleval.samples(interview, whole, bank)]:
+                data = "".join(lines).encode("ascii")
+                written.append(folder / where / f"{file}_samples.jsonl")
+                write_whole(written[-1], [data], "the samples")
+                whole["detailed_evaluation_results"] = {
+                    "format": "jsonl",
+                    "file_path": f"{where}/{file}_samples.jsonl",
+                    "hash_algorithm": "sha256",
+                    "checksum": hashlib.sha256(data).hexdigest(),
+                    "total_rows": len(lines),
+                }
+            written.append(_write_aggregate(whole, folder / where / f"{file}.json"))
+    for position, study in enumerate(record.studies, len(record.interviews)):
+        for whole in evaleval.study_aggregates(record, study):
+            where, file = evaleval.location(study.name, whole, position)
+            written.append(_write_aggregate(whole, folder / where / f"{file}.json"))
+    return written
+
+
+def _write_aggregate(whole: Mapping[str, Any], path: Path) -> Path:
+    write_whole(path, [(json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii")], "the evaluation")
+    return path

@@ -1,0 +1,162 @@
+"""Runs as runs of MLflow and Weights & Biases: metrics, names, and the record, which a later run takes as baseline."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.extensions.exports.tracked_runs import FOLDER, RECORD, without_password
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.runs import write_record
+from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.study_rows import member, study_rows
+from pytest_adaptive_eval.reports.values import as_mapping, as_number, as_numbers, as_text
+
+#: Columns of `study_rows` and the suffixes of their metrics.
+_SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}
+
+
+def mlflow_metrics(record: RunRecord) -> dict[str, float]:
+    """Return the numbers of a run by names that MLflow takes, such as ``text/accuracy`` and ``gates/failed``."""
+    values: list[tuple[tuple[str, ...], Any]] = []
+    for interview in record.interviews:
+        name = as_text(interview.name) or "evaluation"
+        values += [((name, *path), value) for path, value in _interview_values(interview)]
+    for study in record.studies:
+        name = as_text(study.name) or as_text(study.kind) or "study"
+        values += [((name, *path), value) for path, value in _study_values(record, study)]
+    outcomes = [words.outcome(gate) for gate in record.gates]
+    values += [(("gates", outcome.value.lower()), outcomes.count(outcome)) for outcome in Outcome]
+    values.append((("promote",), int(words.promoted(record))))
+    metrics: dict[str, float] = {}
+    for path, value in values:
+        if (number := as_number(value)) is not None:
+            name = unique = "/".join(map(_metric_part, path))
+            n = 2
+            while unique in metrics:
+                unique, n = f"{name}_{n}", n + 1
+            metrics[unique] = number
+    return metrics
+
+
+def _interview_values(interview: InterviewRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the parts of a metric's name and its value for each number of an interview."""
+    accuracy = interview.accuracy or {}
+    yield ("accuracy",), accuracy.get("estimate")
+    yield ("accuracy_low",), accuracy.get("low")
+    yield ("accuracy_high",), accuracy.get("high")
+    yield ("accuracy_standard_error",), interview.accuracy_error
+    yield ("decoding_noise",), as_mapping(interview.decoding_noise).get("error")
+    if interview.accuracy is None:
+        projection = interview.accuracy_conformal or interview.accuracy_model or {}
+        yield ("accuracy_projected",), projection.get("estimate")
+    names = words.dimensions(interview)
+    for title, values in (("ability", interview.theta), ("ability_standard_error", interview.standard_error)):
+        for n, (dimension, value) in enumerate(zip(names, as_numbers(values) or [], strict=False)):
+            yield (title if n == 0 and not words.in_parts(interview) else f"{title}_{dimension}",), value
+    yield ("asked",), interview.asked
+    yield ("scored",), interview.scored
+    for row in interview.categories:
+        yield ("category", as_text(row.get("category"))), as_mapping(row.get("accuracy")).get("estimate")
+
+
+def _study_values(record: RunRecord, study: StudyRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the parts of a metric's name and its value for each number of a study."""
+    yield (as_text(study.unit),), study.asked
+    for row in study_rows(record, study):
+        if not row["void"]:
+            other = row["node"] or ("" if row["subject"] == as_text(study.candidate) else row["subject"])
+            for column, suffix in _SUFFIXES.items():
+                yield (row["metric"] + suffix, *filter(None, [other])), row[column]
+
+
+def _metric_part(text: str) -> str:
+    """Return a part of a metric's name in the characters that every version of MLflow takes."""
+    return re.sub(r"[^A-Za-z0-9_. -]", "_", text)[:80].strip(" .") or "_"
+
+
+def _tags(record: RunRecord) -> dict[str, str]:
+    """Return names of a run by ``adaptive_eval.KEY``."""
+    names: dict[str, list[Any]] = {
+        "run": [record.run],
+        "subject": [interview.subject.get("name") for interview in record.interviews],
+        "checkpoint": [interview.subject.get("checkpoint") for interview in record.interviews],
+        "bank": [interview.bank.get("name") for interview in record.interviews],
+        "bank_hash": [interview.bank.get("content_hash") for interview in record.interviews],
+    }
+    names["subject"] += [study.candidate for study in record.studies]
+    names["checkpoint"] += [member(study, study.candidate).get("checkpoint") for study in record.studies]
+    return {
+        f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, map(as_text, values))))[:250]
+        for key, values in names.items()
+        if values
+    }
+
+
+@contextmanager
+def _record_file(record: RunRecord) -> Iterator[Path]:
+    """Yield a file with the record, in a folder that is removed at the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / RECORD
+        write_record(path, record)
+        yield path
+
+
+def log_mlflow(record: RunRecord) -> None:
+    """Log a run's numbers, names and record to MLflow, into its active run or a new one.
+
+    Raises:
+        UsageError: MLflow is not installed, or refused them.
+    """
+    try:
+        import mlflow
+    except ImportError as error:
+        raise UsageError("MLflow is not installed: pip install mlflow-skinny (or mlflow)") from error
+    try:
+        with (
+            nullcontext() if mlflow.active_run() else mlflow.start_run(run_name=as_text(record.run)),
+            _record_file(record) as path,
+        ):
+            mlflow.log_metrics(mlflow_metrics(record))
+            mlflow.set_tags(_tags(record))
+            mlflow.log_artifact(str(path), FOLDER)
+    except Exception as error:  # any exception of the server or its client
+        raise UsageError(f"MLflow did not take the run: {without_password(error)}. See MLFLOW_TRACKING_URI") from None
+
+
+def log_wandb(record: RunRecord) -> str:
+    """Log a run's numbers, names and record to Weights & Biases, into its active run or a new one.
+
+    Returns:
+        The run as a baseline: ``wandb:ENTITY/PROJECT/RUN``.
+
+    Raises:
+        UsageError: ``wandb`` is not installed, or refused them.
+    """
+    try:
+        import wandb
+    except ImportError as error:
+        raise UsageError('wandb is not installed: pip install "pytest-adaptive-eval[wandb]"') from error
+    try:
+        is_new = wandb.run is None
+        run = wandb.init(name=re.sub(r"\W", "-", as_text(record.run))) if is_new else wandb.run
+        with _record_file(record) as path:
+            run.config.update(_tags(record), allow_val_change=True)
+            run.log(mlflow_metrics(record))
+            artifact = wandb.Artifact(f"{FOLDER}-{run.id}", type=FOLDER)
+            artifact.add_file(str(path), name=RECORD)
+            run.log_artifact(artifact)
+            if is_new:
+                run.finish()
+        return f"wandb:{run.entity}/{run.project}/{run.id}"
+    except Exception as error:  # any exception of the server or its client
+        raise UsageError(
+            f"Weights & Biases did not take the run: {without_password(error)}. See WANDB_PROJECT, WANDB_ENTITY, "
+            "WANDB_MODE and wandb login"
+        ) from None

@@ -1,0 +1,1 @@
+"""Subjects and adapters that live in lm-evaluation-harness or Inspect."""

@@ -1,0 +1,237 @@
+"""Early stopping of tasks of Inspect: the draws, the stop and the verdicts of an interview."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Evaluation, Settings
+from pytest_adaptive_eval.evaluation.toml import TomlEval, read_toml
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.items.item import Status
+
+if TYPE_CHECKING:
+    import anyio
+
+    from pytest_adaptive_eval.gates.condition import Condition
+    from pytest_adaptive_eval.gates.verdict import Verdict
+
+
+class GateStopping:
+    """Early stopping of an Inspect task by the gates of an evaluation in TOML.
+
+    It implements ``inspect_ai.util.EarlyStopping``. The task asks the samples that an interview under pytest draws,
+    with the same seed, and stops when the gates are decided. Samples wait until they are drawn or the gates are
+    decided, so the task needs ``max_samples`` of at least the number of its samples; ``max_connections`` limits how
+    many requests are sent together.
+
+    Args:
+        path: File with the evaluation, as pytest reads it. The ids of the bank's items are those of the samples.
+        evaluation: Name of the evaluation; optional where the file has one.
+        scorer: Name of the scorer that counts; optional where the task has one.
+
+    Attributes:
+        verdicts: One for each gate, at the end of the task.
+
+    Raises:
+        ConfigError: The file has no such evaluation, or a gate needs a baseline, a ladder or another part of a run
+            under pytest.
+    """
+
+    def __init__(self, path: str | Path, evaluation: str = "", scorer: str = "") -> None:
+        path = Path(path)
+        entry = _chosen(path, evaluation)
+        assert isinstance(entry.spec, EvalSpec)
+        settings = Settings(path.parent, path.parent / ".adaptive-eval")
+        self.evaluation, self._scorer = entry.spec.build(settings), scorer
+        self.conditions = [gate.condition for gate in entry.gates]
+        _check_supported(path, self.evaluation, self.conditions)
+        self._family = sum(condition.denials(self.evaluation.bank) for condition in self.conditions)
+        self.session = _session(self.evaluation, self.conditions, self._family)
+        self.verdicts: list[Verdict] = []
+        self._positions: dict[str, int] = {}
+        self._drawn: dict[int, float | None] = {}
+        self._asked: set[int] = set()
+        self._changed: anyio.Event | None = None
+
+    async def start_task(self, task: Any, samples: Sequence[Any], epochs: int) -> str:
+        """Check that the samples are the bank's items, and draw the first; see ``EarlyStopping``.
+
+        Raises:
+            ConfigError: The samples are others, or the task runs in a way in which samples could not wait for their
+                turn.
+        """
+        import anyio
+
+        if epochs != 1:
+            raise ConfigError(f"the task has {epochs} epochs, and gates are decided on one: set epochs=1")
+        config = task.config
+        if config.max_samples is None or config.max_samples < len(samples):
+            raise ConfigError(
+                f"max_samples is {config.max_samples}, and samples wait until they are drawn: set max_samples="
+                f"{len(samples)} (max_connections limits the requests)"
+            )
+        if config.fail_on_error not in (None, True) and not config.score_on_error:
+            raise ConfigError(
+                f"fail_on_error is {config.fail_on_error}, with which Inspect does not tell of samples that failed: "
+                "leave it out, or set score_on_error=True"
+            )
+        self._positions = self._matched(samples)
+        self._changed = anyio.Event()
+        self._draw()
+        return "pytest-adaptive-eval"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> Any:
+        """Wait until the sample is drawn, or the gates are decided; see ``EarlyStopping``."""
+        from inspect_ai.util import EarlyStop
+
+        position = self._positions[str(id)]
+        while position not in self._drawn and position not in self._asked:
+            if self.session.finished:
+                return EarlyStop(id=id, epoch=epoch, reason=self._reason())
+            assert self._changed is not None
+            await self._changed.wait()
+        return None
+
+    async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:  # noqa: ARG002
+        """Record the score of a sample; see ``EarlyStopping``."""
+        position = self._positions[str(id)]
+        if position not in self._drawn:
+            return
+        self._drawn[position] = self._score(scores)
+        values = [value for value in self._drawn.values() if value is not None]
+        if len(values) < len(self._drawn):
+            return
+        self.session.tell([values])
+        self._asked |= self._drawn.keys()
+        self._draw()
+        import anyio
+
+        changed, self._changed = self._changed, anyio.Event()
+        assert changed is not None
+        changed.set()
+
+    async def complete_task(self) -> dict[str, Any]:
+        """Judge the gates; see ``EarlyStopping``."""
+        log = self.session.log()
+        missing = int(sum(map(math.isnan, log.scores.tolist())))
+        counts = {Status.OK.value: len(log) - missing, Status.ERROR.value: missing}
+        guesses = [_chance(self.evaluation.bank.items[index]) for index in log.items.tolist()]
+        chance = sum(guesses) / len(guesses) if guesses else math.nan
+        result = SessionResult.of(
+            self.evaluation.name,
+            self.session,
+            statuses={status: count for status, count in counts.items() if count},
+            notes=self.evaluation.notes,
+            planned=tuple(self.conditions),
+            family=self._family,
+            chance=None if math.isnan(chance) else chance,
+        )
+        self.verdicts = [result.judge(condition) for condition in self.conditions]
+        return {
+            "asked": len(log),
+            "stop": self._reason(),
+            "verdicts": [verdict.sentence for verdict in self.verdicts],
+            "passed": bool(self.verdicts) and all(map(bool, self.verdicts)),
+        }
+
+    def _matched(self, samples: Sequence[Any]) -> dict[str, int]:
+        """Return the place in the bank of each sample by its id: that of the same id, or of the same row and text."""
+        bank = self.evaluation.bank
+        ids = [str(sample.id) for sample in samples]
+        positions = {item: position for position, item in enumerate(bank.ids)}
+        if not positions.keys() & set(ids):
+            rows = ((position, item.meta.get("row"), item.prompt) for position, item in enumerate(bank.items))
+            positions = {
+                ids[row]: position
+                for position, row, prompt in rows
+                if isinstance(row, int) and row < len(ids) and prompt.startswith(_text(samples[row]))
+            }
+        others = [sample for sample in ids if sample not in positions]
+        missing = len(bank) - len(positions.keys() & set(ids))
+        if missing or others:
+            example = f", such as {others[0]!r}" if others else ""
+            raise ConfigError(
+                f"the samples are not the items of the bank {bank.name!r}: {missing} of {len(bank)} items have no "
+                f"sample, and {len(others)} of {len(ids)} samples no item{example}; "
+                "import the task with adaptive-eval import inspect:FILE.py@TASK, and leave its samples in their order"
+            )
+        return positions
+
+    def _draw(self) -> None:
+        """Draw the next samples; none at the end."""
+        proposal = self.session.ask()
+        self._drawn = {} if proposal is None else dict.fromkeys(proposal.items[0].tolist())
+
+    def _score(self, scores: Mapping[str, Any]) -> float:
+        """Return the score in [0, 1], NaN where there is none."""
+        from inspect_ai.scorer import value_to_float
+
+        if not scores:
+            return math.nan
+        name = self._scorer or next(iter(scores))
+        if name not in scores or (not self._scorer and len(scores) > 1):
+            raise ConfigError(
+                f"the task has the scorers {', '.join(scores)}: name one of them, GateStopping(scorer=...)"
+            )
+        value = float(value_to_float()(scores[name].score.value))
+        return value if 0.0 <= value <= 1.0 else math.nan
+
+    def _reason(self) -> str:
+        stop = self.session.stop[0]
+        return stop.value if stop else "the task ended before the interview"
+
+
+def _check_supported(path: Path, evaluation: Evaluation, conditions: Sequence[Condition]) -> None:
+    """Refuse gates that compare with another run, and interviews that do not draw items one by one."""
+    for condition in conditions:
+        condition.check(evaluation.bank)
+        if condition.name or condition.by_rank:
+            raise ConfigError(
+                f"{path}: the gate {condition.label!r} compares with another run; stop by the others, and compare "
+                "finished logs with adaptive-eval gate LOGS --baseline LOGS"
+            )
+    policy = evaluation.policy
+    if policy.levelled is not None or policy.design_based or evaluation.samples > 1 or evaluation.judge:
+        raise ConfigError(
+            f"{path}: {evaluation.name}: early stopping takes an evaluation of a bank with drawn items, one "
+            "sample of each, and no judge"
+        )
+
+
+def _session(evaluation: Evaluation, conditions: Sequence[Condition], family: int) -> Session:
+    """Return the session, which ends early by its gates if none of them needs the whole budget."""
+    bank = evaluation.bank
+    claims = [claim for c in conditions if c.by_draws for claim in c.claims(bank, {})]
+    cuts = [cut for c in conditions for cut in c.measure.cuts(c, bank)]
+    if any(c.whole for c in conditions):
+        claims, cuts = [], []
+    return Session(bank, evaluation.policy, seed=evaluation.stream, claims=claims, cuts=cuts, family=family)
+
+
+def _chosen(path: Path, name: str) -> TomlEval:
+    """Return the evaluation of a name, or the only one of a bank."""
+    evaluations = [
+        entry
+        for entry in read_toml(path).evaluations
+        if isinstance(entry.spec, EvalSpec) and name in ("", entry.spec.name)
+    ]
+    if len(evaluations) != 1:
+        names = ", ".join(entry.spec.name for entry in evaluations)
+        raise ConfigError(
+            f"{path}: {len(evaluations)} evaluations{f' named {name!r}' if name else ''} ({names}); name one"
+        )
+    return evaluations[0]
+
+
+def _text(sample: Any) -> str:
+    """Return the question of a sample: its input, or the last message of it."""
+    return str(sample.input if isinstance(sample.input, str) else sample.input[-1].text)
+
+
+def _chance(item: Any) -> float:
+    return 1.0 / len(item.choices) if item.choices else math.nan

@@ -1,0 +1,76 @@
+"""Declaration of an item importer, what it is given and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.extensions.importing.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSettings:
+    """Choices of the user.
+
+    Args:
+        mapping: Fields that the user named; the others are an importer's own, or guessed.
+        files: Glob of the files of a folder that count.
+        split: The split that counts, such as ``train``; the first of test, validation, dev and train when empty.
+        labels: Second file, with the answers.
+        image_root: Folder that image paths are relative to.
+        partial: Whether a data set counts of which more than half the records are refused.
+    """
+
+    mapping: ItemMapping = field(default_factory=ItemMapping)
+    files: str = ""
+    labels: Path | None = None
+    image_root: Path | None = None
+    split: str = ""
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Records of one form: a data set that has been opened, or those of its files that have the same fields.
+
+    Args:
+        name: Begin of ids of records without one.
+        records: Return a new iterator over the records, or over the first ones of each file.
+        mapping: What is known of the fields; the rest is guessed.
+        bases: Folders in which images are looked up, the nearest first; nothing outside the last is read.
+        facts: Source, licence and hashes of the files, as JSON data.
+        files: Names of the files, where a data set has several forms.
+    """
+
+    name: str
+    records: Callable[[int | None], Iterator[Record]]
+    mapping: ItemMapping
+    bases: tuple[Path, ...] = ()
+    labels: Path | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """One published benchmark, or one tool whose data sets are read.
+
+    Args:
+        name: Value of ``--preset``; of a tool also the begin of a source, as in ``hf:OWNER/NAME``.
+        summary: What is read, for the list of ``--presets``.
+        open: Open a source by the user's settings, as a data set for each form of its files. Raises `DatasetError`.
+        ask: How the benchmark is usually asked: ``generation`` or ``likelihood``.
+        few_shot: Where its examples for the prompt are published, such as the split ``dev``; empty if it has none.
+        by_source: Whether the source names a data set of a tool, instead of a file or folder.
+    """
+
+    name: str
+    summary: str
+    open: Callable[[str, ImportSettings], Sequence[Dataset]]
+    ask: str = "generation"
+    few_shot: str = ""
+    by_source: bool = False

@@ -1,0 +1,240 @@
+"""Alternatives of a record, however they are written."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from types import UnionType
+from typing import Any, NamedTuple
+
+#: Characters of a text that is read as a list.
+_LONGEST = 200_000
+_TEXT_KEYS = ("text", "content", "option", "choice", "value", "answer", "body", "sentence")
+_LABEL_KEYS = ("label", "key", "id", "letter", "name", "option", "identifier")
+_RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "score")
+#: Texts that tables hold where there is no value.  Each may as well be a text.
+_MISSING_WORDS = frozenset(["nan", "NaN", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL", "None"])
+_LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
+
+
+class Choices(NamedTuple):
+    """Alternatives.
+
+    Args:
+        labels: Names by which the data set calls them; empty if it gives none.
+        right: Indexes of the right ones, where the alternatives themselves tell.
+        either: Whether any one of several right ones is a right answer, instead of all together.
+    """
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    right: frozenset[int] | None = None
+    either: bool = True
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is none: null, NaN, a blank text or an empty list."""
+    return as_text(value) == "" or (isinstance(value, list | Mapping) and not value)
+
+
+def may_be_missing(text: str) -> bool:
+    """Return whether a text such as ``NaN`` or ``N/A`` may stand for no value."""
+    return text.strip() in _MISSING_WORDS
+
+
+def as_text(value: Any) -> str:
+    """Return a value as text: a whole number without a point, true as ``True``, NaN and null as nothing."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, float) and math.isnan(value):
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if value is None:
+        return ""
+    if isinstance(value, list | Mapping):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def literal(value: Any) -> Any:
+    """Return the list or object that a text holds as JSON, as Python or as numpy prints it; other values unchanged."""
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        return value
+    text = value.strip()
+    if not (text[:1] + text[-1:] in ("[]", "{}") or text.startswith("array(")):
+        return value
+    text = re.sub(r"\Aarray\((.*?)(?:,\s*dtype=\w+)?\)\Z", r"\1", text, flags=re.DOTALL)
+    for read in (json.loads, ast.literal_eval):
+        try:
+            parsed = read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            continue
+        if isinstance(parsed, list | tuple | dict | set):
+            return _numpy_list(text, list(parsed) if isinstance(parsed, set | tuple) else parsed)
+    return _numpy_list(text, value)
+
+
+def _numpy_list(text: str, parts: Any) -> Any:
+    """Return the strings of a list without commas, as numpy prints it, which Python reads as one string."""
+    if not re.fullmatch(r"\[\s*(?:'[^']*'|\"[^\"]*\")(?:\s+(?:'[^']*'|\"[^\"]*\"))+\s*\]", text):
+        return parts
+    return [part[1:-1] for part in re.findall(r"'[^']*'|\"[^\"]*\"", text)]
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a value as a list: a list, a text that holds one, or the value alone; nothing for none."""
+    value = literal(value)
+    if is_missing(value):
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def read_choices(value: Any) -> Choices:
+    """Return the alternatives of a value: lists, objects of any usual form, or one text of options.
+
+    Those that are missing after the last one are left out; one that is missing between others is empty.
+    """
+    return without_end(_read(literal(value)))
+
+
+def without_end(choices: Choices) -> Choices:
+    """Return choices without those that are missing after the last one."""
+    count = len(choices.texts)
+    while count and not choices.texts[count - 1]:
+        count -= 1
+    return choices._replace(texts=choices.texts[:count], labels=choices.labels[:count])
+
+
+def _read(value: Any) -> Choices:
+    if isinstance(value, Mapping):
+        return _of_mapping(value)
+    if isinstance(value, str):
+        return _of_text(value)
+    if not isinstance(value, list) or not value:
+        return Choices(())
+    if all(isinstance(entry, Mapping) for entry in value):
+        return _of_objects(value)
+    if all(isinstance(entry, list) and len(entry) == 2 for entry in value):
+        return Choices(tuple(as_text(entry[1]) for entry in value), tuple(as_text(entry[0]) for entry in value))
+    return _without_leads(tuple(as_text(entry) for entry in value))
+
+
+def _of_mapping(value: Mapping[str, Any]) -> Choices:
+    lists = {key: entry for key, entry in value.items() if isinstance(entry, list)}
+    texts = next((lists[key] for key in (*_TEXT_KEYS, "choices", "options") if key in lists), None)
+    if texts is not None:
+        return _of_lists(texts, lists)
+    if _are_scores(value):
+        best = max(value.values())
+        right = frozenset(n for n, entry in enumerate(value.values()) if entry == best and best > 0)
+        return Choices(tuple(map(str, value)), (), right)
+    return Choices(
+        tuple(map(as_text, value.values())),
+        tuple(re.sub(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)", "", str(key)) for key in value),
+    )
+
+
+def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choices:
+    """Return choices whose texts stand in one list, and labels, or marks of the right ones, in another."""
+    labels = lists.get("label") or lists.get("labels") or []
+    choices = tuple(map(as_text, texts))
+    if len(labels) != len(texts):
+        return Choices(choices)
+    if "choices" in lists and set(map(as_text, labels)) <= {"0", "1", "True", "False"}:
+        return Choices(choices, (), frozenset(n for n, label in enumerate(labels) if label in (1, True, "1")))
+    return Choices(choices, tuple(map(as_text, labels)))
+
+
+def _are_scores(value: Mapping[str, Any]) -> bool:
+    """Return whether an object gives a number to each choice by its text, not by its letter."""
+    lettered = [str(key).upper() for key in value] == [chr(ord("A") + n) for n in range(len(value))]
+    return bool(value) and not lettered and all(isinstance(entry, int | float) for entry in value.values())
+
+
+def _of_objects(value: Sequence[Mapping[str, Any]]) -> Choices:
+    if all(isinstance(entry.get("output"), Mapping) and isinstance(entry.get("tags"), list) for entry in value):
+        return _of_references(value)
+    text = _key_of_all(value, _TEXT_KEYS, str | int | float)
+    if not text:
+        return Choices(())
+    label, right = _label_and_mark(value, text)
+    marked = None
+    if right:
+        marked = frozenset(n for n, entry in enumerate(value) if entry[right] in (True, 1))
+    labels = tuple(as_text(entry[label]) for entry in value) if label else ()
+    return Choices(tuple(as_text(entry[text]) for entry in value), labels, marked, either=False)
+
+
+def _label_and_mark(value: Sequence[Mapping[str, Any]], text: str) -> tuple[str, str]:
+    """Return the key of the labels and the key that marks the right choices; empty where there is none."""
+    label = next((key for key in _LABEL_KEYS if key != text and all(key in entry for entry in value)), "")
+    right = _key_of_all(value, _RIGHT_KEYS, bool | int)
+    if not right and label and all(isinstance(entry[label], bool) for entry in value):
+        return "", label
+    return label, right
+
+
+def _of_references(value: Sequence[Mapping[str, Any]]) -> Choices:
+    """Return the choices of references as HELM writes them, with the right ones tagged."""
+    tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])
+    return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
+
+
+def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Sequence[str], kind: type | UnionType) -> str:
+    """Return the first of the keys under which all objects have a value of a kind, empty if there is none."""
+    return next((key for key in keys if all(isinstance(entry.get(key), kind) for entry in value)), "")
+
+
+def _without_leads(texts: tuple[str, ...]) -> Choices:
+    """Return texts without the letters or numbers that lead all of them in order, which become labels."""
+    leads = [_LEAD.match(text) for text in texts]
+    names = [lead[1] if lead else "" for lead in leads]
+    first = names[0] if names else ""
+    if len(texts) > 1 and first in ("A", "a", "1", "0") and names == [_after(first, n) for n in range(len(texts))]:
+        rest = tuple(text[lead.end() :].strip() for text, lead in zip(texts, leads, strict=True) if lead)
+        if all(rest):
+            return Choices(rest, tuple(names))
+    return Choices(texts)
+
+
+def _after(first: str, n: int) -> str:
+    return str(int(first) + n) if first.isdigit() else chr(ord(first) + n)
+
+
+def _of_text(value: str) -> Choices:
+    """Return the options of one text: ``A) .. B) ..``, a line each, or separated by semicolons or commas."""
+    text = value.strip()
+    for first in ("A", "a", "1"):
+        parts = _labelled(text, first)
+        if len(parts) > 1:
+            return Choices(tuple(parts), tuple(_after(first, n) for n in range(len(parts))))
+    if text[:1] + text[-1:] in ("[]", "{}"):  # a list that cannot be read
+        return Choices(())
+    for separator in ("\n", "\t", ";", "|", "@", ","):
+        split = [part.strip() for part in text.split(separator) if part.strip()]
+        if len(split) > 1:
+            return _without_leads(tuple(split))
+    return Choices(())
+
+
+def _labelled(text: str, first: str) -> list[str]:
+    """Return the texts between labels in order, the first of which begins the text."""
+    parts: list[str] = []
+    at = 0
+    while True:
+        name = re.escape(_after(first, len(parts)))
+        pattern = re.compile(rf"(?:\A|(?<=[\s,;]))[(\[]?{name}\s?[)\].:、．]\s*")
+        match = pattern.search(text, at)
+        if match is None or (not parts and match.start()):
+            break
+        if parts:
+            parts[-1] = text[at : match.start()].strip(" ,;\n\t")
+        parts.append("")
+        at = match.end()
+    if parts:
+        parts[-1] = text[at:].strip(" ,;\n\t")
+    return parts if all(parts) else []

@@ -1,0 +1,291 @@
+"""Records as drafts of items: question, alternatives and answer, before it is known how answers are to be read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
+from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.extensions.importing.choices import (
+    Choices,
+    as_list,
+    as_text,
+    is_missing,
+    literal,
+    may_be_missing,
+    read_choices,
+    without_end,
+)
+from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.extensions.importing.records import Record
+
+_MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
+_MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")
+_ROLES = {"human": "user", "gpt": "assistant", "user": "user", "assistant": "assistant", "system": "system"}
+
+
+@dataclass(slots=True)
+class Draft:
+    """One record, read by a mapping.
+
+    Args:
+        where: File and line, for messages.
+        number: Position in the data set, from 0.
+        name: Id that the data set gives; empty if none.
+        question: Context and question.
+        messages: Chat of role and text, instead of a question.
+        answer: As the data set writes it; None if it gives none.
+        accepted: Further answers, each of which is right.
+        images: Images as the data set writes them.
+        turns: Further prompts of the user, each asked after the answer to the one before.
+    """
+
+    where: str
+    number: int
+    name: str
+    question: str
+    messages: list[dict[str, str]]
+    choices: Choices
+    answer: Any
+    accepted: list[Any]
+    images: list[Any]
+    category: tuple[str, ...]
+    meta: dict[str, Any]
+    turns: list[str]
+
+
+def choices_of(columns: Sequence[str]) -> Callable[[Record], Choices]:
+    """Return the function from a record to its alternatives in one field, or in a column each."""
+    expressions = [parse_expression(column, "choices") for column in columns]
+    if len(expressions) == 1:
+        return lambda record: read_choices(expressions[0](record.data, record.names))
+    labels = tuple(_endings(columns))
+    return lambda record: without_end(
+        Choices(tuple(as_text(expression(record.data, record.names)) for expression in expressions), labels)
+    )
+
+
+def _endings(columns: Sequence[str]) -> Sequence[str]:
+    """Return the letters in which names of columns end that are else the same; the names where they do not."""
+    letters = [column[-1:].upper() for column in columns]
+    same = len({column[:-1] for column in columns}) == 1
+    return letters if same and all(letter.isalpha() for letter in letters) else columns
+
+
+class Drafter:
+    """Reader of records by a mapping.
+
+    Args:
+        labels: Answers of the second file, by position or id; empty if there is none.
+
+    Raises:
+        ConfigError: An expression is malformed.
+    """
+
+    def __init__(self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = ()) -> None:
+        self.mapping, self._labels = mapping, labels
+        parsed = self._parsed
+        self._where, self._id, self._context = parsed("where"), parsed("id"), parsed("context")
+        self._question, self._messages, self._answer = parsed("question"), parsed("messages"), parsed("answer")
+        self._choices = choices_of(mapping.choices) if mapping.choices else None
+        self._columns = [parse_expression(text, "choices") for text in mapping.choices]
+        self._distractors = [parse_expression(text, "distractors") for text in mapping.distractors]
+        self._accepted = [parse_expression(text, "accepted") for text in mapping.accepted]
+        self._images = [parse_expression(text, "images") for text in mapping.images]
+        self._category = [parse_expression(text, "category") for text in mapping.category]
+        self._meta = {text: parse_expression(text, "meta") for text in mapping.meta}
+
+    def _parsed(self, name: str) -> Expression | None:
+        text = getattr(self.mapping, name)
+        return parse_expression(text, name) if text else None
+
+    def draft(self, record: Record, number: int) -> Draft | None:
+        """Return the draft of a record; None where the mapping leaves it out.
+
+        Raises:
+            DatasetError: The record has no question, or alternatives that cannot be read.
+        """
+        data, names = record.data, record.names
+        if "refused" in names:
+            raise DatasetError(str(names["refused"]))
+        if self._where is not None and not self._where(data, names):
+            return None
+        name = "" if self._id is None else as_text(self._id(data, names))
+        names = {**names, "label": self._label(name, number), "number": number}
+
+        def value(expression: Expression | None) -> Any:
+            return None if expression is None else expression(data, names)
+
+        wanted = value(self._answer) if self._answer else names["label"]
+        choices, answer = self._alternatives(data, names, None if self._is_missing(wanted) else wanted)
+        values = [entry for each in self._accepted for entry in as_list(value(each)) if not self._is_missing(entry)]
+        images = [part for expression in self._images for part in _pictures(expression(data, names))]
+        chat, turns = _turns(value(self._messages))
+        messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
+        question = _joined(value(self._context), value(self._question))
+        if not (question or messages):
+            present = sorted(map(str, data))[:12]
+            raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {present}")
+        _refuse_media(data)
+        category, meta = self._filed(data, names)
+        pictures = images + pictures
+        return Draft(
+            *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns)
+        )
+
+    def _is_missing(self, value: Any) -> bool:
+        """Return whether a value is none, or a text that the mapping says stands for none."""
+        return is_missing(value) or as_text(value) in (self.mapping.missing or ())
+
+    def _filed(self, data: Any, names: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """Return the categories of a record, and its further fields that have a value."""
+        category = tuple(text for expression in self._category if (text := as_text(expression(data, names))))
+        values = {key: expression(data, names) for key, expression in self._meta.items()}
+        return category, {key: value for key, value in values.items() if value is not None}
+
+    def _label(self, name: str, number: int) -> Any:
+        """Return the answer of the second file."""
+        if isinstance(self._labels, Mapping):
+            return self._labels.get(name)
+        return self._labels[number] if number < len(self._labels) else None
+
+    def _alternatives(self, data: Any, names: Mapping[str, Any], answer: Any) -> tuple[Choices, Any]:
+        if self._choices is not None:
+            choices = self._choices(Record("", data, names))
+            if not choices.texts and (written := self._written(data, names)):
+                raise DatasetError(f"its choices {written!r:.80} cannot be read")
+            if choices.right == frozenset(range(len(choices.texts))):
+                return Choices(()), answer  # all are accepted answers
+            return self._whole(choices), answer
+        if not self._distractors:
+            return Choices(()), answer
+        right = _first_text(answer)
+        several = len(self._distractors) == 1  # in one text
+        wrong = [text for expression in self._distractors for text in _texts(expression(data, names), several=several)]
+        wrong = [text for text in dict.fromkeys(wrong) if text != right and not self._is_missing(text)]
+        if not right or not wrong:
+            raise DatasetError(f"the right alternative is {right!r:.60} and there are {len(wrong)} wrong ones")
+        return Choices((right, *wrong), (), frozenset({0})), answer
+
+    def _written(self, data: Any, names: Mapping[str, Any]) -> str:
+        """Return choices as the data set writes them, empty for none."""
+        values = (expression(data, names) for expression in self._columns)
+        return next(
+            (text for value in values if not is_missing(value) and not may_be_missing(text := as_text(value))), ""
+        )
+
+    def _whole(self, choices: Choices) -> Choices:
+        """Return choices without those that are missing at the end; refuse others that are missing, and a single one.
+
+        Raises:
+            DatasetError: Names the choice.
+        """
+        texts = tuple("" if self._is_missing(text) else text for text in choices.texts)
+        choices = without_end(choices._replace(texts=texts))
+        if "" in choices.texts:
+            raise DatasetError(f"choice {choices.texts.index('') + 1} of {len(choices.texts)} has no value")
+        if len(choices.texts) == 1:
+            raise DatasetError(f"{choices.texts[0]!r:.60} is its only choice")
+        return choices
+
+
+def _refuse_media(data: Mapping[str, Any]) -> None:
+    """Refuse a record with sound or video, which no item has."""
+    for key, value in data.items():
+        if isinstance(value, str) and len(value) < 500 and _MEDIA.search(value) and _MEDIA_FIELD.search(key):
+            raise DatasetError(f"{key!r:.40} is {value!r:.60}: sound and video cannot be asked")
+
+
+def _first_text(answer: Any) -> str:
+    values = as_list(answer)
+    return as_text(values[0]) if values else ""
+
+
+def _texts(value: Any, *, several: bool) -> list[str]:
+    """Return texts of a list, or of one text that may have `several` with semicolons between them."""
+    values = as_list(value)
+    if several and len(values) == 1 and isinstance(values[0], str) and ";" in values[0]:
+        values = values[0].split(";")
+    return [text for entry in values if (text := as_text(entry))]
+
+
+def _joined(*parts: Any) -> str:
+    """Return the parts of a question, a paragraph each."""
+    texts = [
+        "\n".join(map(as_text, part)) if isinstance(part, list) else as_text(part)
+        for part in parts
+        if not (is_missing(part) or may_be_missing(as_text(part)))
+    ]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _pictures(value: Any) -> list[Any]:
+    value = literal(value)
+    none = value is None or (isinstance(value, str) and (not value.strip() or may_be_missing(value)))
+    return [] if none else list(value) if isinstance(value, list) else [value]
+
+
+def _turns(value: Any) -> tuple[Any, list[str]]:
+    """Return the first prompt of a list of prompts, and the others; anything else as it is."""
+    listed = literal(value)
+    if isinstance(listed, list) and len(listed) > 1 and all(isinstance(part, str) for part in listed):
+        return listed[0], listed[1:]
+    return value, []
+
+
+def _chat(value: Any) -> tuple[list[dict[str, str]], list[Any]]:
+    """Return the messages of a chat as role and text, and the images in them.
+
+    A last message of the assistant is the expected answer, and no part of the question.
+    """
+    value = literal(value)
+    if isinstance(value, str):
+        return [{"role": "user", "content": value}], []
+    if not isinstance(value, list) or not value:
+        raise DatasetError(f"the chat is {value!r:.80}, expected messages of role and content")
+    messages: list[dict[str, str]] = []
+    pictures: list[Any] = []
+    for part in value:
+        if isinstance(part, str):
+            part = {"role": "user", "content": part}
+        if not isinstance(part, Mapping):
+            raise DatasetError(f"a message of the chat is {part!r:.80}, expected role and content")
+        role = _ROLES.get(str(part.get("role", part.get("from", "user"))).lower())
+        if role is None:
+            raise DatasetError(f"a message has the role {part.get('role')!r:.40}; tools cannot be asked in a bank")
+        text, images = _content(part.get("content", part.get("value")))
+        pictures += images
+        messages.append({"role": _example_role(part, role), "content": text})
+    while messages and messages[-1]["role"] == "assistant":
+        messages.pop()
+    if not messages:
+        raise DatasetError("the chat has no message of the user")
+    return messages, pictures
+
+
+def _example_role(part: Mapping[str, Any], role: str) -> str:
+    """Return the role of an example that a system message plays, as OpenAI evals name it."""
+    name = str(part.get("name", ""))
+    return {"example_user": "user", "example_assistant": "assistant"}.get(name, role)
+
+
+def _content(content: Any) -> tuple[str, list[Any]]:
+    """Return the text and the images of a message."""
+    if isinstance(content, str):
+        return content, []
+    if not isinstance(content, list):
+        raise DatasetError(f"the content of a message is {content!r:.80}, expected a text or parts")
+    texts, pictures = [], []
+    for part in content:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if kind == "text":
+            texts.append(as_text(part.get("text")))
+        elif kind in ("image", "image_url", "input_image"):
+            image = part.get("image", part.get("image_url"))
+            pictures.append(image.get("url") if isinstance(image, Mapping) else image)
+        else:
+            raise DatasetError(f"a part of a message is of the type {kind!r:.40}; only text and images can be asked")
+    return "\n".join(texts), pictures

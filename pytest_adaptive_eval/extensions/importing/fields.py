@@ -1,0 +1,148 @@
+"""Names by which published data sets call the fields of a question, the most telling first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+QUESTIONS = _words(
+    "question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext "
+    "problemstatement query prompt inputprompt instruction instructions input inputtext inputs q ctx goal "
+    "sentence statement claim text clue riddle task content context code body description title userprompt user "
+    "frage pregunta pertanyaan"
+)
+CONTEXTS = _words(
+    "passage context story article paragraph background body premise document situation scenario florespassage "
+    "dialogue excerpt abstract material text hint statement contexts input dialog case introduction table system"
+)
+ANSWERS = _words(
+    "answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx "
+    "correctchoiceindex correctanswernum answerletter correctoption correctletter answeroption correctanswer "
+    "correctchoice bestanswer correct finalanswer expectedanswer goldanswer goldenanswer standardanswer "
+    "referenceanswer answer answers directanswers shortanswer target targets targetvalue ideal groundtruth "
+    "groundtruths gtanswer gt gold goldlabel goldindex goldidx finaldecision label labels cop expectedoutput "
+    "expected lsolutions answernumber ans output outputs solution reference references response continuation "
+    "completion rightanswer answerrightending possibleanswers acceptedanswers acceptableanswers goldenanswers "
+    "goldanswers validanswers referenceanswers correctanswers aliases antwort respuesta verdict class sentiment"
+)
+CHOICES = _words(
+    "choices options endings candidates alternatives answerchoices answeroptions mcoptions possibleanswers "
+    "choicelist optionlist questionchoices multiplechoicetargets mc1targets targetscores questionoptions answers "
+    "candidateanswers opts"
+)
+#: Those of answers that may also be what a model replied.
+REPLIES = ("response", "output", "outputs", "completion")
+#: Those of choices that are nothing else.
+SURE_CHOICES = _words(
+    "choices options endings answerchoices answeroptions mcoptions choicelist optionlist questionchoices "
+    "questionoptions multiplechoicetargets opts"
+)
+#: Fields beside the answer whose entries are each an accepted answer, and names of answers of which the same holds.
+ALIASES = _words(
+    "aliases alias answeraliases anyof acceptable acceptableanswers accepted acceptedanswers possibleanswers "
+    "validanswers alternativeanswers answeralternatives"
+)
+ACCEPTED = ALIASES + _words(
+    "answers correctanswers goldanswers goldenanswers referenceanswers directanswers targets references "
+    "groundtruths lsolutions ideal"
+)
+#: Words of fields that a question may need, and words that may stand beside them.
+_NEEDED = frozenset(
+    _words(
+        "code snippet program function context contexts passage article story paragraph paragraphs document documents "
+        "premise hypothesis background scenario situation dialogue dialog conversation excerpt table figure image "
+        "images diagram picture unit units option options choice choices schema constraints input inputs sentence "
+        "text statement equation"
+    )
+)
+_BESIDE = frozenset(
+    _words(
+        "the a b c d e f of source raw full main given reading problem question support supporting original str "
+        "string content body list python buggy path"
+    )
+)
+DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?)?)\d*")
+CATEGORIES = _words(
+    "category subject domain topic task subset subcategory subfield l2category subjectname topicname subtopic "
+    "type questiontype skill discipline field genre level difficulty"
+)
+IDS = _words(
+    "id questionid qid uid uniqueid pid taskid sampleid exampleid problemid itemid dataid docid guid idstring "
+    "queryid index idx ind key no questionnumber number"
+)
+IMAGES = _words(
+    "image images imagepath imagepaths img imgpath imagename imagefile imgname imgs imageurl picture figure "
+    "decodedimage filename imagefilename imagebytes imageid imagelist photo"
+)
+MESSAGES = ("messages", "conversation", "conversations", "chat", "dialog", "input", "prompt", "turns")
+#: Prefixes of numbered columns that are no alternatives.
+_OTHER_SERIES = frozenset(
+    _words(
+        "image img imagepath sentence question text input turn premise video hint paragraph step q inputsentence "
+        "column unnamed word entity event passage context noun score rating number num label id idx key hypothesis "
+        "document audio file table"
+    )
+)
+_SERIES = re.compile(r"(.*?)[ _.-]?(\d{1,2}|[A-Ja-j])")
+
+
+def normal(key: str) -> str:
+    """Return a field's name in small letters and digits."""
+    return re.sub(r"[^a-z0-9]", "", key.lower())
+
+
+def may_be_needed(key: str) -> bool:
+    """Return whether a field's name says that a question may need it, such as ``code_snippet`` or ``option3``."""
+    words = set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).lower()))
+    if "answer" in words:
+        return bool(words & {"unit", "units"})
+    return bool(_NEEDED & words) and words <= _NEEDED | _BESIDE
+
+
+def keys_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the fields of records, and the fields of objects in them as ``outer.inner``."""
+    keys: dict[str, None] = {}
+    for record in records:
+        for key, value in record.items():
+            keys.setdefault(_quoted(str(key)))
+            if isinstance(value, Mapping) and len(value) <= 12:
+                keys.update((f"{_quoted(str(key))}.{_quoted(str(inner))}", None) for inner in value)
+        if len(keys) > 400:
+            break
+    return list(keys)
+
+
+def _quoted(key: str) -> str:
+    return f'"{key}"' if re.search(r"[^\w \-*'?:]|\A\s|\s\Z|\A\$|\A'|\A-?\d+\Z", key) else key
+
+
+def matching(keys: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """Yield the fields that have one of the names, in the order of the names; whole fields before inner ones."""
+    for name in names:
+        yield from (key for key in keys if "." not in key and normal(key) == name)
+        yield from (key for key in keys if "." in key and normal(key.rpartition(".")[2]) == name)
+
+
+def series(keys: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return groups of columns that count from 0, 1 or A, such as ``A, B, C, D`` or ``option1, option2``."""
+    groups: dict[str, dict[str, str]] = {}
+    for key in keys:
+        match = _SERIES.fullmatch(key)
+        if match and normal(match[1]) not in _OTHER_SERIES and "." not in key:
+            groups.setdefault(f"{normal(match[1])}{'#' if match[2].isdigit() else ''}", {})[match[2].upper()] = key
+    runs = []
+    for members in groups.values():
+        label: str = next((name for name in ("0", "1", "A") if name in members), "")
+        run: list[str] = []
+        while label in members:
+            run.append(members[label])
+            label = str(int(label) + 1) if label.isdigit() else chr(ord(label) + 1)
+        if len(run) > 1:
+            runs.append(tuple(run))
+    return sorted(runs, key=len, reverse=True)

@@ -1,0 +1,248 @@
+"""Import a published data set: find its records, map their fields, and return items with what was refused and why."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
+from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
+from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
+from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, unused_fields
+from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.extensions.importing.opening import open_files
+from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
+from pytest_adaptive_eval.extensions.importing.records import Record, size_of
+from pytest_adaptive_eval.extensions.importing.sources import read_labels
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.registry import registered
+from pytest_adaptive_eval.typed_tables import find_named, replaced
+
+#: Presets and loaders of tools by name.
+IMPORTERS: Mapping[str, Importer] = registered(None, "adaptive_eval.item_importers", Importer)
+
+
+#: Characters of all questions of a data set, which are kept in memory, and of the records of a guess.
+_TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
+#: Places of refused records that are listed for each reason.
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The records of one form, and how they were read.
+
+    Args:
+        files: Names of the files; empty if all files have the same form.
+        given, mapping: What the user and the importer named, and all of it with what was guessed.
+    """
+
+    files: tuple[str, ...]
+    given: ItemMapping
+    mapping: ItemMapping
+
+
+@dataclass(slots=True)
+class Imported:
+    """Result of an import; use it as a context, which removes the copies of images at its end.
+
+    Args:
+        refused: Where each refused record stands, and why.
+        facts: Source, licence, hashes of the files and the mapping, for the bank's report.
+        unused: Fields that the questions may need, and that a guessed mapping does not use.
+        folder: Temporary folder with the images.
+    """
+
+    items: list[Item]
+    refused: list[tuple[str, str]]
+    notes: list[str]
+    parts: list[Part]
+    facts: dict[str, Any]
+    unused: list[str]
+    folder: Path
+
+    @property
+    def read(self) -> int:
+        """Number of records that were read and not left out by the mapping."""
+        return len(self.items) + len(self.refused)
+
+    def reasons(self) -> list[tuple[int, str, str]]:
+        """Return how many records were refused for each kind of reason, an example of it, and the first places."""
+        kinds: dict[str, list[tuple[str, str]]] = {}
+        for where, reason in self.refused:
+            kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
+        return sorted(
+            ((len(reasons), reasons[0][1], _places([where for where, _ in reasons])) for reasons in kinds.values()),
+            key=lambda kind: -kind[0],
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def import_items(source: str, settings: ImportSettings | None = None, importer: str = "") -> Imported:
+    """Read a published data set.
+
+    Args:
+        source: A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
+        importer: Name of a preset; empty for the general mapping, or where the source names a tool.
+
+    Raises:
+        ConfigError: An unknown preset, or a malformed expression.
+        DatasetError: The data set cannot be read, or its fields are not understood; the message names the option that
+            tells.
+    """
+    settings = settings or ImportSettings()
+    datasets = _opened(source, settings, importer)
+    folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-import-"))
+    try:
+        imported = _imported(datasets, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    imported.facts |= {"importer": importer or "general", "mappings": [part.mapping.given() for part in imported.parts]}
+    return imported
+
+
+def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
+    """Import each form of a data set; a form that is not understood is left out where another is."""
+    notes = [note for dataset in datasets for note in dataset.notes]
+    parts: list[Part] = []
+    groups: list[tuple[list[Draft], ItemMapping]] = []
+    refused: list[tuple[str, str]] = []
+    unused: list[str] = []
+    number = 0
+    store = ImageStore(folder, list(datasets[0].bases) or [folder])
+    for dataset in datasets:
+        try:
+            mapping, unread = _mapping(dataset, several=len(datasets) > 1)
+            drafts, without = _drafts(dataset, mapping, number, store)
+        except DatasetError as error:
+            if len(datasets) == 1:
+                raise
+            notes.append(f"left out: {', '.join(dataset.files[:4])}: {error}")
+            continue
+        number += len(drafts) + len(without)
+        parts.append(Part(dataset.files, dataset.mapping, mapping))
+        unused += unread
+        groups.append((drafts, mapping))
+        refused += without
+    if not parts:
+        raise DatasetError("; ".join(notes[-3:]))
+    built = build_items(groups, str(folder), datasets[0].name)
+    refused = sorted(refused + built.refused, key=_in_order)
+    drafts = [draft for group, _ in groups for draft in group]
+    notes += [*built.notes, *_empty_files(drafts, built.items, refused)]
+    facts = dict(datasets[0].facts)
+    return Imported(built.items, refused, notes, parts, facts, list(dict.fromkeys(unused)), folder)
+
+
+def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
+    """Return the mapping of one form, and fields that questions may need and a guessed question lacks.
+
+    Files are categories where there are several forms and no other category.
+    """
+    sample: list[Record] = []
+    size = 0
+    for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
+        sample.append(record)
+        size += size_of(record.data)
+        if size > _SAMPLE_LIMIT:
+            break
+    if not sample:
+        raise DatasetError(
+            f"{dataset.facts.get('source', dataset.name)}: no records; expected one record for each question"
+        )
+    mapping = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None)
+    guessed = not (dataset.mapping.question or dataset.mapping.messages)
+    unread = unused_fields(sample, mapping) if guessed else []
+    return (replaced(mapping, category=("$set",)) if several and not mapping.category else mapping), unread
+
+
+def _in_order(entry: tuple[str, str]) -> list[str | int]:
+    """Return the key of a refused record by which line 2 comes before line 10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])]
+
+
+def _places(wheres: Sequence[str]) -> str:
+    """Return the first places, those after the first without the file."""
+    others = [where.removeprefix(file_of(wheres[0])) for where in wheres[1:_SHOWN]]
+    more = f" and {len(wheres) - _SHOWN} more" if len(wheres) > _SHOWN else ""
+    return "".join([wheres[0], *others, more])
+
+
+def check_refused(imported: Imported, source: str) -> None:
+    """Refuse an import of which more than half the records are refused, as by a wrong mapping.
+
+    Raises:
+        DatasetError: Names the commonest reasons.
+    """
+    if len(imported.refused) * 2 <= imported.read:
+        return
+    listed = "; ".join(f"{count}: {reason}" for count, reason, _ in imported.reasons()[:3])
+    raise DatasetError(
+        f"{source}: {len(imported.refused)} of {imported.read} records are refused ({listed}); the first is "
+        f"{imported.refused[0][0]}. Correct the mapping, or keep the others with --partial"
+    )
+
+
+def _empty_files(drafts: Sequence[Draft], items: Sequence[Item], refused: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a note for each file none of whose records became an item."""
+    rows = {item.meta["row"] for item in items}
+    with_items = {file_of(draft.where) for draft in drafts if draft.number in rows}
+    first: dict[str, str] = {}
+    for where, reason in refused:
+        if file_of(where) not in with_items:
+            first.setdefault(file_of(where), reason)
+    return [f"no item from {file}: {reason}" for file, reason in first.items()]
+
+
+def _opened(source: str, settings: ImportSettings, importer: str) -> Sequence[Dataset]:
+    prefix, mark, rest = source.partition(":")
+    if importer:
+        return find_named("the preset", importer, IMPORTERS).open(source, settings)
+    if mark and prefix in IMPORTERS and IMPORTERS[prefix].by_source:
+        return IMPORTERS[prefix].open(rest, settings)
+    return open_files(source, settings)
+
+
+def _drafts(
+    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore
+) -> tuple[list[Draft], list[tuple[str, str]]]:
+    """Return the drafts of all records, with stored images, and of those that have none where they stand and why."""
+    labels = read_labels(dataset.labels) if dataset.labels is not None else ()
+    drafter = Drafter(mapping, labels)
+    drafts: list[Draft] = []
+    refused: list[tuple[str, str]] = []
+    count = size = 0
+    for record in dataset.records(None):
+        count += 1
+        try:
+            draft = drafter.draft(record, count - 1)
+            if draft is not None:
+                draft.images = [store.add(image) for image in draft.images]
+        except DatasetError as error:
+            refused.append((record.where, str(error)))
+            continue
+        if draft is not None:
+            draft.number += start
+            drafts.append(draft)
+            size += size_of([draft.question, draft.messages, list(draft.choices.texts), draft.answer, draft.meta])
+            if size > _TEXT_LIMIT:
+                raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
+    if dataset.labels is not None and not isinstance(labels, Mapping) and len(labels) != count:
+        raise DatasetError(f"{dataset.labels}: {len(labels)} labels for {count} records; expected one each")
+    return drafts, refused

@@ -1,0 +1,151 @@
+"""Runs of HELM: folders with ``per_instance_stats.json``, ``run_spec.json`` and ``scenario_state.json``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
+from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
+from pytest_adaptive_eval.banks.responses.questions import texts
+from pytest_adaptive_eval.banks.rows import head, load_file
+from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+
+_STATS = "per_instance_stats.json"
+#: Statistics that are no scores.
+_OTHER = re.compile(r"num_|training_|inference_|finish_reason|prompt_truncated|batch_size|logprob|max_prob|predicted_")
+#: The part of a run's name that tells the model.
+_MODEL = re.compile(r",?model(?:_deployment)?=[^,]*")
+
+
+def _is_stats(path: Path) -> bool:
+    return path.name == _STATS and '"stats"' in head(path, 4096)
+
+
+def read_helm(path: Path, settings: ReadSettings) -> Responses:
+    """Read a run's folder, its ``per_instance_stats.json``, or a folder of runs.
+
+    An item's id is ``SCENARIO:ID``, the name of the run without its model and the instance's id. Instances that HELM
+    perturbed are left out. Trials with other examples in the prompt count as their mean.
+    """
+    files = [file for file in files_of(path) if file.name == _STATS] if path.is_dir() else [path]
+    if not files:
+        raise ResponsesError(f"{path}: no {_STATS}; expected the folders that helm-run writes, with it in each")
+    collected = Collected(str(path))
+    perturbed = sum(_read_run(collected, file, settings) for file in files)
+    if perturbed:
+        settings.note(f"{path.name}: {perturbed} perturbed instances are left out")
+    collected.check_questions("give runs of one version of the scenario")
+    return collected.responses()
+
+
+def _read_run(collected: Collected, file: Path, settings: ReadSettings) -> int:
+    """Read one run; return the number of perturbed instances."""
+    model, scenario = _about(file)
+    instances = load_file(file)
+    if not isinstance(instances, list) or not all(isinstance(each, dict) for each in instances):
+        raise ResponsesError(f"{file}: found {type(instances).__name__}, expected a list with an object an instance")
+    whole = [each for each in instances if not each.get("perturbation")]
+    values = [_values(each, f"{file}: instance {n}") for n, each in enumerate(whole, 1)]
+    metrics = {name for value in values for name in value}
+    if not metrics:
+        raise ResponsesError(f"{file}: no statistic of an instance is a score; expected one such as exact_match")
+    metric = choose("metric", metrics, settings.metric, f"{file}: metrics")
+    replies: dict[str, Any] = {}
+    for item, question, reply in _questions(file.with_name("scenario_state.json"), scenario):
+        collected.ask(item, question, str(file.parent))
+        replies[item] = reply
+    for n, (instance, value) in enumerate(zip(whole, values, strict=True), 1):
+        where = f"{file}: instance {n}"
+        item = f"{scenario}:{named(instance.get('instance_id'), 'instance_id', where)}"
+        number = score(value.get(metric), f"{where}, metric {metric!r}")
+        collected.add(model, item, number)
+        collected.reply(item, replies.get(item), number)
+    return len(instances) - len(whole)
+
+
+def _about(file: Path) -> tuple[str, str]:
+    """Return the model and the scenario of a run."""
+    spec_file = file.with_name("run_spec.json")
+    spec = _optional_object(spec_file)
+    adapter, name = spec.get("adapter_spec"), spec.get("name")
+    run = name if isinstance(name, str) else file.absolute().parent.name
+    match = re.search(r"model=([^,]*)", run)
+    model = (adapter.get("model") if isinstance(adapter, dict) else None) or (match[1] if match else run)
+    return named(model, "adapter_spec.model", str(spec_file)), _MODEL.sub("", run).rstrip(":,")
+
+
+def _optional_object(file: Path) -> dict[str, Any]:
+    """Return the object in a file that a run may lack."""
+    data = load_file(file) if os.path.lexists(file) else {}
+    return data if isinstance(data, dict) else {}
+
+
+def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
+    """Return the statistics of an instance that may be scores."""
+    stats = instance.get("stats")
+    if not isinstance(stats, list):
+        raise ResponsesError(f"{where}: stats is {stats!r:.80}, expected a list of statistics")
+    values: dict[str, float] = {}
+    for stat in stats:
+        logged_name = stat.get("name") if isinstance(stat, dict) else None
+        name = logged_name if isinstance(logged_name, dict) else {}
+        label = name.get("name")
+        if not isinstance(label, str) or _OTHER.match(label) or name.get("perturbation"):
+            continue
+        mean = stat.get("mean")
+        if stat.get("count") and isinstance(mean, int | float) and 0 <= mean <= 1:
+            values[label] = float(mean)
+    return values
+
+
+def _questions(file: Path, scenario: str) -> Iterator[tuple[str, LoggedQuestion, Any]]:
+    """Yield id, question and reply of each request."""
+    states = _optional_object(file).get("request_states")
+    for state in states if isinstance(states, list) else ():
+        instance = state.get("instance") if isinstance(state, dict) else None
+        if not isinstance(instance, dict) or instance.get("perturbation") or "id" not in instance:
+            continue
+        question = _question(instance, state.get("output_mapping"))
+        if question is not None:
+            yield f"{scenario}:{instance['id']}", question, _reply(state.get("result"))
+
+
+def _reply(result: Any) -> Any:
+    completions = result.get("completions") if isinstance(result, dict) else None
+    first = completions[0] if isinstance(completions, list) and completions else None
+    return _text(first)
+
+
+def _question(instance: Mapping[str, Any], letters: Any) -> LoggedQuestion | None:
+    """Return the question of an instance; its choices are those that the prompt had, by their letters."""
+    text = _text(instance.get("input"))
+    if not isinstance(text, str) or not text.strip():
+        return None
+    listed = instance.get("references")
+    references = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    right = [_text(each.get("output")) for each in references if "correct" in texts(each.get("tags"))]
+    if isinstance(letters, dict) and letters:
+        answers = tuple(str(letter) for letter, choice in letters.items() if choice in right)
+        return LoggedQuestion(text, choices=texts(list(letters.values())), answers=answers[:1])
+    return LoggedQuestion(text, answers=tuple(output for output in right if isinstance(output, str)))
+
+
+def _text(value: Any) -> Any:
+    """Return the text of an input or output, None if there is none."""
+    return value.get("text") if isinstance(value, dict) else None
+
+
+REGISTERED = (
+    ResponseReader(
+        "helm",
+        "per_instance_stats.json of HELM",
+        _is_stats,
+        read_helm,
+        {"metric": "the statistic, such as exact_match"},
+    ),
+)

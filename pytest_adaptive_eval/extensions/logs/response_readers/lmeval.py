@@ -1,0 +1,198 @@
+"""Samples that lm-evaluation-harness logs: ``MODEL/samples_TASK_TIME.jsonl``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
+from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
+from pytest_adaptive_eval.banks.rows import first_keys, json_lines, load_file
+from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.extensions.logs.lmevalsamples import logged_question
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+
+# the Open LLM Leaderboard writes the same lines to .json
+_SAMPLES = re.compile(r"samples_(?P<task>.+?)(?:_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl?(?:\.gz)?")
+
+#: Top-level numbers of older files that are not metrics.
+_NO_METRICS = frozenset({"doc_id", "target", "sample_len"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Fields of one line that are needed; only the first line of each document keeps its question."""
+
+    where: str
+    document: str
+    hash: str
+    filter: str
+    values: Mapping[str, Any]
+    question: LoggedQuestion | None
+    reply: Any
+
+
+def _line(where: str, data: dict[str, Any], asked: set[tuple[str, str]]) -> _Line:
+    """Return the fields of one logged sample, with the numbers among its metrics; add its document to `asked`."""
+    if "doc_id" not in data and not data.get("doc_hash"):
+        raise ResponsesError(
+            f"{where}: an object with the keys {', '.join(sorted(data)[:6])}, expected a logged sample of "
+            "lm-evaluation-harness with doc_id; log them with --log_samples"
+        )
+    document = named(data.get("doc_id", data.get("doc_hash")), "doc_id", where)
+    identity = (str(data.get("doc_hash") or ""), document)
+    question = None if identity in asked else logged_question(data)
+    asked.add(identity)
+    filtered = data.get("filtered_resps")
+    return _Line(
+        where,
+        document,
+        identity[0],
+        str(data.get("filter") or "none"),
+        _numeric_metrics(data),
+        question,
+        filtered[0] if isinstance(filtered, list) and filtered and isinstance(filtered[0], str) else None,
+    )
+
+
+def _numeric_metrics(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics of a logged sample that are numbers or missing, by name."""
+    names = data.get("metrics")
+    if not isinstance(names, list):
+        names = [name for name, value in data.items() if type(value) in (int, float, bool)]
+    metrics = {name: data.get(name) for name in names if isinstance(name, str) and name not in _NO_METRICS}
+    return {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)}
+
+
+def _read_lines(file: Path, asked: set[tuple[str, str]]) -> list[_Line]:
+    """Return the fields of all lines of a file."""
+    lines = [_line(*line, asked) for line in json_lines(file)]
+    if not lines:
+        raise ResponsesError(f"{file}: empty; remove it or run the task again")
+    return lines
+
+
+def _newest_files(path: Path, settings: ReadSettings) -> dict[str, dict[str, Path]]:
+    """Return the newest file by task and subject, both sorted."""
+    root, paths = (path, files_of(path)) if path.is_dir() else (path.parent, [path])
+    samples = [(match, file) for file in paths if (match := _SAMPLES.fullmatch(file.name))]
+    models = _model_names({file.parent for _, file in samples})
+    newest: dict[tuple[str, str], Path] = {}
+    for match, file in sorted(samples, key=lambda sample: (sample[0]["time"] or "", sample[1])):
+        # Different folders can have the same name; their paths below `path` differ.
+        folder = file.parent.relative_to(root).as_posix()
+        name = root.resolve().name if folder == "." else folder
+        newest[match["task"], models.get(file.parent, name)] = file
+    if older := len(samples) - len(newest):
+        settings.note(f"{path.name}: {older} older sample files of tasks that were run again are left out")
+    if not newest:
+        raise ResponsesError(
+            f"{path}: no samples_TASK_TIME.jsonl; expected what lm-evaluation-harness writes with --log_samples"
+        )
+    by_task: dict[str, dict[str, Path]] = {}
+    for task, subject in sorted(newest):
+        by_task.setdefault(task, {})[subject] = newest[task, subject]
+    return by_task
+
+
+def _model_names(folders: Set[Path]) -> dict[Path, str]:
+    """Return the model that the results in each folder name, where they name one that no other folder has."""
+    names: dict[Path, str] = {}
+    for folder in sorted(folders):
+        for file in sorted(folder.glob("results*.json")):
+            try:
+                data = load_file(file)
+            except ResponsesError:  # the folder's name serves
+                continue
+            name = data.get("model_name") if isinstance(data, dict) else None
+            if isinstance(name, str) and name.strip():
+                names[folder] = name.strip()
+    counts = Counter(names.values())
+    return {folder: name for folder, name in names.items() if counts[name] == 1}
+
+
+def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
+    """Read a folder with a folder for each model, one model's folder, or one file.
+
+    The subject is the model that ``results_*.json`` names, else the folder. An item's id is ``TASK:doc_hash``. It is
+    ``TASK:doc_id`` when any line of the task has no hash, since ids of the two kinds would not match. Equal documents
+    are one item, with the mean of their scores.
+    """
+    collected = Collected(str(path))
+    for task, files in _newest_files(path, settings).items():
+        _collect_task(collected, path, task, files, settings)
+    return collected.responses()
+
+
+def _collect_task(
+    collected: Collected, path: Path, task: str, files: Mapping[str, Path], settings: ReadSettings
+) -> None:
+    """Collect the scores of all subjects on one task, by one filter and one metric."""
+    where = f"{path}: task {task!r}"
+    asked: set[tuple[str, str]] = set()
+    logged = {subject: _read_lines(file, asked) for subject, file in files.items()}
+    filters = {line.filter for line in chain(*logged.values())}
+    filter_name = choose("filter", filters, settings.filter, f"{where}, filters")
+    questions = {(line.hash, line.document): line for line in chain(*logged.values()) if line.question is not None}
+    logged = {subject: [line for line in lines if line.filter == filter_name] for subject, lines in logged.items()}
+    metric = _choose_metric(logged, settings, where)
+    hashed = all(line.hash for line in chain(*logged.values()))
+    if not hashed:
+        settings.note(f"{path.name}: task {task!r} has lines without doc_hash; items are identified by doc_id")
+    for subject, lines in logged.items():
+        if not any(metric in line.values for line in lines):
+            raise ResponsesError(
+                f"{files[subject]}: no line with filter {filter_name!r} and metric {metric!r}, which the other files "
+                f"of task {task!r} have; run the task again or remove the file"
+            )
+        for line in _distinct(lines):
+            item = f"{task}:{line.hash if hashed else line.document}"
+            _collect_line(collected, subject, item, line, metric, questions.get((line.hash, line.document)))
+
+
+def _collect_line(
+    collected: Collected, subject: str, item: str, line: _Line, metric: str, asking: _Line | None
+) -> None:
+    """Collect the score and the reply of one line, and the question from the line that holds it."""
+    value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
+    collected.add(subject, item, value)
+    if asking is not None and asking.question is not None:
+        collected.ask(item, asking.question, asking.where)
+    collected.reply(item, line.reply, value)
+
+
+def _choose_metric(logged: Mapping[str, Sequence[_Line]], settings: ReadSettings, where: str) -> str:
+    """Choose one of the metrics that are numbers in any line."""
+    numeric = {name for line in chain(*logged.values()) for name, value in line.values.items() if value is not None}
+    if not numeric:
+        raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
+    return choose("metric", numeric, settings.metric, f"{where}, metrics")
+
+
+def _distinct(lines: Sequence[_Line]) -> Iterator[_Line]:
+    """Yield the lines; refuse two lines for one document."""
+    first_lines: dict[str, _Line] = {}
+    for line in lines:
+        if (first := first_lines.setdefault(line.document, line)) is not line:
+            raise ResponsesError(
+                f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
+                f"{first.where.rpartition(', ')[2]} already; the file holds two runs: keep one"
+            )
+        yield line
+
+
+REGISTERED = (
+    ResponseReader(
+        "lm-eval",
+        "samples_*.jsonl of lm-evaluation-harness",
+        lambda path: _SAMPLES.fullmatch(path.name) is not None or "doc_id" in first_keys(path),
+        read_lmeval,
+        {"metric": "the metric", "filter": "the answer filter"},
+    ),
+)

@@ -1,0 +1,73 @@
+"""Commands of known servers for a checkpoint folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.serving.server import HOST
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A known server.
+
+    Args:
+        command: Takes a checkpoint folder and its served name. Returns program and arguments.
+        weights: Takes a checkpoint folder. Returns the single file that the server reads, or None if it reads the
+            folder.
+        served_name: Takes a checkpoint folder. Returns the name that requests carry.
+        aliases: Takes a checkpoint folder. Returns names that replies may carry besides that.
+    """
+
+    command: Callable[[Path, str], list[str]]
+    weights: Callable[[Path], Path | None] = lambda _: None
+    served_name: Callable[[Path], str] = lambda folder: folder.name
+    aliases: Callable[[Path], tuple[str, ...]] = lambda _: ()
+
+
+def _vllm(folder: Path, name: str) -> list[str]:
+    # decoding is what a request says, not what generation_config.json says
+    return [
+        *("vllm", "serve", str(folder), "--host", HOST, "--port", "{port}"),
+        *("--served-model-name", name, "--generation-config", "vllm"),
+    ]
+
+
+def _sglang(folder: Path, name: str) -> list[str]:
+    return [
+        *(sys.executable, "-m", "sglang.launch_server", "--model-path", str(folder)),
+        *("--host", HOST, "--port", "{port}", "--served-model-name", name),
+    ]
+
+
+def _llama_cpp(folder: Path, name: str) -> list[str]:
+    return ["llama-server", "--model", str(_gguf(folder)), "--host", HOST, "--port", "{port}", "--alias", name]
+
+
+def _transformers(folder: Path, name: str) -> list[str]:  # noqa: ARG001 -- it serves a folder by its path
+    return ["transformers", "serve", str(folder), "--host", HOST, "--port", "{port}"]
+
+
+def _gguf(folder: Path) -> Path:
+    """Return the only GGUF file of a folder, or the first part of one in parts."""
+    files = sorted(file for file in folder.glob("*.gguf") if "mmproj" not in file.name)
+    first = [file for file in files if "-of-" not in file.name or "-00001-of-" in file.name]
+    if len(first) != 1:
+        names = ", ".join(file.name for file in first) or "none"
+        raise ConfigError(f"{str(folder)!r}: llama.cpp reads one GGUF file; expected one in the folder, found {names}")
+    return first[0]
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "vllm": Preset(_vllm),
+        "sglang": Preset(_sglang),
+        "llama.cpp": Preset(_llama_cpp, weights=_gguf),
+        "transformers": Preset(_transformers, served_name=str, aliases=lambda folder: (f"{folder}@main",)),
+    }
+)

@@ -1,0 +1,190 @@
+"""Models on servers that the run starts, as subjects and as agents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.serving.presets import PRESETS
+from pytest_adaptive_eval.extensions.serving.server import START_TIMEOUT, Server
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash, file_hash
+from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent, EndpointSubject
+from pytest_adaptive_eval.text import shown_command
+
+#: Seconds for an answer: a server that ends is started again meanwhile, and loads its model.
+TIMEOUT = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """A server to start, and the model to ask it for.
+
+    Args:
+        model: Name that requests carry; empty for the only model that the server lists.
+        options: Options of the endpoint.
+        name: Name for people; empty for that of the model.
+        stated: What determines the model, in place of an address.
+        weights: How well the weights are known, for the record.
+    """
+
+    command: list[str]
+    model: str
+    options: Mapping[str, Any]
+    name: str
+    stated: tuple[str, ...]
+    weights: str
+
+    @contextmanager
+    def open(self, cache: Path | None) -> Iterator[tuple[Server, str]]:
+        """Start the server, and yield it and the name of the model; an error within the context releases it."""
+        if shutil.which(self.command[0]) is None:
+            raise ConfigError(f"the server {self.command[0]!r} is not installed: no such program")
+        server = Server.start(self.command, cache, self.options["start_timeout"])
+        try:
+            yield server, self.model or _only(server.models())
+        except BaseException:
+            server.release()
+            raise
+
+    def identify(self, identity: SubjectIdentity) -> SubjectIdentity:
+        """Return the identity of the endpoint without its address, which changes with every start."""
+        environment = {
+            **identity.environment,
+            "served by": shlex.join(shown_command(self.command)),
+            "weights": self.weights,
+        }
+        stated = json.dumps([*self.stated, self.options.get("revision", "")])
+        return replace(
+            identity,
+            name=self.name or identity.name,
+            checkpoint=hashlib.sha256(stated.encode()).hexdigest(),
+            environment=environment,
+        )
+
+
+def _only(models: Sequence[str]) -> str:
+    """Return the only model that a server lists."""
+    if len(models) != 1:
+        names = ", ".join(models) or "none"
+        raise ConfigError(f"the server lists several models or none ({names}); expected serve:COMMAND#MODEL")
+    return models[0]
+
+
+def _launch(target: str, serve: str, serve_args: str, cache: Path | None, options: Mapping[str, Any]) -> _Launch:
+    """Return the server to start for a command, or for a checkpoint folder and a preset."""
+    options = {"start_timeout": START_TIMEOUT, "timeout": TIMEOUT, **options}
+    further = _words("serve_args", serve_args)
+    if not serve:
+        match = re.fullmatch(r"(.*?)(?:#([^\s#]+))?", target, re.DOTALL)
+        assert match is not None
+        command = [*_words("the command", match[1]), *further]
+        if not any("{port}" in part for part in command):
+            raise ConfigError(
+                f"the command {' '.join(shown_command(command))!r} has no {{port}}: write {{port}} where the server "
+                "takes its port, such as serve:vllm serve FOLDER --port {port}"
+            )
+        return _Launch(
+            command, match[2] or "", options, "", ("serve", *command), "not known: a server is taken at its word"
+        )
+    if serve not in PRESETS:
+        raise ConfigError(f"serve is {serve!r}, expected one of {', '.join(PRESETS)}, or the model serve:COMMAND")
+    preset, folder = PRESETS[serve], Path(target).resolve()
+    name = preset.served_name(folder)
+    command = [*preset.command(folder, name), *further]
+    weights = preset.weights(folder)
+    checkpoint = checkpoint_hash(folder, cache=cache) if weights is None else file_hash(weights, cache=cache)
+    aliases = preset.aliases(folder)
+    accepted = [*options.get("accept_models", ()), *aliases]
+    return _Launch(
+        command,
+        name,
+        {**options, "accept_models": accepted},
+        folder.name,
+        ("serve", serve, *further, checkpoint),
+        "read by the server from files of this hash",
+    )
+
+
+def _words(name: str, text: str) -> list[str]:
+    """Split a command line into words, as a shell does, without a shell."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        shown = " ".join(shown_command(text.split(" ")))
+        raise ConfigError(f"{name} {shown!r} cannot be split into words: {error}; mend its quotes") from None
+
+
+class ServedSubject(EndpointSubject):
+    """A model on a server that the run starts, as a `Subject`.
+
+    Created by `load`.
+    """
+
+    _server: Server
+
+    @classmethod
+    def load(  # type: ignore[override]  # other models are named by other texts
+        cls, target: str, *, serve: str = "", serve_args: str = "", cache: Path | None = None, **options: Any
+    ) -> ServedSubject:
+        """Start a server, wait until it is healthy, and connect to its model.
+
+        Args:
+            target: Command with ``{port}`` in the place of the port, and ``#MODEL`` at its end where the server lists
+                several models. With `serve`, a checkpoint folder.
+            serve: A server of `pytest_adaptive_eval.extensions.serving.presets`.
+            serve_args: Further arguments of the server.
+            cache: Folder for hashes of files and the state of servers.
+            **options: Those of `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`; ``start_timeout``
+                is 900.
+
+        Raises:
+            ConfigError: The server cannot be started, or as `EndpointSubject.load`.
+            CheckpointError: The folder is no checkpoint.
+        """
+        launch = _launch(target, serve, serve_args, cache, options)
+        with launch.open(cache) as (server, model):
+            subject = super().load(server.url, model, **launch.options)
+        subject._server = server
+        subject.identity = launch.identify(subject.identity)
+        return subject
+
+    def close(self) -> None:
+        """Close the connections, and end the server if nobody else uses it."""
+        super().close()
+        self._server.release()
+
+
+class ServedAgent(EndpointAgent):
+    """A model on a server that the run starts, as an `Agent`.
+
+    Created by `load`.
+    """
+
+    _server: Server
+
+    @classmethod
+    def load(  # type: ignore[override]  # other models are named by other texts
+        cls, target: str, *, serve: str = "", serve_args: str = "", cache: Path | None = None, **options: Any
+    ) -> ServedAgent:
+        """Start a server and connect to its model; parameters and errors as of `ServedSubject.load`."""
+        launch = _launch(target, serve, serve_args, cache, options)
+        with launch.open(cache) as (server, model):
+            agent = super().load(server.url, model, **launch.options)
+        agent._server = server
+        agent.identity = launch.identify(agent.identity)
+        return agent
+
+    def close(self) -> None:
+        """Close the connections, and end the server if nobody else uses it."""
+        super().close()
+        self._server.release()

@@ -1,0 +1,37 @@
+"""Model servers that the run starts as a kind of subject."""
+
+from __future__ import annotations
+
+from pytest_adaptive_eval.models.kind import SubjectKind
+from pytest_adaptive_eval.models.kinds.endpoint import REGISTERED as ENDPOINTS
+from pytest_adaptive_eval.text import shown_command
+
+(_ENDPOINT,) = ENDPOINTS
+
+
+class ManagedServer(SubjectKind):
+    """A model on a server that the run starts and ends."""
+
+    name = "managed server"
+    form = "serve:COMMAND"
+    help = "a server that the run starts"
+    prefixes = ("serve:",)
+    subject = "pytest_adaptive_eval.extensions.serving.subject:ServedSubject"
+    agent = "pytest_adaptive_eval.extensions.serving.subject:ServedAgent"
+    subject_options = ("serve", "serve_args", "cache", *_ENDPOINT.subject_options)
+    agent_options = ("serve", "serve_args", "cache", *_ENDPOINT.agent_options)
+    extra = "endpoint"
+    remote = True
+    hashes_files = True
+
+    def arguments(self, spec: str) -> tuple[str]:
+        """Return the command, or the checkpoint folder."""
+        return (spec.removeprefix(self.prefixes[0]),)
+
+    def label(self, spec: str) -> str:
+        """Return `spec` without the values of options that are keys."""
+        return " ".join(shown_command(spec.split(" ")))
+
+
+MANAGED_SERVER = ManagedServer()
+REGISTERED = (MANAGED_SERVER,)

@@ -1,0 +1,278 @@
+"""Studies of the kind ``ablation``: a network beside variants of it, each run with the same seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.evaluation import Settings
+from pytest_adaptive_eval.evaluation.study import (
+    Member,
+    Progress,
+    StudyContext,
+    StudyKind,
+    StudySpec,
+    loader,
+    members,
+    study_costs,
+)
+from pytest_adaptive_eval.extensions.studies.network.ablation import Contrast, contrasts, mean_over_seeds, quantities
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.kind import (
+    NetworkStudyTable,
+    bank_reader,
+    notes_on_answers,
+    other_members,
+    void_reason,
+)
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.run import hold_network
+from pytest_adaptive_eval.extensions.studies.network.topology import Network
+from pytest_adaptive_eval.extensions.studies.plain import plain
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.typed_tables import Count, Table, described, located
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.inference.interval import Interval
+
+_METRICS = ("energy",)
+#: Name of the network without changes.
+AS_WRITTEN = "as written"
+
+
+@dataclass(frozen=True, slots=True)
+class AblationPlan:
+    """Variants of a network that are ready to run; see `StudyPlan`.
+
+    Args:
+        arms: Networks of each variant by seed; the first is the network as written.
+        written: Settings as written.
+        memory: Models in memory at once.
+        folder: Folder for hashes of checkpoints and for pictures.
+    """
+
+    name: str
+    arms: Mapping[str, tuple[Network, ...]]
+    models: tuple[Member, ...]
+    written: Mapping[str, Any]
+    memory: int | None
+    folder: Path
+
+    @property
+    def candidate(self) -> str:
+        """Name under which the network without a variant's changes is compared."""
+        return AS_WRITTEN
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """Names of the variants."""
+        return tuple(self.arms)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Energy, by variant."""
+        return _METRICS
+
+    @property
+    def networks(self) -> list[Network]:
+        """All networks, of each variant by seed."""
+        return [network for networks in self.arms.values() for network in networks]
+
+    @property
+    def roles(self) -> tuple[tuple[Member, bool], ...]:
+        """The models; those that are interviewed are subjects, supervisors and interviewers are agents."""
+        interviewed = {name for network in self.networks for name in network.subjects}
+        return tuple((member, member.name in interviewed) for member in self.models)
+
+    @property
+    def outlook(self) -> str:
+        """A sentence on the variants and the largest number of items."""
+        most = sum(node.levels * node.queries * net.rounds for net in self.networks for node in net.nodes)
+        seeds = counted(len(self.arms[AS_WRITTEN]), "seed")
+        return f"{', '.join(self.subjects)}, {seeds} each, at most {counted(most, 'question')}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as written, and the names."""
+        seeds = [network.seed for network in self.arms[AS_WRITTEN]]
+        return {"ablation": dict(self.written), "seeds": seeds, "subjects": list(self.subjects)}
+
+    def check(self, condition: Condition) -> None:
+        """Raise a ConfigError for a gate on a metric that is not measured."""
+        condition.check_study(self.metrics, self.subjects, self.candidate)
+
+    def void(self, error: str) -> StudyResult:
+        """Return the result of variants that could not run."""
+        identities = tuple(SubjectIdentity(member.name).to_json() for member in self.models)
+        return StudyResult(
+            self.name, "ablation", self.candidate, self.subjects, self.metrics, size=len(self.networks),
+            unit="networks", error=error, members=identities,
+        )  # fmt: skip
+
+    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+        """Restore a result of another process."""
+        result = StudyResult.from_json(data)
+        arms = [arm["quantities"]["energy"] for arm in result.account.get("arms", ())]
+        return replace(result, quantities=_measured(arms)) if arms else result
+
+    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
+        """Run all variants with all seeds."""
+        loaders = {model.name: loader(model, self.folder / "cache", subject) for model, subject in self.roles}
+        pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
+        try:
+            results = dict(self._results(pool, replies, progress))
+        finally:
+            pool.close()
+        values = {name: quantities(networks) for name, networks in results.items()}
+        every = [result for networks in results.values() for result in networks]
+        error = next(_sentences(results, void_reason), "")
+        models = {name: identity for result in every for name, identity in result.models.items()}
+        arms = [
+            {"name": name, "interviewee": results[name][0].interviewee, "quantities": plain(by_quantity)}
+            for name, by_quantity in values.items()
+        ]
+        return replace(
+            self.void(error),
+            broken=bool(error),
+            quantities=_measured([arm["quantities"]["energy"] for arm in arms]),
+            asked=len(every),
+            notes=tuple(_sentences(results, lambda result: "; ".join(notes_on_answers(result)))),
+            account={"arms": arms, "contrasts": plain(_changes(values)), "settings": plain(self.to_json()["ablation"])},
+            costs=study_costs([node.usage for result in every for node in result.nodes], pool.loads),
+            members=tuple({**identity, "name": name} for name, identity in models.items()),
+        )
+
+    def _results(
+        self, pool: AgentPool, replies: MutableMapping[str, str], progress: Progress
+    ) -> Iterator[tuple[str, list[NetworkResult]]]:
+        done = 0
+        for name, networks in self.arms.items():
+            results = []
+            for network in networks:
+                results.append(hold_network(network, pool, replies=replies, pictures=self.folder / "pictures"))
+                done += 1
+                progress(done, len(self.networks), f"network {done} of {len(self.networks)}")
+            yield name, results
+
+
+def _sentences(results: Mapping[str, list[NetworkResult]], tell: Callable[[NetworkResult], str]) -> Iterator[str]:
+    """Return the first sentence on the networks of each variant, for variants that have any."""
+    for name, networks in results.items():
+        if sentence := next(filter(None, map(tell, networks)), ""):
+            yield f"{name}: {sentence}"
+
+
+def _changes(values: Mapping[str, Mapping[str, Any]]) -> list[Contrast]:
+    """Return the changes of all variants from the network as written, given the quantities of each variant."""
+    return [
+        change
+        for name, by_quantity in values.items()
+        if name != AS_WRITTEN
+        for change in contrasts(name, values[AS_WRITTEN], by_quantity)
+    ]
+
+
+def _measured(energies: list[list[float]]) -> dict[str, Bounded]:
+    """Return the energies of variants, each with its interval over seeds."""
+    import numpy as np
+
+    intervals = [partial(_over_seeds, np.array(values, dtype=np.float64)) for values in energies]
+    return {"energy": Bounded(tuple(intervals))}
+
+
+def _over_seeds(values: Any, confidence: float) -> Interval:
+    interval = mean_over_seeds(values, confidence)
+    assert interval is not None  # there are at least two seeds, and each network has an energy
+    return interval
+
+
+class VariantTable(Table, frozen=True, kw_only=True):
+    """``[[eval.variant]]``: what differs from the network as written."""
+
+    name: Annotated[str, described("name of the variant")]
+    interviewee: Annotated[str | None, described("another interviewee, by its name among the models")] = None
+    network: Annotated[dict[str, Any], described("settings of the network that differ")] = {}
+    nodes: Annotated[dict[str, dict[str, Any]], described("settings of nodes that differ, by the node's name")] = {}
+
+
+class AblationTable(NetworkStudyTable, frozen=True, kw_only=True):
+    """``[[eval]]`` of the kind ``ablation``."""
+
+    kind: Literal["ablation"]  # type: ignore[assignment]  # a literal of its own
+    seeds: Annotated[Count, described("seeds that each variant is run with, at least 2")] = 5
+    variant: Annotated[list[VariantTable], described("variants of the network")] = []
+
+
+def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> AblationPlan:
+    table = spec.table
+    assert isinstance(table, AblationTable)
+    if not spec.data.get("network") or not table.variant:
+        raise ConfigError("an ablation has [eval.network], [[eval.network.node]] and at least one [[eval.variant]]")
+    if table.seeds < 2:
+        raise ConfigError(f"seeds is {table.seeds}: an interval takes at least 2")
+    models = members(table, settings, other_members(table), context.folders)
+    names = [AS_WRITTEN, *(variant.name for variant in table.variant)]
+    if len(set(names)) < len(names) or not all(name.strip() for name in names):
+        raise ConfigError(f"the variants are called {', '.join(names[1:])}: name each, and none {AS_WRITTEN!r}")
+    written = dict(spec.data["network"])
+    first = spec.seed(settings) if settings.seed is not None or "seed" in spec.data else int(written.get("seed", 0))
+    read = cache(bank_reader(context))
+
+    def networks(data: Mapping[str, Any], interviewee: str) -> tuple[Network, ...]:
+        families = context.tasks()
+        several = [
+            read_network({**data, "seed": first + n}, interviewee, where=spec.where, families=families, banks=read)
+            for n in range(table.seeds)
+        ]
+        return tuple(replace(network, unanswered=table.unanswered) for network in several)
+
+    arms = {AS_WRITTEN: networks(written, models[0].name)}
+    for variant in table.variant:
+        with located(f"variant {variant.name!r}"):
+            arms[variant.name] = networks(_changed(written, variant), variant.interviewee or models[0].name)
+    plan = AblationPlan(spec.name, arms, tuple(models), dict(spec.data), table.memory, settings.folder)
+    _check_members(plan, [member.name for member in models])
+    return plan
+
+
+def _changed(written: Mapping[str, Any], variant: VariantTable) -> dict[str, Any]:
+    """Return the settings of a network with a variant's changes."""
+    nodes = [dict(node) for node in written.get("node", ())]
+    by_name = {str(node.get("name") or node.get("task") or Path(str(node.get("bank"))).stem): node for node in nodes}
+    for name, changes in variant.nodes.items():
+        if name not in by_name:
+            raise ConfigError(
+                f"it changes the node {name!r}, which the network lacks; its nodes are {', '.join(by_name)}"
+            )
+        node = by_name[name]
+        if "bank" in changes or "task" in changes:  # one replaces the other, under the same name
+            for key in ("bank", "task"):
+                node.pop(key, None)
+            node.setdefault("name", name)
+        node.update(changes)
+    return {**written, **variant.network, "node": nodes}
+
+
+def _check_members(plan: AblationPlan, names: list[str]) -> None:
+    """Refuse variants whose members are no models, models without a part, and those with two roles."""
+    subjects = {name for network in plan.networks for name in network.subjects}
+    agents = {name for network in plan.networks for name in network.agents}
+    if twice := subjects & agents:
+        raise ConfigError(
+            f"{min(twice)!r} is interviewed and an agent too: list the model twice under models, by two names"
+        )
+    for name in sorted(subjects | agents):
+        if name not in names:
+            raise ConfigError(f'{name!r} is no model here: add it under models = {{ {name} = "FOLDER" }}')
+    if unused := set(names).difference(subjects, agents):
+        raise ConfigError(f"the model {min(unused)!r} has no part in any variant: remove it")
+
+
+ABLATION = StudyKind(AblationTable, _METRICS, _build)

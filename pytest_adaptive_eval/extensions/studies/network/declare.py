@@ -1,0 +1,235 @@
+"""Settings of a network, and the network that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.studies.network.items import bank_levels
+from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision, Topology
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.tasks import FAMILIES
+from pytest_adaptive_eval.tasks.family import TaskFamily
+from pytest_adaptive_eval.typed_tables import Number, Table, described, located, read_table
+
+
+class SupervisorTable(Table, frozen=True, kw_only=True):
+    """``supervisor`` of a network, in place of the model's name alone."""
+
+    model: Annotated[str, described("name of the agent")] = ""
+    scheme: Annotated[str, described("kind of review", ["yes-no", "scale"])] = "yes-no"
+    exchanges: Annotated[int, described("exchanges of each level that are reviewed")] = 1
+    labels: Annotated[str, described("JSONL file of labels that its reviews are compared with")] = ""
+
+
+class NodeTable(Table, frozen=True, kw_only=True):
+    """``[[eval.network.node]]``."""
+
+    name: Annotated[str | None, described("name of the node; its task or bank by default")] = None
+    task: Annotated[str | None, described("family of generated tasks")] = None
+    bank: Annotated[str | None, described("bank folder, or JSONL file of items, in place of a task")] = None
+    levels: Annotated[int | None, described("highest level; a calibrated bank is split into so many levels")] = None
+    pixels: Annotated[int | None, described("longer side of the task's pictures: 48, or 448 (default) to 2048")] = None
+    terse: Annotated[bool, described("prompts without the form of the answer, for tiny models")] = False
+    after: Annotated[str | list[str] | None, described("nodes that come before this one")] = None
+    opens_at: Annotated[Number | None, described("area that each earlier node must surely have")] = None
+    weight: Annotated[Number, described("weight of the route that ends here, relative to others")] = 1.0
+    interviewer: Annotated[str | None, described("agent that writes the items; code by default")] = None
+    interviewers: Annotated[list[str] | None, described("several interviewers, each in a node of its own")] = None
+    questions: Annotated[str | None, described("items by the interviewer", ["written", "rephrased", "code"])] = None
+    queries: Annotated[int | None, described("items of each level")] = None
+    stop_at: Annotated[Number | None, described("end at a level whose accuracy is at most this")] = None
+    panel: Annotated[list[str], described("other interviewees")] = []
+    edges: Annotated[list[list[str]], described('pairs such as ["speaker", "listener"]')] = []
+    cycles: Annotated[int | None, described("times that the panel answers again")] = None
+
+
+class NetworkTable(Table, frozen=True, kw_only=True):
+    """``[eval.network]``."""
+
+    topology: Annotated[str, described("shape of the network", get_args(Topology))] = "line"
+    node: Annotated[list[NodeTable], described("nodes, in order")] = []
+    queries: Annotated[int, described("items of each level, of nodes that set none")] = 10
+    stop_at: Annotated[Number, described("end at a level whose accuracy is at most this")] = 0.0
+    interviewer: Annotated[str, described("agent that writes the items of nodes that name none; code by default")] = ""
+    questions: Annotated[str, described("items by the interviewer", ["written", "rephrased", "code"])] = "written"
+    supervisor: Annotated[SupervisorTable | str | None, described("agent that reviews items and exchanges")] = None
+    passing: Annotated[bool, described("interviewers read the dialogues of earlier nodes")] = True
+    responses: Annotated[bool, described("interviewers read the answers so far to their node, with scores")] = True
+    injected: Annotated[int, described("characters of meaningless text added to each passed dialogue")] = 0
+    rounds: Annotated[int, described("interviews of each node")] = 1
+    retries: Annotated[int, described("new attempts at an item before code writes it")] = 2
+    seed: Annotated[int, described("seed of every draw")] = 0
+    confidence: Annotated[Number, described("confidence of each one-sided bound")] = 0.95
+
+
+#: Default number of levels of a calibrated bank.
+BANK_LEVELS = 5
+#: Default of ``opens_at`` in a tree: an area of one level.
+OPENS_AT = 1.0
+
+
+def read_network(
+    data: Mapping[str, Any],
+    interviewee: str,
+    *,
+    where: str = "network",
+    families: Mapping[str, TaskFamily] = FAMILIES,
+    banks: Callable[[str], ItemBank] | None = None,
+) -> Network:
+    """Create a network from plain data.
+
+    Args:
+        data: See `NetworkTable`. A node's ``interviewers`` become one node each, which share its weight.
+        interviewee: Name of the subject under evaluation.
+        where: File and line, for messages.
+        families: See `pytest_adaptive_eval.tasks.families`.
+        banks: Reads the bank at a path. Without it every node needs a task.
+
+    Raises:
+        ConfigError: Names the place, the node and the setting, and the expected value.
+    """
+    table = read_table(NetworkTable, data, where)
+    nodes: list[Node] = []
+    for number, entry in enumerate(table.node, 1):
+        reader = _NodeReader(entry, table, f"{where}: node {number}")
+        nodes += reader.nodes(nodes, families, banks)
+    return Network(
+        table.topology,  # type: ignore[arg-type]  # the network checks it
+        interviewee,
+        tuple(nodes),
+        _supervision(table.supervisor, f"{where}: supervisor"),
+        table.passing,
+        table.responses,
+        table.injected,
+        table.rounds,
+        table.retries,
+        table.seed,
+        table.confidence,
+        where,
+    )
+
+
+def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
+    if not all(name.strip() for name in names):
+        raise ConfigError(f"{where} is {names!r:.80}, expected a list of names")
+    return tuple(names)
+
+
+def _supervision(table: SupervisorTable | str | None, where: str) -> Supervision | None:
+    if table is None:
+        return None
+    settings = SupervisorTable(model=table) if isinstance(table, str) else table
+    if not settings.model.strip():
+        raise ConfigError(f"{where}: there is no model: write {{ model = 'NAME', scheme = 'yes-no' }}")
+    return Supervision(settings.model, settings.scheme, settings.exchanges)  # type: ignore[arg-type]  # as above
+
+
+@dataclass(slots=True)
+class _NodeReader:
+    """Converter of one node's table, whose settings fall back on those of the network."""
+
+    table: NodeTable
+    network: NetworkTable
+    where: str
+
+    def nodes(
+        self, earlier: Sequence[Node], families: Mapping[str, TaskFamily], banks: Callable[[str], ItemBank] | None
+    ) -> list[Node]:
+        """Return the node, or one node per interviewer."""
+        table, network = self.table, self.network
+        queries = network.queries if table.queries is None else table.queries
+        task, levels = self._task(queries * network.rounds, families, banks)
+        name = task.name if table.name is None else table.name
+        self.where = f"{self.where} ({name})"
+        after = self._after(earlier)
+        several = self._interviewers()
+        interviewers = several or (self._interviewer(task),)
+        opens_at = OPENS_AT if network.topology == "tree" and after else 0.0
+        edges = tuple(_check_names(edge, f"{self.where}: edges") for edge in table.edges)
+        return [
+            Node(
+                f"{name} by {interviewer}" if several else name,
+                task,
+                levels,
+                after,
+                opens_at if table.opens_at is None else table.opens_at,
+                table.weight / len(interviewers),
+                interviewer,
+                table.questions or (network.questions if interviewer else "code"),  # type: ignore[arg-type]  # as above
+                queries,
+                network.stop_at if table.stop_at is None else table.stop_at,
+                _check_names(table.panel, f"{self.where}: panel"),
+                edges,  # type: ignore[arg-type]  # the node checks that they are pairs
+                int(bool(table.panel)) if table.cycles is None else table.cycles,
+                name,
+            )
+            for interviewer in interviewers
+        ]
+
+    def _after(self, earlier: Sequence[Node]) -> tuple[str, ...]:
+        names = self.table.after
+        if self.network.topology != "line":
+            return _check_names([names] if isinstance(names, str) else names or (), f"{self.where}: after")
+        if names is not None:
+            raise ConfigError(f"{self.where}: a node of a line comes after the one before it: remove after")
+        return tuple(node.name for node in earlier[-1:])
+
+    def _interviewers(self) -> tuple[str, ...]:
+        if self.table.interviewers is None:
+            return ()
+        names = _check_names(self.table.interviewers, f"{self.where}: interviewers")
+        if self.table.interviewer is not None or len(names) < 2 or len(set(names)) < len(names):
+            raise ConfigError(f"{self.where}: interviewers is {list(names)!r}: name two or more, or write interviewer")
+        if self.network.topology != "star":
+            raise ConfigError(f"{self.where}: several interviewers for one task make a star: set topology to 'star'")
+        return names
+
+    def _interviewer(self, task: TaskFamily | ItemBank) -> str:
+        """Return the node's interviewer; that of the network does not apply to banks."""
+        if self.table.interviewer is not None:
+            return self.table.interviewer
+        return "" if isinstance(task, ItemBank) else self.network.interviewer
+
+    def _task(
+        self, needed: int, families: Mapping[str, TaskFamily], banks: Callable[[str], ItemBank] | None
+    ) -> tuple[TaskFamily | ItemBank, int]:
+        """Return the task or bank with its number of levels, which have at least `needed` items each."""
+        table, where = self.table, self.where
+        if table.task is not None and table.bank is None:
+            family = self._family(table.task, families)
+            return family, family.levels if table.levels is None else table.levels
+        if table.pixels is not None or table.terse:
+            setting, content = ("terse", "items") if table.pixels is None else ("pixels", "pictures")
+            raise ConfigError(
+                f"{where}: {setting} goes with a task, and the {content} of a bank are as they are: remove it"
+            )
+        if table.bank is None or table.task is not None:
+            count = "none" if table.bank is None else "both"
+            raise ConfigError(f"{where}: a node has either a task or a bank; found {count}")
+        if banks is None:
+            raise ConfigError(f"{where}: banks cannot be read here: name a task")
+        return self._bank(banks(table.bank), needed)
+
+    def _family(self, task: str, families: Mapping[str, TaskFamily]) -> TaskFamily:
+        """Return the task's family, with the picture size and the form of prompts that the table sets."""
+        if task not in families:
+            raise ConfigError(f"{self.where}: task {task!r} is not known; use one of {', '.join(families)}")
+        family = families[task]
+        with located(self.where):
+            family = family if self.table.pixels is None else family.at_pixels(self.table.pixels)
+            return family.in_terse_form() if self.table.terse else family
+
+    def _bank(self, bank: ItemBank, needed: int) -> tuple[ItemBank, int]:
+        """Return the bank with the number of levels it is split into, which have at least `needed` items each."""
+        table, where = self.table, self.where
+        default = BANK_LEVELS if bank.calibrated else None
+        levels = bank_levels(bank, default if table.levels is None else table.levels, where)
+        if (fewest := min(map(len, levels))) < needed:
+            raise ConfigError(
+                f"{where}: a level of the bank {bank.name!r} has {fewest} items, and {needed} are asked of each "
+                "(queries times rounds): ask fewer, or split it into fewer levels"
+            )
+        return bank, len(levels)

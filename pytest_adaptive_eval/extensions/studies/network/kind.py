@@ -1,0 +1,430 @@
+"""Studies of the kind ``network``: one model is interviewed at each node, by code or by other models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
+from pytest_adaptive_eval.evaluation.evaluation import Settings
+from pytest_adaptive_eval.evaluation.study import (
+    Member,
+    Progress,
+    StudyContext,
+    StudyKind,
+    StudySpec,
+    loader,
+    members,
+    population_key,
+    study_costs,
+)
+from pytest_adaptive_eval.evaluation.tables import UNANSWERED, MemberTable, StudyTable
+from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, SupervisorTable, read_network
+from pytest_adaptive_eval.extensions.studies.network.energy import (
+    area_difference,
+    energy,
+    energy_difference,
+    energy_error,
+)
+from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.run import hold_network
+from pytest_adaptive_eval.extensions.studies.network.supervision import Label, read_labels, supervisor_agreement
+from pytest_adaptive_eval.extensions.studies.network.topology import Network
+from pytest_adaptive_eval.extensions.studies.plain import plain
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.caps import truncation_sentence
+from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.typed_tables import described
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.bank import ItemBank
+
+#: The first metric is of the interviewee, the others are of nodes.
+_METRICS = ("energy", "auc", "last_level")
+#: Share of failed answers above which the run is void.
+_FAULTS = 0.05
+#: Reviews from which on a supervisor that refuses all of them, or is never readable, is named.
+_REVIEWS = 5
+#: Share of an interviewer's items written by code above which a note is added.
+_FALLBACKS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPlan:
+    """A network that is ready to run; see `StudyPlan`.
+
+    Args:
+        models: Models, the interviewee first.
+        written: Settings of the network as written.
+        memory: Models in memory at once.
+        folder: Folder for hashes of checkpoints and for pictures.
+        labels: Reviews by people or code, with which the supervisor's are compared.
+    """
+
+    name: str
+    network: Network
+    models: tuple[Member, ...]
+    written: Mapping[str, Any]
+    memory: int | None
+    folder: Path
+    labels: tuple[Label, ...] = ()
+
+    @property
+    def candidate(self) -> str:
+        """Name of the interviewee."""
+        return self.network.interviewee
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """Names of the interviewee, of the nodes, and of groups of several interviewers of one task."""
+        return (self.candidate, *(node.name for node in self.network.nodes), *self.groups)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of groups of several interviewers of one task, whose mean opinion is an area."""
+        names = [node.group for node in self.network.nodes if node.group]
+        return tuple(name for name in dict.fromkeys(names) if names.count(name) > 1)
+
+    @property
+    def roles(self) -> tuple[tuple[Member, bool], ...]:
+        """The models; those that are interviewed are subjects, supervisors and interviewers are agents."""
+        interviewed = set(self.network.subjects)
+        return tuple((member, member.name in interviewed) for member in self.models)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Energy of the interviewee, and area and last level of a node."""
+        return _METRICS
+
+    @property
+    def _most(self) -> int:
+        """Largest number of replies: one for the answers of a level, and one for each item that is written."""
+        network = self.network
+        times = 1 + network.retries
+        return network.rounds * sum(
+            node.levels * (1 + len(node.panel) + (node.queries * times if node.interviewer else 0))
+            for node in network.nodes
+        )
+
+    @property
+    def outlook(self) -> str:
+        """A sentence on topology, models and the largest number of items."""
+        network = self.network
+        most = sum(node.levels * node.queries for node in network.nodes) * network.rounds
+        others = [member.name for member in self.models[1:]]
+        participants = f", with {', '.join(others)}" if others else ""
+        nodes = counted(len(network.nodes), "node")
+        return f"{self.candidate} in a {network.topology} of {nodes}{participants}, at most {counted(most, 'question')}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the network's settings as written, and the names."""
+        return {"network": dict(self.written), "seed": self.network.seed, "subjects": list(self.subjects)}
+
+    def check(self, condition: Condition) -> None:
+        """Raise a ConfigError for a gate on a metric that its subject does not have."""
+        condition.check_study(self.metrics, self.subjects, self.candidate)
+        of_node = condition.subject in self.subjects[1:]
+        if of_node != (condition.metric != _METRICS[0]):
+            raise ConfigError(
+                f"{_METRICS[0]} is of the interviewee, {' and '.join(_METRICS[1:])} are of a node: write subject = "
+                f'"NODE", one of {", ".join(self.subjects[1:])}'
+            )
+        if condition.subject in self.groups and condition.metric != "auc":
+            raise ConfigError(
+                f"{condition.subject} is the mean opinion of several interviewers, which is an area: gate on auc, or "
+                "on one of its nodes"
+            )
+
+    def void(self, error: str) -> StudyResult:
+        """Return the result of a network that could not run."""
+        identities = tuple(SubjectIdentity(member.name).to_json() for member in self.models)
+        return StudyResult(
+            self.name, "network", self.candidate, self.subjects, self.metrics, size=len(self.network.nodes),
+            unit="nodes", error=error, members=identities, seed=self.network.seed,
+        )  # fmt: skip
+
+    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
+        """Run all nodes."""
+        network = self.network
+        loaders = {model.name: loader(model, self.folder / "cache", subject) for model, subject in self.roles}
+        pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
+        try:
+            result = hold_network(
+                network,
+                pool,
+                replies=_Counting(replies, partial(_tell, progress, self._most)),
+                pictures=self.folder / "pictures",
+            )
+        finally:
+            pool.close()
+        account, notes = result.to_json(), [*_notes(result)]
+        if self.labels:
+            agreement = supervisor_agreement(result, self.labels)
+            account["agreement"] = plain(agreement)
+            if not agreement.judged + agreement.rated + agreement.unread:
+                notes.append(
+                    f"none of the labels is of a review of {result.supervisor}: give item, node and subject as the "
+                    "record's reviews have them"
+                )
+        error = void_reason(result)
+        return replace(
+            self._result(result),
+            error=error,
+            broken=bool(error),
+            notes=tuple(notes),
+            account=account,
+            costs=study_costs([node.usage for node in result.nodes], result.loads),
+            members=tuple({**model, "name": name} for name, model in result.models.items()),
+        )
+
+    @property
+    def population(self) -> str:
+        """Key of the nodes and of what is asked in them."""
+        written = {name: value for name, value in self.written.items() if name != "seed"}
+        if self.network.unanswered != WRONG:
+            written["unanswered"] = self.network.unanswered
+        return population_key(written)
+
+    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+        """Return an earlier run of the same nodes as a baseline."""
+        try:
+            result = NetworkResult.from_json(account)
+        except ConfigError as error:
+            raise BaselineError(f"the record's network cannot be read ({error}): record the baseline again") from None
+        names = [node.name for node in self.network.nodes]
+        if [node.name for node in result.nodes] != names:
+            raise BaselineError(
+                f"the baseline has the nodes {', '.join(node.name for node in result.nodes)}, and this network "
+                f"{', '.join(names)}: record it again"
+            )
+        if result.counting != self.network.unanswered and unanswered_sentence(result.statuses):
+            raise BaselineError(
+                f"answers that are empty, refused or cut count as {result.counting} in the baseline and as "
+                f'{self.network.unanswered} here: record it again, or write unanswered = "{result.counting}"'
+            )
+        subjects = (result.interviewee, *self.subjects[1:])
+        return replace(self._result(result), candidate=result.interviewee, subjects=subjects, account=account)
+
+    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+        """Restore a result of another process."""
+        plain = StudyResult.from_json(data)
+        if not plain.account:
+            return plain
+        result = self._result(NetworkResult.from_json(plain.account))
+        return replace(plain, quantities=result.quantities, difference=result.difference)
+
+    def _result(self, result: NetworkResult) -> StudyResult:
+        opened = sum(node.opened for node in result.nodes)
+        nodes = [node if node.opened else None for node in result.nodes]
+        none: tuple[None, ...] = (None,) * len(nodes)
+        opinions = [partial(_opinion, result, group) if _opened(result, group) else None for group in self.groups]
+        no_group: tuple[None, ...] = (None,) * len(self.groups)
+        areas = [None if node is None else partial(_evaluate, node.interval) for node in nodes]
+        last = [None if node is None else partial(_evaluate, node.last) for node in nodes]
+        return replace(
+            self.void(""),
+            quantities={
+                "energy": Bounded(
+                    (lambda confidence: energy(result.nodes, confidence), *none, *no_group),
+                    (energy_error(result.nodes), *none, *no_group),
+                    (result.guess_energy, *none, *no_group),
+                ),
+                "auc": Bounded(
+                    (None, *areas, *opinions),
+                    (None, *(energy_error([replace(node, weight=node.levels)]) for node in result.nodes), *no_group),
+                    (None, *(node.guess_area for node in result.nodes), *map(result.guess_opinion, self.groups)),
+                ),
+                "last_level": Bounded((None, *last, *no_group)),
+            },
+            asked=opened,
+            difference=partial(_difference, result),
+            absent={node.name: _closed(node) for node in result.nodes if not node.opened},
+        )
+
+
+def _difference(result: NetworkResult, metric: str, subject: str, baseline: StudyResult, confidence: float) -> Interval:
+    """Return a value of this network less that of a baseline, by question where both were asked the same by code."""
+    before = NetworkResult.from_json(baseline.account)
+    if metric == _METRICS[0]:
+        return energy_difference(result, before, confidence)
+    if subject in result.groups():
+        new, old = result.opinion(subject, confidence), before.opinion(subject, confidence)
+        if new is None or old is None:
+            raise EstimationError(f"a node of {subject} was not run in both")
+        return new.less(old)
+    return area_difference(result, before, subject, confidence)
+
+
+def void_reason(result: NetworkResult) -> str:
+    """Return why a network that was run is void: faults of the run; empty if it is not."""
+    if result.fault_share > _FAULTS:
+        return f"{result.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
+    return ""
+
+
+def notes_on_answers(result: NetworkResult) -> Iterator[str]:
+    """Return notes on answers that are empty, refused or truncated, and on truncated replies of agents."""
+    yield from filter(None, [unanswered_sentence(result.statuses), result.cut()])
+    for name, (count, replies) in result.truncated.items():
+        yield truncation_sentence(count, replies, result.cap(name), answers=f"replies of {name}")
+
+
+def _notes(result: NetworkResult) -> Iterator[str]:
+    """Return notes on answers, and on interviewers that did not set their questions."""
+    yield from notes_on_answers(result)
+    for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
+        nodes = [node for node in result.nodes if node.interviewer == name]
+        asked = sum(len(level) for node in nodes for level in node.scores)
+        by_code = sum(node.counts.get("fallbacks", 0) for node in nodes)
+        if by_code > _FALLBACKS * asked:
+            yield (
+                f"{by_code} of {asked} questions that {name} was to set were set by code: it set none that can be used"
+            )
+
+    yield from _notes_on_supervisor(result)
+
+
+def _notes_on_supervisor(result: NetworkResult) -> Iterator[str]:
+    """Return notes on a supervisor whose reviews tell nothing: it refuses everything, or cannot be read."""
+    for subject, counts in result.reviews().items():
+        reviews, refused, unread = (counts[name] for name in ("reviews", "refused", "unread"))
+        if reviews < _REVIEWS:
+            continue
+        if refused == reviews:
+            yield f"the supervisor {result.supervisor} refuses everything: it found a fault in all {reviews} {subject}s"
+        elif unread == reviews:
+            yield f"the supervisor {result.supervisor} tells nothing: no review of {reviews} {subject}s is readable"
+
+
+def _opened(result: NetworkResult, group: str) -> bool:
+    return all(node.opened for node in result.groups()[group])
+
+
+def _opinion(result: NetworkResult, group: str, confidence: float) -> Any:
+    return result.opinion(group, confidence)
+
+
+def _closed(node: NodeResult) -> str:
+    """Return why a node was not run."""
+    return (
+        f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area of {node.opens_at:g}"
+    )
+
+
+def _evaluate(of: Callable[[float], Any], confidence: float) -> Any:
+    return of(confidence)
+
+
+def _tell(progress: Progress, most: int, done: int) -> None:
+    progress(done, most, f"reply {done}")
+
+
+class _Counting(MutableMapping[str, str]):
+    """Cached replies, with a count of new ones."""
+
+    def __init__(self, replies: MutableMapping[str, str], tell: Callable[[int], None]) -> None:
+        self._replies, self._tell, self._done = replies, tell, 0
+
+    def __getitem__(self, key: str) -> str:
+        return self._replies[key]
+
+    def __setitem__(self, key: str, value: str) -> None:
+        self._replies[key] = value
+        self._done += 1
+        self._tell(self._done)
+
+    def __delitem__(self, key: str) -> None:
+        del self._replies[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._replies)
+
+    def __len__(self) -> int:
+        return len(self._replies)
+
+
+class NetworkStudyTable(StudyTable, frozen=True, kw_only=True):
+    """``[[eval]]`` of the kind ``network``."""
+
+    kind: Literal["network"]
+    network: Annotated[NetworkTable | None, described("topology and nodes")] = None
+    models: Annotated[dict[str, str | MemberTable], described("other models of the network, by name")] = {}
+    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
+
+
+def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> NetworkPlan:
+    table = spec.table
+    assert isinstance(table, NetworkStudyTable)
+    if not spec.data.get("network"):
+        raise ConfigError("there is no network: write [eval.network] with a topology, and [[eval.network.node]]")
+    models = members(table, settings, other_members(table), context.folders)
+    written = dict(spec.data["network"])
+    if settings.seed is not None or "seed" in spec.data:
+        written["seed"] = spec.seed(settings)
+    read = bank_reader(context)
+    network = read_network(written, models[0].name, where=spec.where, families=context.tasks(), banks=read)
+    network = replace(network, unanswered=table.unanswered)
+    _check_members(network, {member.name for member in models})
+    labels = _labels(table.network, context)
+    return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder, labels)
+
+
+def other_members(table: NetworkStudyTable) -> list[MemberTable]:
+    """Return the models of a network besides its interviewee, with their names."""
+    entries = {
+        name: MemberTable(model=entry) if isinstance(entry, str) else entry for name, entry in table.models.items()
+    }
+    return [MemberTable(name=name, model=entry.model, options=entry.options) for name, entry in entries.items()]
+
+
+def bank_reader(context: StudyContext) -> Callable[[str], ItemBank]:
+    """Return a function that reads the bank at a path, which a file may name relative to its folders."""
+
+    def read(path: str) -> ItemBank:
+        bank_path = find_input(path, context.folders)
+        if bank_path is None:
+            raise ConfigError(
+                f"there is no bank at {context.folders[0] / path}: give a folder or a JSONL file of items"
+            )
+        return context.read(bank_path)
+
+    return read
+
+
+def _labels(table: NetworkTable | None, context: StudyContext) -> tuple[Label, ...]:
+    """Return the labels of the supervisor's reviews; an empty tuple without a file of them."""
+    supervisor = table.supervisor if table else None
+    if not isinstance(supervisor, SupervisorTable) or not supervisor.labels:
+        return ()
+    path = find_input(supervisor.labels, context.folders)
+    if path is None:
+        raise ConfigError(
+            f"there are no labels at {context.folders[0] / supervisor.labels}: give a JSONL file of labels, or remove "
+            "labels"
+        )
+    return tuple(read_labels(path))
+
+
+def _check_members(network: Network, names: set[str]) -> None:
+    """Refuse a network whose models and their names differ from those of its members."""
+    roles = (*network.subjects, *network.agents)
+    for name in roles:
+        if name not in names:
+            raise ConfigError(f'{name!r} is no model here: add it under models = {{ {name} = "FOLDER" }}')
+    if unused := names.difference(roles):
+        raise ConfigError(f"the model {min(unused)!r} has no part in the network: remove it")
+    if network.interviewee in {node.name for node in network.nodes}:
+        raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
+
+
+NETWORK = StudyKind(NetworkStudyTable, _METRICS, _build)

@@ -1,0 +1,386 @@
+"""Conversations of one node: questions, answers level by level, and reviews."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pytest_adaptive_eval.extensions.studies.network import prompts
+from pytest_adaptive_eval.extensions.studies.network.engine import AgentCall, Call, Conversation, Result, SubjectCall
+from pytest_adaptive_eval.extensions.studies.network.items import LevelItems
+from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult, PanelMember
+from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Directive, Exchange, Review
+from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision
+from pytest_adaptive_eval.items.item import UNANSWERED, Item, Response, Status
+from pytest_adaptive_eval.models.base import Completion
+from pytest_adaptive_eval.models.foreign import Unranked, one_line, read_rank
+from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
+from pytest_adaptive_eval.tasks.family import Question, TaskFamily
+from pytest_adaptive_eval.types import Array
+
+#: Returns the reason why a text must not be shown or passed on; empty if there is none.
+ContentFilter = Callable[[str], str]
+#: Exchanges in a node's record, in all and of each level and round.
+RECORDED, RECORDED_A_LEVEL = 40, 3
+
+Value = TypeVar("Value")
+#: Section of a conversation.
+Section = Generator[Sequence[Call], list[Result], Value]
+
+
+def allow_all(_: str) -> str:
+    """Flag no text."""
+    return ""
+
+
+@dataclass(slots=True)
+class _Question:
+    """Item with its source, see `Exchange`."""
+
+    item: Item
+    source: str
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Question that an interviewer is to write, with the reason why the last attempt was refused."""
+
+    coded: Item
+    number: int
+    question: _Question | None = None
+    attempts: int = 0
+    directive: Directive | None = None
+
+
+def blank(network: Network, node: Node) -> NodeResult:
+    """Return the result of a node that was not run."""
+    is_task = isinstance(node.task, TaskFamily)
+    return NodeResult(
+        node.name,
+        node.task.name,
+        node.task.knob if isinstance(node.task, TaskFamily) else "difficulty of the bank's items",
+        node.group or node.name,
+        "task" if is_task else "bank",
+        node.levels,
+        node.queries,
+        node.stop_at,
+        network.weights()[node.name],
+        node.opens_at,
+        node.after,
+        node.interviewer,
+        node.questions,
+    )
+
+
+@dataclass(slots=True)
+class Interview:
+    """Interview of a node.
+
+    Args:
+        items: Questions by code.
+        dialogues: Dialogues that earlier nodes pass on.
+    """
+
+    network: Network
+    node: Node
+    items: LevelItems
+    dialogues: Sequence[Dialogue] = ()
+    content_filter: ContentFilter = allow_all
+    counts: Counter[str] = field(default_factory=Counter)
+    scores: list[list[float]] = field(default_factory=list)  # by level
+    rounds: list[tuple[int, int]] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    answered: list[Exchange] = field(default_factory=list)  # all of them
+    reviews: list[Review] = field(default_factory=list)
+    to_review: list[tuple[Item, str]] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)  # questions by the interviewer so far
+    panel_scores: list[list[list[float]]] = field(init=False)  # by member, question and cycle
+
+    def __post_init__(self) -> None:
+        self.panel_scores = [[] for _ in range(len(self.node.panel) + 2)]
+
+    @property
+    def interviewees(self) -> tuple[str, ...]:
+        """Names of all that answer, the subject under evaluation first."""
+        return (self.network.interviewee, *self.node.panel)
+
+    def run(self) -> Conversation[tuple[NodeResult, list[tuple[Item, str]]]]:
+        """Run all rounds, and return the result with the exchanges that the supervisor is to review."""
+        start = 1
+        for round_ in range(self.network.rounds):
+            level = start
+            asked: list[Array] = []
+            climb = replace(self.node.climb, guess=self.items.guess[start - 1 :])
+            records = [f"Round {n}: levels {low} to {high} were asked." for n, (low, high) in enumerate(self.rounds, 1)]
+            while True:
+                scores = yield from self._level(round_, level, records)
+                while len(self.scores) < level:
+                    self.scores.append([])
+                self.scores[level - 1] += scores
+                asked.append(np.array(scores, dtype=np.float64))
+                failed = climb.side(asked[-1]) < 0 or climb.guessed(asked) > 0
+                if failed or level == self.node.levels:
+                    break
+                level += 1
+            self.rounds.append((start, level))
+            start = max(level - failed, 1)
+        return self._result(), self.to_review
+
+    def _level(self, round_: int, level: int, records: Sequence[str]) -> Section[list[float]]:
+        questions = yield from self._questions(round_, level, records)
+        items = [question.item for question in questions]
+        position = (self.node.name, round_, level)
+        answers = yield self._calls(position, 0, [tuple(items)] * len(self.interviewees))
+        answers_by_cycle = [answers]
+        for cycle in range(1, self.node.cycles + 1):
+            before = answers_by_cycle[-1]
+            prompts_ = [self._heard(n, items, before, cycle) for n in range(len(self.interviewees))]
+            after = yield self._calls(position, cycle, prompts_)
+            answers_by_cycle.append([_merged(items, old, new) for old, new in zip(before, after, strict=True)])
+        final = answers_by_cycle[-1][0]
+        responses = [self._response(item, completion) for item, completion in zip(items, final, strict=True)]
+        scores = [response.score for response in responses]
+        if self.node.panel:
+            self._score_panel(items, answers_by_cycle)
+        self._record(level, questions, final, scores)
+        return [np.nan if score is None else score for score in scores]
+
+    def _calls(self, position: tuple[str, int, int], cycle: int, items: Sequence[tuple[Item, ...]]) -> Sequence[Call]:
+        """Return one call per interviewee."""
+        return [
+            SubjectCall(name, "panel" if n else "interviewee", (*position, cycle), items[n])
+            for n, name in enumerate(self.interviewees)
+        ]
+
+    # Questions
+
+    def _questions(self, round_: int, level: int, records: Sequence[str]) -> Section[list[_Question]]:
+        """Return the questions of a level, by code or by the interviewer."""
+        coded = [self.items.item(level, round_, k) for k in range(self.node.queries)]
+        if not self.node.interviewer:
+            return [_Question(item, "code") for item in coded]
+        drafts = [_Draft(item, k) for k, item in enumerate(coded)]
+        pending = drafts
+        while pending:
+            for draft in pending:  # code refuses at once, while the interviewer is in memory
+                while self._is_open(draft):
+                    self.counts["directives"] += draft.attempts > 0
+                    yield from self._write(
+                        (self.node.name, round_, level, draft.number, draft.attempts), draft, records
+                    )
+            yield from self._review_drafts([draft for draft in pending if draft.question], (round_, level))
+            pending = list(filter(self._is_open, pending))
+        self.counts["fallbacks"] += sum(draft.question is None for draft in drafts)
+        return [draft.question or _Question(draft.coded, "fallback") for draft in drafts]
+
+    def _is_open(self, draft: _Draft) -> bool:
+        """Return whether the interviewer gets another attempt at a question."""
+        return draft.question is None and draft.attempts <= self.network.retries
+
+    def _write(self, position: tuple[str, int, int, int, int], draft: _Draft, records: Sequence[str]) -> Section[None]:
+        """Let the interviewer attempt a question, and set the draft's question or directive."""
+        family, coded = self.node.task, draft.coded
+        assert isinstance(family, TaskFamily)
+        number, attempt = position[3] + 1, draft.attempts + 1
+        if self.node.questions == "rephrased":
+            messages = prompts.rephrase(coded.prompt, draft.directive, attempt)
+        else:
+            context = (self.written, self.dialogues, records, draft.directive)
+            messages = prompts.write(
+                content_of(family),
+                family.knob,
+                position[2],
+                *context,
+                number=(number, attempt, self.network.seed),
+                answered=self.answered if self.network.responses else (),
+            )
+        draft.attempts += 1
+        self.counts["attempts"] += 1
+        ((reply,),) = yield [AgentCall(self.node.interviewer, "interviewer", position, messages)]
+        try:
+            item = self._read_question(family, coded, f"w{position[1]}x{position[3]}x{position[4]}", reply)
+        except Malformed as error:
+            draft.directive = self._refusal(error.kind, str(error))
+        else:
+            draft.question = _Question(item, self.node.questions)
+
+    def _read_question(self, family: TaskFamily, coded: Item, name: str, reply: Completion) -> Item:
+        """Return the question in an interviewer's reply; raise `Malformed` if it cannot be used."""
+        if reply.status is not Status.OK or not reply.text.strip():
+            raise Malformed("silent", "no question came")
+        text, claim = prompts.read_question(reply.text, content_of(family).whole)
+        if flag := self.content_filter(text):
+            raise Malformed("filter", f"it was flagged: {one_line(flag)}")
+        item = written_item(family, int(coded.meta["level"]), name, text)
+        if self.node.questions == "rephrased":
+            if (item.prompt, item.answer) != (coded.prompt, coded.answer):
+                raise Malformed("format", "it does not ask the same")
+            prompt = family.with_form(Question(one_line(text, prompts.READ_CHARACTERS))).prompt
+            item = replace(coded, id=item.id, prompt=prompt, custom=lambda _, answer: coded.grade(answer))
+        if claim:
+            self.counts["claims"] += 1
+            self.counts["wrong_claims"] += item.grade(claim) < 1.0
+        prompt = " ".join(item.prompt.split())
+        if prompt in self.written:
+            raise Malformed("repeat", "it was asked before")
+        self.written.append(prompt)
+        return item
+
+    def _refusal(self, kind: str, why: str) -> Directive:
+        self.counts[kind] += 1
+        return Directive(kind, why)
+
+    def _review_drafts(self, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
+        """Let the supervisor review new questions, and reset the drafts that it refuses."""
+        supervision, family = self.network.supervision, self.node.task
+        if supervision is None or not drafts:
+            return
+        assert isinstance(family, TaskFamily)
+        demand = f"level {position[1]} ({family.knob}), {content_of(family).demand(position[1])}"
+        items = [draft.question.item for draft in drafts if draft.question]
+        replies = yield [
+            AgentCall(
+                supervision.model,
+                "supervisor",
+                (self.node.name, *position, item.id),
+                prompts.review_question(supervision.scheme, family.name, demand, item.prompt),
+            )
+            for item in items
+        ]
+        for draft, item, (reply,) in zip(drafts, items, replies, strict=True):
+            self.reviews.append(_read_review(supervision, "question", item.id, reply, self.counts))
+            if self.reviews[-1].refused:
+                draft.question = None
+                draft.directive = self._refusal("review", "the supervisor found a fault in it")
+
+    # Answers
+
+    def _heard(self, listener: int, items: Sequence[Item], answers: Sequence[Result], cycle: int) -> tuple[Item, ...]:
+        """Return the questions with the answers that a member of the panel hears."""
+        names = self.interviewees
+        speakers = [
+            n
+            for n in range(len(names))
+            if n != listener and (not self.node.edges or (names[n], names[listener]) in self.node.edges)
+        ]
+        texts = [[self._presentable(completion) for completion in result] for result in answers]
+        return tuple(
+            prompts.heard(item, [texts[n][k] for n in speakers], texts[listener][k], cycle)
+            for k, item in enumerate(items)
+        )
+
+    def _presentable(self, completion: Completion) -> str:
+        """Return an answer as other members of the panel read it."""
+        hidden = completion.unread or self.content_filter(completion.text)
+        return "(no answer)" if hidden else completion.text
+
+    def _response(self, item: Item, completion: Completion) -> Response:
+        """Grade one answer with code, and count it."""
+        response = completion.response(item, self.network.unanswered)
+        self.counts["answers"] += 1
+        self.counts["unscored"] += response.score is None
+        self.counts["faults"] += response.status.infrastructure
+        if response.status in UNANSWERED:
+            self.counts[response.status.value] += 1
+        return response
+
+    def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[list[Result]]) -> None:
+        """Score each member and the plurality, before the debate and after each cycle."""
+        for k, item in enumerate(items):
+            by_cycle = [[result[k] for result in answers] for answers in answers_by_cycle]
+            for n in range(len(self.interviewees)):
+                self.panel_scores[n].append([self._score(item, answers[n]) for answers in by_cycle])
+            self.panel_scores[-1].append([self._score(item, _plurality(answers)) for answers in by_cycle])
+
+    def _score(self, item: Item, completion: Completion) -> float:
+        """Return the score of an answer; NaN if it has none."""
+        score = completion.response(item, self.network.unanswered).score
+        return np.nan if score is None else score
+
+    def _record(
+        self, level: int, questions: Sequence[_Question], answers: Result, scores: Sequence[float | None]
+    ) -> None:
+        supervision = self.network.supervision
+        for k, (question, completion, score) in enumerate(zip(questions, answers, scores, strict=True)):
+            flag = self.content_filter(completion.text) if completion.text else ""
+            self.counts["flagged_answers"] += bool(flag)
+            exchange = Exchange.of(question.item, level, question.source, completion, score)
+            if flag:
+                exchange = exchange.without_texts(f"flagged: {one_line(flag)}")
+            self.answered.append(exchange)
+            if k < RECORDED_A_LEVEL and len(self.exchanges) < RECORDED:
+                self.exchanges.append(exchange)
+            if supervision and k < supervision.exchanges and not flag:
+                self.to_review.append((question.item, completion.text))
+
+    def _result(self) -> NodeResult:
+        names = (*self.interviewees, "the most")
+        members = zip(names, self.panel_scores, strict=True) if self.node.panel else ()
+        return replace(
+            blank(self.network, self.node),
+            opened=True,
+            scores=tuple(np.array(level, dtype=np.float64) for level in self.scores),
+            rounds=tuple(self.rounds),
+            guess=tuple(self.items.guess),
+            messages=len(self.dialogues) if self.node.interviewer else 0,
+            counts={name: count for name, count in self.counts.items() if count},
+            exchanges=tuple(self.exchanges),
+            reviews=tuple(self.reviews),
+            panel=tuple(PanelMember.of(name, np.array(scores)) for name, scores in members),
+        )
+
+
+def _merged(items: Sequence[Item], before: Result, after: Result) -> Result:
+    """Return the new answers; an unreadable one, unless by a fault of the run, is replaced by the old one."""
+    return [
+        new if new.status.infrastructure or (not new.unread and item.readable(new.text)) else old
+        for item, old, new in zip(items, before, after, strict=True)
+    ]
+
+
+def review(
+    supervision: Supervision, node: NodeResult, exchanges: Sequence[tuple[Item, str]]
+) -> Conversation[NodeResult]:
+    """Let the supervisor review a node's exchanges, and return the node with the reviews."""
+    replies = yield [
+        AgentCall(
+            supervision.model,
+            "supervisor",
+            (node.name, "exchange", n),
+            prompts.review_exchange(supervision.scheme, node.task, item.prompt, answer),
+        )
+        for n, (item, answer) in enumerate(exchanges)
+    ]
+    counts = Counter(node.counts)
+    reviews = [
+        _read_review(supervision, "exchange", item.id, reply, counts)
+        for (item, _), (reply,) in zip(exchanges, replies, strict=True)
+    ]
+    return replace(node, counts=dict(counts), reviews=(*node.reviews, *reviews))
+
+
+def _read_review(supervision: Supervision, subject: Any, item: str, reply: Completion, counts: Counter[str]) -> Review:
+    opinion = Review(subject, item)
+    if reply.status is Status.OK and supervision.scheme == "yes-no":
+        opinion = replace(opinion, fault=prompts.read_fault(reply.text))
+    elif reply.status is Status.OK:
+        with suppress(Unranked):
+            opinion = replace(opinion, rating=read_rank(reply.text))
+    counts["reviews"] += 1
+    counts["unread"] += opinion.unread
+    return opinion
+
+
+def _plurality(answers: Sequence[Completion]) -> Completion:
+    """Return the most frequent answer, of several the first; the first completion if nobody answered."""
+    texts = [" ".join(answer.text.split()).casefold() if not answer.unread else None for answer in answers]
+    counts = Counter(text for text in texts if text is not None)
+    if not counts:
+        return answers[0]
+    best = max(counts.values())
+    return answers[next(n for n, text in enumerate(texts) if text is not None and counts[text] == best)]

@@ -1,0 +1,166 @@
+"""Result of one node: its ladder, counters, costs and dialogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Exchange, Review
+from pytest_adaptive_eval.extensions.studies.plain import fields_json, plain
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.ladder.guessing import guessed_levels
+from pytest_adaptive_eval.ladder.result import Ladder, last_above
+from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.types import Array
+
+#: Counters of a node, with their meanings.
+COUNTERS: Mapping[str, str] = {
+    "attempts": "requests for a question to an interviewer, repetitions included",
+    "format": "attempts that code could not parse",
+    "level": "attempts of another level",
+    "repeat": "attempts that repeated an earlier question",
+    "silent": "attempts without a usable reply: failed, truncated, refused or empty",
+    "filter": "attempts that the content filter flagged",
+    "review": "attempts that the supervisor refused",
+    "directives": "orders to write a question again",
+    "fallbacks": "questions by code in place of an interviewer that failed",
+    "claims": "answers that an interviewer gave with its question",
+    "wrong_claims": "claims that code found wrong",
+    "flagged_answers": "answers that the content filter flagged",
+    "reviews": "requests for a review to the supervisor",
+    "unread": "reviews whose reply was unreadable",
+    "answers": "answers by the interviewee",
+    "unscored": "answers without a score",
+    "faults": "answers without a score by a fault of the run",
+    "empty": "answers that were empty",
+    "refused": "questions that the interviewee refused",
+    "truncated": "answers that were truncated",
+}
+#: Errors of an interviewer as MACEval counts them: format violations and redundant questions.
+ERRORS = ("format", "level", "repeat", "silent")
+
+
+@dataclass(frozen=True, slots=True)
+class PanelMember:
+    """Interviewee of a panel, with its scores over all questions of the node.
+
+    Args:
+        accuracies: Accuracy before the debate and after each cycle; None without a score.
+        mended, spoiled: Questions that were wrong at first and right in the end, and the reverse.
+    """
+
+    name: str
+    accuracies: tuple[float | None, ...]
+    mended: int
+    spoiled: int
+
+    @classmethod
+    def of(cls, name: str, scores: Array) -> PanelMember:
+        """Create from scores by question and cycle, shape (Q, C), NaN where missing."""
+        scored = ~np.isnan(scores)
+        means = [float(c[k].mean()) if k.any() else None for c, k in zip(scores.T, scored.T, strict=True)]
+        first, last = scores[:, 0], scores[:, -1]
+        return cls(name, tuple(means), int((first < last).sum()), int((first > last).sum()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeResult:
+    """Result of one node.
+
+    Args:
+        stop_at, weight, opens_at: The weight is a share of the sum over all nodes.
+        opened: Whether the node was run.
+        scores: Scores by level from 1 over all rounds; NaN where missing.
+        rounds: First and last level of each round.
+        messages: Dialogues of earlier nodes that its interviewer read.
+        guess: Expected score of a guess by level; empty if the node was not run.
+        counts: See `COUNTERS`.
+        usage: Usage by role: ``interviewee``, ``panel``, ``interviewer``, ``supervisor``.
+        exchanges: The first ones of each level, up to a limit.
+        panel: The interviewee first, the plurality of all answers last; empty without a panel.
+    """
+
+    name: str
+    task: str
+    knob: str
+    group: str
+    kind: str
+    levels: int
+    queries: int
+    stop_at: float
+    weight: float
+    opens_at: float
+    after: tuple[str, ...]
+    interviewer: str
+    questions: str
+    opened: bool = False
+    scores: tuple[Array, ...] = ()
+    rounds: tuple[tuple[int, int], ...] = ()
+    messages: int = 0
+    guess: tuple[float, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    exchanges: tuple[Exchange, ...] = ()
+    reviews: tuple[Review, ...] = ()
+    panel: tuple[PanelMember, ...] = ()
+
+    @property
+    def ladder(self) -> Ladder | None:
+        """Ladder of the node; None if it was not run."""
+        if not self.opened:
+            return None
+        alike = max(guessed_levels(self.scores, self.guess), 1) if any(self.guess) else 1
+        return Ladder(self.scores, self.levels, stop_at=self.stop_at, alike=alike)
+
+    @property
+    def area(self) -> float:
+        """Area under the accuracies (ACC-AUC); NaN if the node was not run."""
+        return self.ladder.area if self.ladder else float("nan")
+
+    @property
+    def last_level(self) -> int:
+        """Last level with an accuracy above `stop_at`."""
+        return self.ladder.last_level if self.ladder else 0
+
+    def interval(self, confidence: float = 0.95) -> Interval | None:
+        """Return the area with its bounds; None if the node was not run."""
+        return self.ladder.interval(confidence) if self.ladder else None
+
+    def last(self, confidence: float = 0.95) -> Interval | None:
+        """Return the last level with an accuracy above `stop_at`, with its bounds; None if the node was not run."""
+        return last_above(self.ladder, self.stop_at, confidence) if self.ladder else None
+
+    @property
+    def guess_area(self) -> float:
+        """Area of a guesser at the levels that were asked."""
+        return float(sum(self.guess[: len(self.scores)]))
+
+    @property
+    def error_rate(self) -> float:
+        """Share of an interviewer's attempts with one of `ERRORS`; NaN without attempts."""
+        attempts = self.counts.get("attempts", 0)
+        return self.errors / attempts if attempts else float("nan")
+
+    @property
+    def errors(self) -> int:
+        """Number of an interviewer's attempts with one of `ERRORS`."""
+        return sum(self.counts.get(name, 0) for name in ERRORS)
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """Summary for later nodes."""
+        area = 0.0 if np.isnan(self.area) else self.area
+        return Dialogue(self.name, self.task, area, self.last_level, self.exchanges)
+
+    def to_json(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Return plain JSON data, which `NetworkResult.from_json` reads as a part of its own."""
+        return fields_json(self) | {
+            "area": plain(self.interval(confidence)),
+            "last_level": plain(self.last(confidence)),
+            "last": self.last_level,
+            "guess_area": self.guess_area,
+            "error_rate": plain(self.error_rate),
+        }

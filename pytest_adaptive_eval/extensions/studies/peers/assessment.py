@@ -1,0 +1,291 @@
+"""Rounds of a peer assessment: a task is set and voted on, all models answer it, and all judge all answers.
+
+A round makes its calls in four phases: the task, all votes, all answers, and all judgments. The calls of a phase are
+sorted by model, so that each model is loaded at most once per phase. They are independent, so `Asking` may make them in
+any order and concurrently.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from pytest_adaptive_eval.errors import ConfigError, EstimationError
+from pytest_adaptive_eval.extensions.studies.peers import tasks
+from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST, Reliability, fit_reliability
+from pytest_adaptive_eval.extensions.studies.peers.result import Assessment, Attempt, Round
+from pytest_adaptive_eval.extensions.studies.peers.scoring import accepts, paper_scores
+from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
+from pytest_adaptive_eval.items.item import MISSING, Status
+from pytest_adaptive_eval.models.agent import Agent, Message, Reply
+from pytest_adaptive_eval.models.base import Completion, Usage
+from pytest_adaptive_eval.models.foreign import Unranked, clean, read_rank
+from pytest_adaptive_eval.models.replies import ReplyStore
+from pytest_adaptive_eval.models.requests import draw_number, identity_key, request_key
+from pytest_adaptive_eval.types import Array
+
+Role = Literal["task", "vote", "answer", "judgment"]
+ROLES: tuple[Role, ...] = ("task", "vote", "answer", "judgment")
+#: Accepted tasks before votes are weighted by the judges' reliability.
+FIRST_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Chat with a model of the panel.
+
+    Args:
+        model: Position of the model in the panel.
+        position: Round, attempt, and the judged contestant (0 in other roles).
+        max_tokens: Limit on the reply; None for the model's own.
+    """
+
+    agent: Agent
+    model: int
+    role: Role
+    position: tuple[int, int, int]
+    messages: tuple[Message, ...]
+    max_tokens: int | None
+
+    @property
+    def key(self) -> str:
+        """Hash of the request, see `request_key`."""
+        messages = [[message.role, message.text] for message in self.messages]
+        return request_key(identity_key(self.agent.identity), self.role, self.position, messages, self.max_tokens)
+
+    @property
+    def draw(self) -> int:
+        """Number of the draw, see `draw_number`."""
+        return draw_number(self.role, self.position)
+
+
+#: Makes calls, and yields the index of each with its reply, in any order, as soon as it arrives.
+Asking = Callable[[Sequence[Call]], Iterable[tuple[int, Reply]]]
+
+
+def one_by_one(calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
+    """Make calls in their order."""
+    for index, call in enumerate(calls):
+        yield index, call.agent.ask(call.messages, max_tokens=call.max_tokens, draw=call.draw)
+
+
+def assess(
+    agents: Sequence[Agent],
+    settings: PeerSettings | None = None,
+    *,
+    replies: MutableMapping[str, str] | None = None,
+    asking: Asking = one_by_one,
+) -> Assessment:
+    """Run a peer assessment.
+
+    Args:
+        agents: Panel of at least three agents with unique names; they stay open.
+        replies: Stored replies. With those of an interrupted assessment the result is the same as without the
+            interruption.
+        asking: Makes the calls.
+
+    Raises:
+        ConfigError: There are too few agents, two have one name, or the single judge is not in the panel.
+    """
+    return _Run(agents, settings or PeerSettings(), {} if replies is None else replies, asking).run()
+
+
+def _fitted(judgments: Array) -> tuple[Reliability | None, str]:
+    """Return the model of reliability fitted to judgments, and the reason why it gives no scores, if any."""
+    try:
+        fit = fit_reliability(judgments)
+    except EstimationError as error:
+        return None, str(error)
+    return fit, "" if np.isfinite(fit.qualities).any() else "the judges agree on nothing: no quality can be told"
+
+
+class _Run:
+    """State of an assessment."""
+
+    def __init__(
+        self, agents: Sequence[Agent], settings: PeerSettings, replies: MutableMapping[str, str], asking: Asking
+    ) -> None:
+        self.agents, self.settings, self.asking = tuple(agents), settings, asking
+        self.n, self.names = len(self.agents), [agent.identity.name for agent in self.agents]
+        if self.n < LEAST:
+            raise ConfigError(f"a panel of {self.n} models, expected at least {LEAST}: name more models")
+        for name, count in Counter(self.names).items():
+            if count > 1:
+                raise ConfigError(f"{count} models of the panel are called {name!r}: give each a name of its own")
+        if settings.judge is not None and settings.judge not in self.names:
+            raise ConfigError(f"the judge {settings.judge!r} is none of the panel: {', '.join(self.names)}")
+        self.judge = None if settings.judge is None else self.names.index(settings.judge)
+        #: Positions of the models that vote and judge.
+        self.judges = range(self.n) if self.judge is None else (self.judge,)
+        self.replies = ReplyStore(replies)
+        self.usage: dict[Role, list[Usage]] = {role: [Usage()] * self.n for role in ROLES}
+        self.unusable: defaultdict[tuple[str, Role], Counter[str]] = defaultdict(Counter)  # replies by kind of fault
+        self.rounds: list[Round] = []
+        self.judgments: list[Array] = []
+        self.accepted_tasks: set[str] = set()
+        self.tasks_by_topic: defaultdict[str, list[str]] = defaultdict(list)
+        self.weights = np.full(self.n, 1.0 / self.n)
+
+    @property
+    def accepted(self) -> list[bool]:
+        """Whether the task of each round was accepted."""
+        return [cycle.accepted for cycle in self.rounds]
+
+    def run(self) -> Assessment:
+        changes = []
+        for number in range(self.settings.rounds):
+            before = self.weights
+            self._round(number)
+            if self.rounds[-1].accepted:
+                self._update_weights()
+            changes.append(float(np.abs(self.weights - before).sum()))
+        judgments = np.array(self.judgments)
+        judgments.setflags(write=False)
+        fit, fault = self._fit(judgments)
+        unusable: dict[str, dict[str, dict[str, int]]] = {}
+        for (name, role), kinds in sorted(self.unusable.items()):
+            unusable.setdefault(name, {})[role] = dict(sorted(kinds.items()))
+        return Assessment(
+            tuple(agent.identity for agent in self.agents),
+            self.settings,
+            tuple(self.rounds),
+            judgments,
+            paper_scores(judgments, self.accepted, judge=self.judge),
+            fit,
+            np.array(changes),
+            unusable,
+            {role: tuple(usages) for role, usages in self.usage.items()},
+            self.replies.recalled,
+            fault,
+        )
+
+    def _fit(self, judgments: Array) -> tuple[Reliability | None, str]:
+        """Return the fitted model of reliability, and the reason why there are no scores, if any."""
+        fit, fault = None, ""
+        if self.judge is None:  # a single judge cannot be compared with others
+            fit, fault = _fitted(judgments)
+        if not any(self.accepted):
+            fault = f"no task was accepted in {len(self.rounds)} rounds"
+        elif self.settings.mode == "paper":
+            fault = "" if np.isfinite(judgments).any() else "there is no judgment"
+        return fit, fault
+
+    def _round(self, number: int) -> None:
+        """Attempt a task up to `retries` times; the first accepted task is answered and judged."""
+        rng = np.random.default_rng([self.settings.seed, number])  # a round's draws depend on no other round
+        attempts: list[Attempt] = []
+        while len(attempts) < self.settings.retries and not (attempts and attempts[-1].accepted):
+            attempts.append(self._attempt(number, len(attempts), rng))
+        matrix = np.full((self.n, self.n), np.nan)
+        answers: list[str | None] = []
+        if attempts[-1].accepted:
+            task, position = attempts[-1].task, (number, len(attempts) - 1)
+            calls = [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
+            texts = self._texts(calls, self.settings.unanswered)
+            answers = [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in texts]
+            calls = [
+                self._call(i, "judgment", (*position, j), tasks.rate_answer(task, answer, self.settings.criteria))
+                for i in self.judges
+                for j, answer in enumerate(answers)
+                if answer is not None
+            ]
+            for call, rank in zip(calls, self._ranks(calls), strict=True):
+                if rank is not None:
+                    matrix[call.model, call.position[2]] = rank
+        self.rounds.append(Round(tuple(attempts), tuple(answers)))
+        self.judgments.append(matrix)
+
+    def _attempt(self, number: int, attempt: int, rng: np.random.Generator) -> Attempt:
+        """Let a random model set a task, and the panel vote on it."""
+        settings = self.settings
+        generator = int(rng.integers(self.n))
+        shares = np.array([difficulty.share for difficulty in settings.difficulties])
+        difficulty = settings.difficulties[int(rng.choice(len(shares), p=shares / shares.sum()))].name
+        topic = settings.topics[int(rng.integers(len(settings.topics)))]
+        drawn = Attempt(generator, topic, difficulty)
+        position = (number, attempt, 0)
+        earlier = self.tasks_by_topic[topic] if settings.mode == "reliability" else ()
+        (text,) = self._texts([self._call(generator, "task", position, tasks.set_task(topic, difficulty, earlier))])
+        task = tasks.read_task(text or "")
+        if text is not None and not task:
+            self._count_unusable(generator, "task", "no-task")
+        if not task:
+            return replace(drawn, problem="no task came")
+        self.tasks_by_topic[topic].append(task)
+        normalized = " ".join(task.casefold().split())
+        if normalized in self.accepted_tasks:
+            self._count_unusable(generator, "task", "repeat")
+            if settings.mode == "reliability":  # the paper's rule votes on a repeated task
+                return replace(drawn, task=task, problem="it was asked before")
+        message = tasks.rate_task(task, topic, difficulty)
+        votes: list[int | None] = [None] * self.n
+        ranks = self._ranks([self._call(i, "vote", position, message) for i in self.judges])
+        for i, rank in zip(self.judges, ranks, strict=True):
+            votes[i] = rank
+        values = np.array([np.nan if vote is None else vote for vote in votes], dtype=np.float64)
+        accepted = accepts(values, self._vote_weights(generator), mean=settings.mean, median=settings.median)
+        if accepted:
+            self.accepted_tasks.add(normalized)
+        return replace(drawn, task=task, votes=tuple(votes), accepted=accepted)
+
+    def _vote_weights(self, generator: int) -> Array:
+        """Return the weights of votes on a model's task; the reliability rule ignores the vote of that model."""
+        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
+        if self.settings.mode == "reliability":
+            weights = np.where(np.arange(self.n) == generator, 0.0, weights)
+        return weights
+
+    def _update_weights(self) -> None:
+        """Update the weights of votes on the next task."""
+        judgments = np.array(self.judgments)
+        if self.settings.mode == "paper":
+            self.weights = paper_scores(judgments, self.accepted, judge=self.judge).weights[-1]
+        elif sum(self.accepted) >= FIRST_ROUNDS:
+            with suppress(EstimationError):  # too many judgments are missing so far
+                self.weights = fit_reliability(judgments).weights
+
+    def _call(self, model: int, role: Role, position: tuple[int, int, int], messages: Sequence[Message]) -> Call:
+        settings = self.settings
+        limit = {"task": settings.task_tokens, "answer": settings.answer_tokens}.get(role, settings.rank_tokens)
+        return Call(self.agents[model], model, role, position, tuple(messages), limit)
+
+    def _replies(self, calls: Sequence[Call]) -> list[tuple[Completion, Usage]]:
+        """Return the reply to each call with its cost, from the store or from the model."""
+        stored = [self.replies.recall(call.key) for call in calls]
+        replies = {n: (reply[0][0], reply[1]) for n, reply in enumerate(stored) if reply is not None}
+        unanswered = [n for n in range(len(calls)) if n not in replies]
+        for index, reply in self.asking([calls[n] for n in unanswered]) if unanswered else ():
+            n = unanswered[index]
+            replies[n] = Completion(reply.text, reply.status), reply.usage
+            self.replies.keep(calls[n].key, [replies[n][0]], reply.usage)
+        return [replies.get(n, (Completion("", Status.NOT_RUN), Usage())) for n in range(len(calls))]
+
+    def _texts(self, calls: Sequence[Call], unanswered: str = MISSING) -> list[str | None]:
+        """Return the texts of replies; None for missing ones.  All that are not ok are counted."""
+        texts: list[str | None] = []
+        for call, (reply, usage) in zip(calls, self._replies(calls), strict=True):
+            self.usage[call.role][call.model] += usage
+            if reply.status is not Status.OK:
+                self._count_unusable(call.model, call.role, reply.status.value)
+            text = reply.text if reply.text.strip() else tasks.NO_ANSWER
+            texts.append(None if reply.status.missing(unanswered) else text)
+        return texts
+
+    def _ranks(self, calls: Sequence[Call]) -> list[int | None]:
+        """Return the ranks in replies; None for unusable ones, which are counted."""
+        ranks: list[int | None] = []
+        for call, text in zip(calls, self._texts(calls), strict=True):
+            try:
+                ranks.append(None if text is None else read_rank(text))
+            except Unranked as error:
+                self._count_unusable(call.model, call.role, error.kind)
+                ranks.append(None)
+        return ranks
+
+    def _count_unusable(self, model: int, role: Role, kind: str) -> None:
+        self.unusable[self.names[model], role][kind] += 1

@@ -1,0 +1,403 @@
+"""Studies of the kind ``peers``: models set each other tasks, answer them and judge all answers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any, Literal
+
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
+from pytest_adaptive_eval.evaluation.evaluation import Settings
+from pytest_adaptive_eval.evaluation.study import (
+    Member,
+    Progress,
+    StudyContext,
+    StudyKind,
+    StudySpec,
+    loader,
+    members,
+    population_key,
+    study_costs,
+)
+from pytest_adaptive_eval.evaluation.tables import UNANSWERED, MemberTable, StudyTable
+from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, Call, assess
+from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST
+from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
+from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
+from pytest_adaptive_eval.faults import FaultLimit
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
+from pytest_adaptive_eval.items.item import WRONG
+from pytest_adaptive_eval.models import resolve
+from pytest_adaptive_eval.models.agent import Agent, Message, Reply
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.typed_tables import Number, Table, described
+
+_METRICS = ("score",)
+#: Concurrent requests to servers.
+_AT_ONCE = 8
+#: Share of missing judgments above which a note is added.
+_MISSING = 0.05
+#: Topics that a note names.
+_TOPICS = 10
+#: Note of each verdict.
+_OPINION = "scores are a panel's opinion: no answer was checked against a truth"
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPlan:
+    """A peer assessment that is ready to run; see `StudyPlan`.
+
+    Args:
+        models: The candidate first.
+        memory: Models in memory at once.
+        cache: Folder for hashes of checkpoints.
+    """
+
+    name: str
+    models: tuple[Member, ...]
+    settings: PeerSettings
+    memory: int | None
+    cache: Path
+
+    @property
+    def candidate(self) -> str:
+        """Name of the first model."""
+        return self.models[0].name
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """Names of the panel."""
+        return tuple(member.name for member in self.models)
+
+    @property
+    def roles(self) -> tuple[tuple[Member, bool], ...]:
+        """The models, all of them agents, since they set tasks and judge too."""
+        return tuple((member, False) for member in self.models)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The score; none in mode ``paper``, whose scores have no standard errors."""
+        return _METRICS if self.settings.mode == "reliability" else ()
+
+    @property
+    def calls(self) -> int:
+        """Number of calls if each first task is accepted."""
+        n = len(self.models)
+        judges = n if self.settings.judge is None else 1
+        return self.settings.rounds * (1 + judges + n + judges * n)
+
+    @property
+    def outlook(self) -> str:
+        """A sentence on the panel and the cost of its rounds."""
+        here = sum(not member.remote for member in self.models)
+        few = self.memory is not None and self.memory < here
+        memory = f", {self.memory} of {here} in memory at once" if few else ""
+        return (
+            f"{self.candidate} and {counted(len(self.models) - 1, 'peer')} ({', '.join(self.subjects[1:])}), "
+            f"{counted(self.settings.rounds, 'round')} of about {self.calls // self.settings.rounds} calls{memory}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings and the names."""
+        return {"settings": self._settings, "subjects": list(self.subjects)}
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """Settings as keys are made of them: those of earlier versions had no `unanswered`."""
+        settings = self.settings.to_json()
+        if settings["unanswered"] == WRONG:
+            del settings["unanswered"]
+        return settings
+
+    def void(self, error: str) -> StudyResult:
+        """Return the result of an assessment that could not run."""
+        identities = tuple(SubjectIdentity(name).to_json() for name in self.subjects)
+        size, seed = self.settings.rounds, self.settings.seed
+        return StudyResult(
+            self.name, "peers", self.candidate, self.subjects, self.metrics, size=size, error=error, members=identities,
+            seed=seed,
+        )  # fmt: skip
+
+    def check(self, condition: Condition) -> None:
+        """Raise a ConfigError for a gate on a metric that is not measured."""
+        condition.check_study(self.metrics, self.subjects, self.candidate)
+
+    @property
+    def population(self) -> str:
+        """Key of the settings and of the peers; the candidate may change."""
+        settings = {name: value for name, value in self._settings.items() if name != "seed"}
+        return population_key({"settings": settings, "peers": list(self.subjects[1:])})
+
+    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+        """Return an earlier run of the same panel as a baseline."""
+        try:
+            assessment = Assessment.from_json(account)
+        except ConfigError as error:
+            raise BaselineError(f"the record's panel cannot be read: {error}") from None
+        new, old = (replace(settings, seed=0) for settings in (self.settings, assessment.settings))
+        if not assessment.silent:  # both ways to count are the same
+            old = replace(old, unanswered=new.unanswered)
+        if new != old or assessment.names[1:] != self.subjects[1:]:
+            raise BaselineError(
+                "the baseline's panel had other settings or other peers, so that its scores do not compare: record it "
+                "again"
+            )
+        quantities, unsure = _quantities(assessment, self.metrics)
+        result = replace(self.void(assessment.fault), quantities=quantities, unsure=unsure, account=account)
+        return replace(result, candidate=assessment.names[0], subjects=assessment.names)
+
+    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+        """Restore a result of another process."""
+        return StudyResult.from_json(data)
+
+    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
+        """Run all rounds."""
+        loaders = {model.name: loader(model, self.cache, subject) for model, subject in self.roles}
+        pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
+        try:
+            agents = [_Named(pool.agent(name), name) for name in self.subjects]
+            asking = _Asking(self, pool, progress)
+            assessment = assess(agents, self.settings, replies=replies, asking=asking)
+        finally:
+            pool.close()
+        return self._result(assessment, pool)
+
+    def _result(self, assessment: Assessment, pool: AgentPool) -> StudyResult:
+        error = assessment.fault
+        if error:
+            error += _reasons(assessment)
+        quantities, unsure = _quantities(assessment, self.metrics)
+        return replace(
+            self.void(error),
+            quantities=quantities,
+            asked=assessment.accepted,
+            unsure=unsure,
+            notes=(_OPINION, *_notes(assessment)),
+            account=assessment.to_json(),
+            costs=study_costs([assessment.by_role], pool.loads),
+            members=tuple(identity.to_json() for identity in assessment.models),
+        )
+
+
+def _quantities(assessment: Assessment, metrics: Sequence[str]) -> tuple[dict[str, Measured], str]:
+    """Return the measured quantities, and the reason why they carry no claim, if any."""
+    fit = assessment.reliability
+    if assessment.fault:
+        return {}, ""
+    if fit is None or not metrics:
+        unknown = [[float("nan")] * len(assessment.models)] * len(assessment.models)
+        return {"score": Measured(assessment.scores, unknown)}, ""
+    # a threshold is not compared with the panel's mean, but with a number
+    quantities = {"score": Measured(fit.qualities, fit.covariance + fit.level_error**2)}
+    if assessment.accepted < FIRST_ROUNDS:
+        return quantities, f"it takes {FIRST_ROUNDS} rounds with a task to tell how sure a score is"
+    return quantities, "" if fit.converged else f"the fit did not settle in {fit.sweeps} sweeps"
+
+
+_DEFAULTS = PeerSettings()
+
+
+class PanelTable(Table, frozen=True, kw_only=True):
+    """``[eval.panel]``: tasks, rounds and scores of a panel."""
+
+    mode: Annotated[Literal["reliability", "paper"], described("weights of votes and scores")] = _DEFAULTS.mode
+    topics: Annotated[tuple[str, ...], described("topics of tasks, drawn uniformly")] = tuple(_DEFAULTS.topics)
+    difficulties: Annotated[
+        tuple[str, ...] | dict[str, Number] | None, described("names of difficulties, or a table of names and shares")
+    ] = None
+    criteria: Annotated[tuple[str, ...], described("criteria that answers are judged by")] = tuple(_DEFAULTS.criteria)
+    rounds: Annotated[int, described("rounds, accepted or not")] = _DEFAULTS.rounds
+    retries: Annotated[int, described("attempts at a task in a round, each by another generator")] = _DEFAULTS.retries
+    mean: Annotated[Number, described("least weighted mean of the votes on a task")] = _DEFAULTS.mean
+    median: Annotated[Number, described("least weighted median of the votes on a task")] = _DEFAULTS.median
+    judge: Annotated[str | None, described("the only judge, in mode paper")] = None
+    task_tokens: Annotated[int | None, described("longest task, in tokens; the model's cap by default")] = (
+        _DEFAULTS.task_tokens
+    )
+    answer_tokens: Annotated[int | None, described("longest answer, in tokens; the model's cap by default")] = (
+        _DEFAULTS.answer_tokens
+    )
+    rank_tokens: Annotated[int | None, described("longest judgment, in tokens; the model's cap by default")] = (
+        _DEFAULTS.rank_tokens
+    )
+
+
+class PeersTable(StudyTable, frozen=True, kw_only=True):
+    """``[[eval]]`` of the kind ``peers``."""
+
+    kind: Literal["peers"]
+    peers: Annotated[list[str | MemberTable], described("the other members of the panel")] = []
+    panel: Annotated[PanelTable, described("settings of the assessment")] = PanelTable()
+    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
+
+
+def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> PanelPlan:
+    table = spec.table
+    assert isinstance(table, PeersTable)
+    models = members(table, settings, table.peers, context.folders)
+    names = [member.name for member in models]
+    if len(models) < LEAST:
+        raise ConfigError(
+            f"a panel of {counted(len(models), 'model')}, expected at least {LEAST}: name more under peers = [...]"
+        )
+    options = {name: getattr(table.panel, name) for name in PanelTable.__struct_fields__}
+    if (shares := options.pop("difficulties")) is not None:
+        pairs = shares.items() if isinstance(shares, dict) else [(name, 1.0) for name in shares]
+        options["difficulties"] = [Difficulty(name, float(share)) for name, share in pairs]
+    panel = PeerSettings(**options, seed=spec.seed(settings), unanswered=table.unanswered)
+    models = [_sampling(model, panel) for model in models]
+    plan = PanelPlan(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
+    if panel.judge is not None and panel.judge not in names:
+        raise ConfigError(f"the judge {panel.judge!r} is none of the panel: expected one of {', '.join(names)}")
+    if spec.data.get("gate") and not plan.metrics:
+        raise ConfigError(
+            "mode 'paper' does not tell how sure its scores are, so no gate can be set on them: leave "
+            'the gates out, or use mode = "reliability"'
+        )
+    return plan
+
+
+def _sampling(model: Member, panel: PeerSettings) -> Member:
+    """Return a member with the mode's sampling, as far as its kind has such options and it sets none of its own."""
+    kind, _ = resolve(model.spec, agent=True)
+    sampling = {name: value for name, value in panel.sampling.items() if name in kind.agent_options}
+    return replace(model, options={**sampling, **model.options})
+
+
+PEERS = StudyKind(PeersTable, _METRICS, _build)
+
+
+class _Named:
+    """An agent under the name that it has in the panel, which is unique."""
+
+    def __init__(self, agent: Agent, name: str) -> None:
+        self._agent, self._name = agent, name
+        self._identity: SubjectIdentity | None = None
+
+    @property
+    def identity(self) -> SubjectIdentity:
+        if self._identity is None:
+            self._identity = replace(self._agent.identity, name=self._name)
+        return self._identity
+
+    @property
+    def rates(self) -> bool:
+        return False
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
+    ) -> Reply:
+        return self._agent.ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Any:
+        return self._agent.prefer(messages, candidates, label)
+
+    def close(self) -> None:
+        """Do nothing: the pool closes its models."""
+
+
+class _Asking:
+    """Asks model by model, those that are in memory first, while servers work on theirs; ends a hopeless run."""
+
+    def __init__(self, plan: PanelPlan, pool: AgentPool, progress: Progress) -> None:
+        self._plan, self._pool, self._progress = plan, pool, progress
+        self._limit = FaultLimit(plan.calls, "replies", "calls")
+
+    def __call__(self, calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
+        names = self._plan.subjects
+        now, rounds = calls[0].position[0] + 1, self._plan.settings.rounds
+        self._progress(now, rounds, f"round {now} of {rounds}")
+        indices: defaultdict[str, list[int]] = defaultdict(list)
+        for index, call in enumerate(calls):
+            indices[names[call.model]].append(index)
+        away = [index for name in indices if name in self._pool.remote for index in indices[name]]
+        executor = ThreadPoolExecutor(_AT_ONCE)
+        try:
+            sent = {executor.submit(_ask, calls[index]): index for index in away}
+
+            def landed(done: Future[Reply]) -> tuple[int, Reply]:
+                index = sent.pop(done)
+                return index, self._checked(names[calls[index].model], done.result())
+
+            for name in self._pool.first(name for name in indices if name not in self._pool.remote):
+                for index in indices[name]:
+                    yield index, self._checked(name, _ask(calls[index]))
+                    yield from map(landed, [done for done in sent if done.done()])  # to be kept before more is asked
+            yield from map(landed, as_completed(list(sent)))
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)  # closing the pool ends what is under way
+
+    def _checked(self, name: str, reply: Reply) -> Reply:
+        fault = (reply.detail.strip() or reply.status.value) if reply.status.infrastructure else None
+        if reason := self._limit.add(fault, name):
+            raise AdaptiveEvalError(reason)
+        return reply
+
+
+def _ask(call: Call) -> Reply:
+    return call.agent.ask(call.messages, max_tokens=call.max_tokens, draw=call.draw)
+
+
+def _reasons(assessment: Assessment) -> str:
+    """Return the reasons for rejected tasks and unusable replies."""
+    text = ""
+    attempts = [attempt for panel_round in assessment.rounds for attempt in panel_round.attempts]
+    votes = [vote for attempt in attempts for vote in attempt.votes if vote is not None]
+    if not assessment.accepted:
+        came = sum(bool(attempt.task) for attempt in attempts)
+        text = f": {came} of {counted(len(attempts), 'attempt')} gave a task"
+        if came:
+            vote = f"a mean of {number(fmean(votes), 1)}" if votes else "none"
+            text += f", and the votes were {vote} where {number(assessment.settings.mean, 1)} is needed"
+    if useless := _useless(assessment):
+        text += f"; of no use were {useless}"
+    return text
+
+
+def _useless(assessment: Assessment, most: int = 4) -> str:
+    """Return the model that gave most of the unusable replies, and their kind."""
+    counts = [
+        (n, name, role, kind)
+        for name, roles in assessment.missing.items()
+        for role, kinds in roles.items()
+        for kind, n in kinds.items()
+    ]
+    counts.sort(key=lambda row: (-row[0], row[1:]))
+    phrases = [f"{counted(n, role)} of {name} ({kind})" for n, name, role, kind in counts[:most]]
+    more = sum(row[0] for row in counts[most:])
+    return ", ".join(phrases) + (f" and {more} more" if more else "")
+
+
+def _notes(assessment: Assessment) -> list[str]:
+    notes = []
+    if assessment.missing_share > _MISSING:
+        notes.append(
+            f"{assessment.missing_share:.0%} of the judgments are missing: of no use were {_useless(assessment)}"
+        )
+    for topics, reason in zip(assessment.absent_topics(), ("not drawn", "without an accepted task"), strict=True):
+        if topics:
+            first_topics = f"{', '.join(topics[:_TOPICS])}{', ...' if len(topics) > _TOPICS else ''}"
+            notes.append(
+                f"{len(topics)} of {counted(len(assessment.settings.topics), 'topic')} {reason}: {first_topics}"
+            )
+    fit = assessment.reliability
+    if fit is not None and not assessment.fault and assessment.settings.mode == "reliability":
+        flagged = {name: fit.flags.words(i) for i, name in enumerate(assessment.names)}
+        for name, words in flagged.items():
+            if words:
+                silent = {"constant", "reversed"} & set(words)
+                more = ": its scores do not count" if silent else ""
+                notes.append(f"the judge {name} is {' and '.join(words)}{more}")
+    return notes

@@ -1,0 +1,133 @@
+"""Settings of a peer assessment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from pytest_adaptive_eval.checks import check_count
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.extensions.studies.peers.scoring import MEAN, MEDIAN, RETRIES, ROUNDS
+from pytest_adaptive_eval.items.item import MISSING, WRONG
+
+
+@dataclass(frozen=True, slots=True)
+class Difficulty:
+    """Level of difficulty with its share of draws.
+
+    Args:
+        share: Above 0, relative to the sum of all shares.
+    """
+
+    name: str
+    share: float = 1.0
+
+
+#: Topics of the paper's appendix.
+TOPICS = (
+    "math",
+    "current news",
+    "creative writing",
+    "logic",
+    "grammar",
+    "coding",
+    "history",
+    "general culture",
+    "science",
+    "technology",
+)
+DIFFICULTIES = (Difficulty("very difficult", 0.6), Difficulty("difficult", 0.3), Difficulty("standard", 0.1))
+#: Sampling of the paper's models: temperature and top_p.
+PAPER_SAMPLING: Mapping[str, float] = {"temperature": 0.8, "top_p": 0.9}
+CRITERIA = ("correctness", "clarity", "relevance", "structure and grammar", "depth")
+
+
+@dataclass(frozen=True, slots=True)
+class PeerSettings:
+    """Settings of tasks, rounds and scores; the defaults are the paper's.
+
+    Args:
+        mode: Rule for the weights of votes and for the scores.
+        topics, criteria: Topics of tasks, drawn uniformly, and criteria of judgments.
+        rounds: Rounds, with or without an accepted task.
+        retries: Attempts at a task per round, each by another random model.
+        mean, median: Thresholds of the weighted mean and median of the votes on a task.
+        judge: Name of the only model that votes and judges, in mode ``paper``: the single-judge ablation.
+        seed: Seed of the models that set tasks, topics and difficulties.
+        task_tokens, answer_tokens, rank_tokens: Limits on replies, including reasoning; the cap of each model by
+            default.
+        unanswered: What answers count as that are empty, refused or cut: judged as they are, or missing; see
+            `items.item.Response.of`.
+
+    Raises:
+        ConfigError: A value is out of range, or a list is empty or has duplicates.
+    """
+
+    mode: Literal["reliability", "paper"] = "reliability"
+    topics: Sequence[str] = TOPICS
+    difficulties: Sequence[Difficulty] = DIFFICULTIES
+    criteria: Sequence[str] = CRITERIA
+    rounds: int = ROUNDS
+    retries: int = RETRIES
+    mean: float = MEAN
+    median: float = MEDIAN
+    judge: str | None = None
+    seed: int = 0
+    task_tokens: int | None = None
+    answer_tokens: int | None = None
+    rank_tokens: int | None = None
+    unanswered: str = WRONG
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("reliability", "paper"):
+            raise ConfigError(f"mode is {self.mode!r}, expected 'reliability' or 'paper'")
+        if self.judge is not None and self.mode != "paper":
+            raise ConfigError(f"judge is {self.judge!r} and mode {self.mode!r}: a single judge is of mode 'paper'")
+        self._check_lists()
+        for name in ("rounds", "retries", "task_tokens", "answer_tokens", "rank_tokens"):
+            if (count := getattr(self, name)) is not None or not name.endswith("_tokens"):
+                check_count(name, count)
+        for name in ("mean", "median"):
+            if not 1.0 <= getattr(self, name) <= 5.0:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected a number from 1 to 5, as votes are")
+        check_count("seed", self.seed, least=0)
+
+    def _check_lists(self) -> None:
+        for name in ("topics", "criteria"):
+            _check_list(name, getattr(self, name))
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "difficulties", tuple(self.difficulties))
+        _check_list("difficulties", [difficulty.name for difficulty in self.difficulties])
+        for difficulty in self.difficulties:
+            if not 0.0 < difficulty.share < float("inf"):
+                raise ConfigError(
+                    f"the share of difficulty {difficulty.name!r} is {difficulty.share!r}, expected a number above 0"
+                )
+
+    @property
+    def sampling(self) -> Mapping[str, float]:
+        """Default options of the panel's models: those of the paper in mode ``paper``, else none."""
+        return PAPER_SAMPLING if self.mode == "paper" else {}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON data; see `from_json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PeerSettings:
+        """Create from the data of `to_json`; earlier versions counted unanswered tasks as missing."""
+        return cls(
+            **{
+                "unanswered": MISSING,
+                **data,
+                "difficulties": [Difficulty(**difficulty) for difficulty in data["difficulties"]],
+            }
+        )
+
+
+def _check_list(name: str, values: Sequence[str]) -> None:
+    if isinstance(values, str) or not values or not all(isinstance(v, str) and v.strip() for v in values):
+        raise ConfigError(f"{name} is {values!r}, expected a list of at least one name")
+    if len(set(values)) < len(values):
+        raise ConfigError(f"{name} is {list(values)!r}: each name may stand there once")

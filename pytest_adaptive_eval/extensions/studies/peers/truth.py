@@ -1,0 +1,82 @@
+"""Agreement of a panel's scores with accuracies of its members on a bank or task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytest_adaptive_eval.extensions.studies.peers.scoring import agreement
+from pytest_adaptive_eval.records.correlation import measures
+from pytest_adaptive_eval.records.derived import copied_from
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+
+#: Least number of members with an accuracy.
+LEAST = 3
+
+
+def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
+    """Add to each peer assessment of a run its agreement with interviews of its members, matched by checkpoint.
+
+    Args:
+        run: Its studies' accounts get ``truth``: accuracies by bank or task, and their rank correlations with the
+            scores and with each judge's mean judgments of others.
+        earlier: Runs whose interviews are used for members without one in this run, oldest first.
+    """
+    panels = [study for study in run.studies if study.judged_by_models and not study.error]
+    if panels:
+        asked = [record for record in (*earlier, run) if not copied_from(record)]
+        interviews = [interview for record in asked for interview in record.interviews]
+        for study in panels:
+            study.account["truth"] = _truth(study, interviews)
+
+
+def _truth(study: StudyRecord, interviews: Sequence[InterviewRecord]) -> list[dict[str, Any]]:
+    names = {str(member["checkpoint"]): str(member["name"]) for member in study.members if member.get("checkpoint")}
+    member_interviews = [  # named by bank, since each member may have its own evaluation
+        replace(
+            interview,
+            name=str(interview.bank.get("name") or interview.name),
+            subject={**interview.subject, "name": names[str(interview.subject["checkpoint"])]},
+        )
+        for interview in interviews
+        if str(interview.subject.get("checkpoint")) in names and not interview.error
+    ]
+    order = [str(member["name"]) for member in study.members]
+    account = study.account
+    rows = [
+        [None if i == j else value for j, value in enumerate(row)] for i, row in enumerate(account["judgments"]["mean"])
+    ]
+    comparisons = []
+    for measure in measures(member_interviews):
+        if measure.metric == "last level" or len(measure.values) < LEAST:
+            continue
+        truth = dict(measure.values)
+        comparisons.append(
+            {
+                "evaluation": measure.name,
+                "metric": measure.metric,
+                "accuracies": truth,
+                "scores": _agreement(account["scores"], order, truth),
+                "judges": [_agreement(row, order, truth) for row in rows],
+            }
+        )
+    return comparisons
+
+
+def _agreement(
+    scores: Sequence[float | None], names: Sequence[str], truth: Mapping[str, float]
+) -> dict[str, float | None]:
+    """Return rank correlations over subjects with both values; None if there are too few."""
+    both = [
+        (score, truth[name]) for score, name in zip(scores, names, strict=True) if score is not None and name in truth
+    ]
+    if len(both) < LEAST:
+        return {"subjects": len(both), "spearman": None, "kendall": None}
+    correlations = agreement([score for score, _ in both], [accuracy for _, accuracy in both])
+    coefficients = {"spearman": correlations.spearman, "kendall": correlations.kendall}
+    return {
+        "subjects": len(both),
+        **{name: value if math.isfinite(value) else None for name, value in coefficients.items()},
+    }

@@ -1,0 +1,1 @@
+"""Report sections of the study kinds."""

@@ -1,0 +1,305 @@
+"""The report section of a network: its drawing, and the results of each node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_adaptive_eval.records.run_record import StudyRecord
+from pytest_adaptive_eval.reports.figures import Figure
+from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
+from pytest_adaptive_eval.reports.sections import ROWS, StudySection, Table, short
+from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
+from pytest_adaptive_eval.text import number
+
+#: Size of a box, and the distances between boxes.
+_WIDTH, _HEIGHT, _ACROSS, _DOWN = 190, 78, 60, 18
+#: Characters of a line that fit into a box.
+_LINE = 31
+#: Counts of questions that models wrote, with their heads.
+_COUNTS = {
+    "attempts": "asked",
+    "format": "format",
+    "level": "level",
+    "repeat": "repeated",
+    "silent": "silent",
+    "directives": "directives",
+    "fallbacks": "by code",
+    "wrong_claims": "untrue",
+    "faults": "faults",
+}
+
+#: Fields of the agreement with labels, and their digits.
+_AGREEMENT = {"judged": 0, "accuracy": 2, "f1": 2, "rated": 0, "spearman": 2, "unread": 0}
+#: Characters of a question and of an answer.
+_TEXT = 160
+
+Node = Mapping[str, Any]
+
+
+def _tables(study: StudyRecord) -> list[Table]:
+    """Return the results of each node, and the faults of models that wrote questions."""
+    nodes = [node for node in as_list(as_mapping(study.account).get("nodes")) if isinstance(node, Mapping)][:ROWS]
+    results = [
+        (
+            short(node.get("name")),
+            short(node.get("task")),
+            short(node.get("interviewer") or "code"),
+            _area(as_mapping(node.get("area"))) if node.get("opened") else "closed",
+            _cell(node.get("guess_area"), 2),
+            f"{_cell(node.get('last'), 0)} of {_cell(node.get('levels'), 0)}",
+            _cell(node.get("weight"), 2),
+        )
+        for node in nodes
+    ]
+    counts = [
+        (short(node.get("name")), *(_cell(as_mapping(node.get("counts")).get(name, 0), 0) for name in _COUNTS))
+        for node in nodes
+        if node.get("interviewer") or as_mapping(node.get("counts")).get("faults")
+    ]
+    account = as_mapping(study.account)
+    return [
+        Table(
+            "Nodes",
+            ("node", "task", "asked by", "area under the accuracies", "by guessing", "last level", "weight"),
+            results,
+            "Areas in levels, with their bounds, and the area that guessing alone has at the levels that were asked. A "
+            "node stays closed where those before it did not surely reach what it asks for.",
+        ),
+        Table(
+            "Questions that models wrote",
+            ("node", *_COUNTS.values()),
+            counts,
+            "A model's own answers never count: the truth is the code's.",
+        ),
+        _opinions(account),
+        _interviewers(account),
+        *_supervisor(account),
+        _debate(nodes),
+        _exchanges(nodes),
+    ]
+
+
+def _opinions(account: Mapping[str, Any]) -> Table:
+    """Return the mean area of each group of several interviewers."""
+    rows = [
+        (short(name), _area(as_mapping(opinion)) if isinstance(opinion, Mapping) else _cell(opinion, 2))
+        for name, opinion in as_mapping(account.get("opinions")).items()
+    ]
+    return Table(
+        "Mean opinions", ("task", "mean area by all of its interviewers"), rows, "A gate on auc may name the task."
+    )
+
+
+def _interviewers(account: Mapping[str, Any]) -> Table:
+    """Return the error rates of interviewers without and with the dialogues of earlier nodes."""
+    rows = [
+        (short(row.get("name")), *(_rate(as_mapping(row.get(kind))) for kind in ("without", "with")))
+        for row in map(as_mapping, as_list(account.get("interviewers")))
+    ]
+    note = (
+        "Share of attempts that broke the format, missed the level, repeated a question or were silent, at nodes whose "
+        "interviewer read no dialogue of an earlier node, and at the others."
+    )
+    return Table("Interviewers", ("interviewer", "errors without messages", "errors with messages"), rows, note)
+
+
+def _rate(counts: Mapping[str, Any]) -> str:
+    rate = plottable(counts.get("rate"))
+    return "-" if rate is None else f"{rate:.0%} of {_cell(counts.get('attempts'), 0)}"
+
+
+def _supervisor(account: Mapping[str, Any]) -> list[Table]:
+    """Return the supervisor's refusals and ratings, and its agreement with labels."""
+    rows = []
+    for subject, counts in as_mapping(account.get("reviews")).items():
+        counts = as_mapping(counts)
+        ratings = [plottable(n) or 0.0 for n in as_list(counts.get("ratings"))]
+        rated = sum(ratings)
+        mean = sum(rating * n for rating, n in enumerate(ratings, 1)) / rated if rated else None
+        spread = " ".join(f"{n:.0f}" for n in ratings) if rated else "-"
+        numbers = [_cell(counts.get(name), 0) for name in ("reviews", "refused", "unread")]
+        rows.append((short(f"{subject}s"), *numbers, _cell(mean, 2), spread))
+    heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
+    note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
+    tables = [Table(f"Supervisor {short(account.get('supervisor') or '-')}", heads, rows, note)]
+    if agreement := as_mapping(account.get("agreement")):
+        cells = [_cell(agreement.get(name), digits) for name, digits in _AGREEMENT.items()]
+        fields = ("supervisor", "faults judged", "accuracy", "F1", "rated", "Spearman", "unread")
+        note = "Agreement of the supervisor's reviews with the labels of the file."
+        tables.append(Table("Agreement with labels", fields, [(short(account.get("supervisor")), *cells)], note))
+    return tables
+
+
+def _debate(nodes: Sequence[Node]) -> Table:
+    """Return what each member of a panel had right before and after the debate."""
+    rows = []
+    for node in nodes:
+        for member in map(as_mapping, as_list(node.get("panel"))):
+            accuracies = " ".join(_cell(value, 2) for value in as_list(member.get("accuracies")))
+            numbers = [_cell(member.get(name), 0) for name in ("mended", "spoiled")]
+            rows.append((short(node.get("name")), short(member.get("name")), accuracies, *numbers))
+    heads = ("node", "member", "accuracy before and after each cycle", "mended", "spoiled")
+    note = "By code. The last member of a node is the plurality of all answers."
+    return Table("Debate", heads, rows[:ROWS], note)
+
+
+def _exchanges(nodes: Sequence[Node]) -> Table:
+    """Return recorded questions with their answers."""
+    rows = [
+        (
+            short(node.get("name")),
+            _cell(exchange.get("level"), 0),
+            short(exchange.get("source")),
+            _cell(exchange.get("score"), 2),
+            short(exchange.get("question"), _TEXT, keep_end=False),
+            short(exchange.get("answer") or exchange.get("status"), _TEXT, keep_end=False),
+        )
+        for node in nodes
+        for exchange in map(as_mapping, as_list(node.get("exchanges")))
+    ]
+    heads = ("node", "level", "question by", "score", "question", "answer")
+    note = f"The first {ROWS}; the record has the first ones of each level." if len(rows) > ROWS else ""
+    return Table("Exchanges", heads, rows[:ROWS], note)
+
+
+def _area(area: Mapping[str, Any]) -> str:
+    estimate, low, high = (_cell(area.get(name), 2) for name in ("estimate", "low", "high"))
+    return f"{estimate} [{low}, {high}]"
+
+
+def _cell(value: Any, digits: int) -> str:
+    numeric = plottable(value)
+    return "-" if numeric is None else number(numeric, digits) if digits else f"{numeric:.0f}"
+
+
+def _figures(key: str, study: StudyRecord) -> list[Figure]:
+    """Return the drawing of the network; an empty list for a damaged record."""
+    try:
+        picture = network_picture(as_mapping(study.account), f"{key}n")
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return []
+    caption = (
+        "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at the ways are their weights."
+    )
+    return [Figure("The network", caption, picture)]
+
+
+REGISTERED = (StudySection("network", _tables, _figures, ranks_subjects=False),)
+
+
+def _columns(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Return the nodes by the length of the longest route to them."""
+    depth: dict[str, int] = {}
+    for _ in nodes:  # a route has no more edges than there are nodes
+        for node in nodes:
+            depth[node["name"]] = 1 + max((depth.get(name, 0) for name in node["after"]), default=0)
+    columns: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0))]
+    for node in nodes:
+        columns[depth[node["name"]] - 1].append(node)
+    return columns
+
+
+def network_picture(data: Mapping[str, Any], key: str) -> Markup:
+    """Return the drawing of a network, from the interviewee at the left to the last nodes at the right.
+
+    Args:
+        data: As `extensions.studies.network.result.NetworkResult.to_json` gives it. All names are cleaned and escaped.
+        key: Prefix of the picture's ids, of letters and digits.
+    """
+    columns = _columns(data["nodes"])
+    height = max([1, *map(len, columns)]) * (_HEIGHT + _DOWN) + _DOWN
+    corners: dict[str, tuple[int, float]] = {}
+    for n, column in enumerate(columns, 1):
+        for k, node in enumerate(column):
+            corners[node["name"]] = (n * (_WIDTH + _ACROSS) + 10, (k + 0.5) * height / len(column) - _HEIGHT / 2)
+    start = (10, height / 2 - _HEIGHT / 2)
+    nodes = [node for column in columns for node in column]
+    edges = [
+        _edge(corners[name] if name is not None else start, corners[node["name"]], node)
+        for node in nodes
+        for name in node["after"] or [None]
+    ]
+    energy = data["energy"]
+    result = f"energy {energy['estimate']:.3f} ({energy['low']:.3f} to {energy['high']:.3f})"
+    supervisor = f"supervised by {data['supervisor']}" if data["supervisor"] else "no supervisor"
+    boxes = [_box(start, [data["interviewee"], result, supervisor], "interviewee", opened=True)]
+    boxes += [_box(corners[node["name"]], _node_lines(node), "node", opened=node["opened"]) for node in nodes]
+    width = (len(columns) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 20
+    return svg(
+        key,
+        f"{data['topology']} network of {len(nodes)} nodes; {result}",
+        "; ".join(f"{node['name']}: {_node_result(node)}" for node in nodes),
+        (width, round(height)),
+        *edges,
+        *boxes,
+        xmlns="http://www.w3.org/2000/svg",
+        width=width,
+        height=round(height),
+        class_="network",
+        font_family="sans-serif",
+    )
+
+
+def _node_lines(node: Node) -> list[str]:
+    """Return the lines of a node's box."""
+    others = ", ".join(member["name"] for member in node["panel"][1:-1])
+    questions = f"{node['questions']} by {node['interviewer']}" if node["interviewer"] else "questions by code"
+    return [node["name"], _node_result(node), questions, f"with {others}" if others else f"task {node['task']}"]
+
+
+def _node_result(node: Node) -> str:
+    """Return a node's area and last level with bounds, as MACEval writes them: ``2.1/3 of 5 (1.4 to 3.8)``."""
+    area = node["area"]
+    if area is None:
+        return "closed"
+    estimate = f"{area['estimate']:.3f}".rstrip("0").rstrip(".")
+    return f"{estimate}/{node['last']} of {node['levels']} ({area['low']:.1f} to {area['high']:.1f})"
+
+
+def _edge(source: tuple[int, float], target: tuple[int, float], node: Node) -> Markup:
+    x1, y1, x2, y2 = source[0] + _WIDTH, source[1] + _HEIGHT / 2, target[0], target[1] + _HEIGHT / 2
+    line = tag(
+        "path",
+        d=f"M{x1:.0f} {y1:.0f}C{x1 + 30:.0f} {y1:.0f} {x2 - 30:.0f} {y2:.0f} {x2:.0f} {y2:.0f}",
+        fill="none",
+        stroke="currentColor",
+        stroke_dasharray=None if node["opened"] else "4 3",
+    )
+    style = {"font_size": 10, "text_anchor": "end", "fill": "currentColor"}
+    return tag("g", line, tag("text", f"{node['weight']:.2f}", x=float(x2 - 4), y=y2 - 5, **style), class_="edge")
+
+
+def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened: bool) -> Markup:
+    x, y = corner
+    frame = tag(
+        "rect",
+        x=float(x),
+        y=y,
+        width=_WIDTH,
+        height=_HEIGHT,
+        rx=6,
+        fill="none",
+        stroke="currentColor",
+        stroke_width=2 if class_ == "interviewee" else 1,
+        stroke_dasharray=None if opened else "4 3",
+    )
+    texts = [
+        tag(
+            "text",
+            _cut(line),
+            tag("title", line),
+            x=x + 8.0,
+            y=y + 18 + 17 * n,
+            font_size=13 if n == 0 else 11,
+            font_weight="bold" if n == 0 else None,
+            fill="currentColor",
+        )
+        for n, line in enumerate(lines)
+    ]
+    return tag("g", frame, *texts, class_=class_)
+
+
+def _cut(text: str) -> str:
+    clean = " ".join(clean_html(text).split())
+    return clean if len(clean) <= _LINE + 1 else f"{clean[:_LINE]}…"

@@ -1,0 +1,537 @@
+"""The interface of subjects: models under evaluation that answer items."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import hashlib
+import json
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, ClassVar, Protocol
+
+from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
+from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
+from pytest_adaptive_eval.models.caps import Cap
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Cost of calls; supports ``+`` and ``-``.
+
+    Args:
+        prompt_tokens, completion_tokens, reasoning_tokens: Reasoning tokens are among the completion tokens.
+        seconds: Time spent waiting, retries included.
+        flops: Estimate: twice the number of parameters per token read or written; 0 if the size is unknown.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    seconds: float = 0.0
+    flops: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*map(operator.add, _counts(self), _counts(other)))
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(*map(operator.sub, _counts(self), _counts(other)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON data."""
+        return asdict(self)
+
+
+#: The fields of a `Usage`, in order.
+_counts = operator.attrgetter(*(field.name for field in fields(Usage)))
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer to one item.
+
+    Args:
+        text: Raw answer, without the prompt.
+        status: ``ok`` if the subject ended its answer by itself. Without text and score it becomes ``empty``.
+        score: Score of an answer whose text is unknown, such as a recorded score.
+        detail: Reason for a status other than ok.
+        likelihood: Log-likelihoods that the answer follows from, see `items.likelihood.LikelihoodResult`; empty for
+            others.
+        cost: Cost of this answer, zero if unknown; without the time that a call of several answers took together.
+        reused: Whether another run got the answer.
+    """
+
+    text: str
+    status: Status = Status.OK
+    score: float | None = None
+    detail: str = ""
+    likelihood: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    cost: Usage = field(default_factory=Usage, compare=False)
+    reused: bool = field(default=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.status is Status.OK and self.unread:
+            object.__setattr__(self, "status", Status.EMPTY)
+
+    @property
+    def unread(self) -> bool:
+        """Whether there is no answer to grade: a fault of the infrastructure, or neither a text nor a score."""
+        return self.status.infrastructure or (self.score is None and not self.text.strip())
+
+    def response(self, item: Item, unanswered: str) -> Response:
+        """Return the response to an item, by its known score, or else by the item's grader.
+
+        Args:
+            unanswered: See `items.item.Response.of`.
+        """
+        status, score, detail = self.status, self.score, self.detail
+        if score is None and not (self.unread or status.missing(unanswered)):
+            try:
+                score = item.grade(self.text)
+            except Unscored as fault:
+                status, detail = Status(fault.status), fault.detail
+        return Response.of(status, score, self.text, detail, unanswered)
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectIdentity:
+    """Identity of a subject or agent: everything that its answers depend on.
+
+    Args:
+        name: Name for people, such as the folder's name or the recorded subject's id.
+        checkpoint: Hash of everything that determines the model. Empty if unknown; then no answer of an earlier run is
+            reused.
+        decoding: Every decoding setting that can change an answer (JSON values).
+        environment: Device, dtype and library versions. They are recorded and do not belong to the identity.
+    """
+
+    name: str
+    checkpoint: str = ""
+    decoding: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def samples(self) -> bool | None:
+        """Whether decoding samples, according to `decoding`; None if it does not say.
+
+        ``extra`` holds fields of requests that replace those of the same name.
+        """
+        extra = self.decoding.get("extra")
+        settings = {**self.decoding, **(extra if isinstance(extra, Mapping) else {})}
+        temperature, chosen = settings.get("temperature"), settings.get("do_sample")
+        if chosen is False or temperature == 0:
+            return False
+        if chosen is True or (isinstance(temperature, int | float) and temperature > 0):
+            return True
+        return None
+
+    @property
+    def decoding_hash(self) -> str:
+        """First 16 hex digits of SHA-256 over the decoding settings.
+
+        Raises:
+            ConfigError: The settings are not JSON data.
+        """
+        try:
+            text = json.dumps(dict(self.decoding), sort_keys=True)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"the decoding settings of {self.name!r} are not JSON data ({error}): use texts, numbers, lists, dicts"
+            ) from None
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def with_caps(self, caps: Collection[int]) -> SubjectIdentity:
+        """Return the identity with the caps that its answers had, a list if they differ; itself without any."""
+        if not caps:
+            return self
+        max_tokens = min(caps) if len(caps) == 1 else sorted(caps)
+        return replace(self, decoding={**self.decoding, "max_tokens": max_tokens})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields and the decoding hash as JSON data."""
+        return {**asdict(self), "decoding_hash": self.decoding_hash}
+
+
+class AnswerSource(Protocol):
+    """Answers of a subject that are known without asking it, see `models.reuse.KnownAnswers`."""
+
+    def find(self, item: Item) -> Completion | None:
+        """Return the answer to an item, or None."""
+
+    def keep(self, item: Item, completion: Completion) -> None:
+        """Store the answer to an item, if it may serve others."""
+
+
+class RequestLog:
+    """Requests that the body of one test makes, of whichever subject.
+
+    A request that is repeated within one administration gets the same completion again, so that a retry cannot exchange
+    an answer. A subject whose decoding samples refuses the second one.
+
+    Args:
+        made_up: Answer to every request in place of asking; None where subjects are asked.
+
+    Attributes:
+        count: Number of requests so far.
+        repeated: Name of a sampling subject that got the same request twice; empty if none did.
+        taken: Completions that subjects gave, in order.
+    """
+
+    #: Log of the test body that runs now; a body may ask from several threads.
+    current: ClassVar[RequestLog | None] = None
+    #: Most requests that are answered with a made-up text: a test may repeat a request until an answer suits it.
+    MOST_MADE_UP = 20
+
+    def __init__(self, made_up: str | None = None) -> None:
+        self.made_up, self.count, self.repeated = made_up, 0, ""
+        self.taken: list[tuple[Subject, Completion]] = []
+        self._completions: dict[tuple[Any, ...], Completion] = {}
+
+    @staticmethod
+    def sees(model: object) -> bool:
+        """Return whether a log gets the requests to a model: to a `Subject` whose class answers `complete` alone."""
+        return isinstance(model, Subject) and all(
+            getattr(type(model), name) is getattr(Subject, name) for name in ("generate", "score", "complete")
+        )
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[RequestLog]:
+        """Answer and record the requests in this context."""
+        outer, RequestLog.current = RequestLog.current, self
+        try:
+            yield self
+        finally:
+            RequestLog.current = outer
+
+    def next_made_up(self) -> str | None:
+        """Count one request.  Return the made-up answer to it, if there is one.
+
+        Raises:
+            NoFurtherAnswer: Too many requests got the made-up answer.
+        """
+        self.count += 1
+        if self.made_up is not None and self.count > self.MOST_MADE_UP:
+            raise NoFurtherAnswer
+        return self.made_up
+
+    def complete(self, subject: Subject, item: Item) -> Completion:
+        """Return a subject's completion of an item, which is asked for once.
+
+        Raises:
+            ConfigError: The subject samples, and got this request before.
+        """
+        if (made_up := self.next_made_up()) is not None:
+            return Completion(made_up)
+        key = (id(subject), item.likelihood is not None, *_key(item))
+        if (known := self._completions.get(key)) is None:
+            known = self._completions[key] = subject.complete_anew(item)
+        elif subject.identity.samples:
+            self.repeated = subject.identity.name
+            raise ConfigError(repeated_request(self.repeated))
+        self.taken.append((subject, known))
+        return known
+
+
+def repeated_request(name: str) -> str:
+    """Return the sentence on a sampling subject that got the same request twice for one question."""
+    return (
+        f"{name!r} got the same request twice for one question, and its decoding samples: the second answer would "
+        "replace the one that counts; ask once, or write samples=N to ask every item N times"
+    )
+
+
+class NoFurtherAnswer(BaseException):
+    """End of a test body that asks on and on; no `Exception`, which such a test may catch."""
+
+
+class Subject(abc.ABC):
+    """A model under evaluation.
+
+    A subclass has an `identity` and answers batches of items. Tests call `generate` for the text, or `score`, which
+    also works for recorded scores. Both raise `Unscored` if there is no answer. A truncated answer is graded as it is.
+
+    Attributes:
+        sample: Index of the draw, from 0, while an item is administered repeatedly. `answer` finds it in the item's
+            ``meta["sample"]``.
+        varies: Whether a repeated administration may bring another answer.
+        rates_texts: Whether `answer` scores items by the likelihoods of texts, see `items.item.Item.continuations`.
+        cap: Cap on answers, which an evaluation may replace while it runs; None where nothing caps them.
+        shared_batch: Number of questions that one call answers at once, whatever interviews they are of; 0 where the
+            interviews of a run share no calls. Completions of a subject that shares calls have their cost.
+        waits_apart: Whether `begin` returns before the answers are there.
+        known: Answers of other runs, which take the place of asking; None where every item is asked.
+        reused: Number of answers of other runs that `generate` and `score` have returned.
+    """
+
+    cap: Cap | None = None
+    known: AnswerSource | None = None
+    reused = 0
+    sample = 0
+    varies = True
+    rates_texts = False
+    waits_apart = False
+
+    @property
+    def shared_batch(self) -> int:
+        """See the class."""
+        return 0
+
+    def __init__(self, identity: SubjectIdentity) -> None:
+        self.identity = identity
+        # keyed by content first, so that a bare prompt finds the answer to its item
+        self._ready: dict[tuple[Any, ...], dict[str, Completion]] = {}
+
+    @property
+    def usage(self) -> Usage:
+        """Cost of all answers so far; zero if unknown."""
+        return Usage()
+
+    @property
+    def no_reuse(self) -> str:
+        """Reason why answers may not take the place of asking in other runs; empty if they may."""
+        if not self.identity.checkpoint:
+            return "nothing identifies the model (its identity has no checkpoint hash)"
+        if self.identity.samples:
+            return "decoding samples"
+        if self.identity.samples is None and self.varies:
+            return "the model does not say that it decodes greedily; give its identity a temperature of 0"
+        return ""
+
+    @abc.abstractmethod
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        """Return one completion per item, in order.  A fault of one item is a status, not an exception."""
+
+    def prepare(self, items: Sequence[Item]) -> None:  # noqa: ARG002 - most subjects take every question
+        """Check the items of an interview before the first is administered.
+
+        Raises:
+            ConfigError: The subject cannot answer such items.
+        """
+        return
+
+    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+        """Answer like `answer`, and call `arrived` with index and completion of each item as soon as it is known.
+
+        A subject whose answers arrive one by one overrides this.
+        """
+        completions = self.answer(items)
+        for index, completion in enumerate(completions):
+            arrived(index, completion)
+        return completions
+
+    def prefetch(
+        self,
+        items: Sequence[Item],
+        samples: Sequence[int] = (),
+        arrived: Callable[[int, Completion], object] | None = None,
+    ) -> None:
+        """Answer a batch in one call, so that `generate` and `score` find the answers ready.
+
+        Args:
+            samples: Index of the draw for each item, see `sample`; 0 if omitted.
+            arrived: Called with the index in `items` and the completion of each new answer, as soon as it is known. It
+                may be called from another thread, while this one waits.
+        """
+        draws = list(zip(items, samples or [0] * len(items), strict=True))
+        drawn = [_drawn(item, sample) for item, sample in draws]
+        fresh = [index for index, item in enumerate(drawn) if item.id not in self._ready.get(_key(item), {})]
+        if not fresh:
+            return
+        asked = [draws[index] for index in fresh]
+        note = None if arrived is None else lambda n, completion: arrived(fresh[n], completion)
+        for (item, sample), completion in zip(asked, self.answer_draws(asked, note), strict=True):
+            self.restore(item, sample, completion)
+
+    def answer_draws(
+        self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object] | None = None
+    ) -> list[Completion]:
+        """Answer items, each for a draw, in one call, and return the completions with texts of the stored length.
+
+        Where an answer of another run is known, it is not asked for.
+
+        Args:
+            draws: Items, and the index of the draw of each, see `sample`.
+            arrived: See `prefetch`.
+        """
+        items = [_drawn(item, sample) for item, sample in draws]
+        source, note = self.known, arrived or (lambda _index, _completion: None)
+        done: dict[int, Completion] = {}
+        for index, item in enumerate(items):
+            if source is not None and (known := source.find(item)) is not None:
+                done[index] = known
+                note(index, known)
+        unknown = [index for index in range(len(items)) if index not in done]
+        asked = [items[index] for index in unknown]
+        each = None if arrived is None else lambda n, answer: note(unknown[n], _cut(answer))
+        completions = self._answer_turns(asked, each) if asked else []
+        for index, completion in zip(unknown, map(_cut, completions), strict=True):
+            done[index] = completion
+            if source is not None:
+                source.keep(items[index], completion)
+        return [done[index] for index in range(len(items))]
+
+    def begin(self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object]) -> None:
+        """Have items answered like `answer_draws`, which need not have ended when this returns.
+
+        `arrived` is called for each of them by this method, or later by `take_arrived`.
+        """
+        in_one_call = self.known is not None or any(item.turns or item.likelihood is not None for item, _ in draws)
+        if self.waits_apart and not in_one_call:
+            self._send([_drawn(*draw) for draw in draws], lambda n, completion: arrived(n, _cut(completion)))
+            return
+        notified: set[int] = set()
+
+        def note(index: int, completion: Completion) -> None:
+            notified.add(index)
+            arrived(index, completion)
+
+        for index, completion in enumerate(self.answer_draws(draws, note)):
+            if index not in notified:
+                arrived(index, completion)
+
+    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> None:
+        """Begin to answer items, for which `take_arrived` calls `arrived` with index and completion."""
+        raise NotImplementedError
+
+    def take_arrived(self, *, wait: bool) -> None:  # noqa: ARG002 - only subjects that wait apart have any
+        """Call `arrived` for the answers of `begin` that are there.
+
+        Args:
+            wait: Wait for one if none is there. Some must have begun.
+        """
+        return
+
+    def _answer_turns(
+        self, items: Sequence[Item], arrived: Callable[[int, Completion], object] | None
+    ) -> list[Completion]:
+        """Answer items; those with turns in several calls, each after the answers to the one before.
+
+        The completion of an item with turns has its transcript. A turn without an answer ends its item.
+        """
+        said: list[list[Completion]] = [[] for _ in items]
+        waiting = list(range(len(items)))
+        while waiting:
+            asked = [items[n].after([c.text for c in said[n]]) if items[n].turns else items[n] for n in waiting]
+
+            def note(place: int, completion: Completion, waiting: Sequence[int] = waiting) -> None:
+                n = waiting[place]
+                if arrived is not None and (whole := _whole(items[n], [*said[n], completion])) is not None:
+                    arrived(n, whole)
+
+            answers = self.answer(asked) if arrived is None else self.answer_each(asked, note)
+            for n, completion in zip(waiting, answers, strict=True):
+                said[n].append(completion)
+            waiting = [n for n in waiting if _whole(items[n], said[n]) is None]
+        return [whole for n, item in enumerate(items) if (whole := _whole(item, said[n])) is not None]
+
+    def restore(self, item: Item, sample: int, completion: Completion) -> None:
+        """Store a completion, such as one of an earlier run, so that `generate` and `score` find it."""
+        item = _drawn(item, sample)
+        self._ready.setdefault(_key(item), {})[item.id] = completion
+
+    def generate(self, prompt: Item | str, images: Sequence[str] = ()) -> str:
+        """Return the answer to an item or to a bare prompt.
+
+        Raises:
+            Unscored: The answer is empty, or it failed.
+            ConfigError: Only the score of the answer is known.
+        """
+        prompt = getattr(prompt, "item", prompt)  # a test's `item` wraps that of the bank
+        item = prompt if isinstance(prompt, Item) else Item(id="", prompt=str(prompt), images=tuple(images))
+        completion = self.complete(item)
+        if completion.score is not None and not completion.text:
+            raise ConfigError(
+                f"item {item.id!r}: {self.identity.name!r} knows the score of its answer and not the text; "
+                "write `item.score(model.score(item))` instead of grading `model.generate(...)`"
+            )
+        return completion.text
+
+    def score(self, item: Item) -> float:
+        """Return the score of an answer, in [0, 1]: the recorded one, or else the item's grade of the text.
+
+        Raises:
+            Unscored: The answer is empty, it failed, or its recorded score is outside [0, 1].
+        """
+        asked, item = item, getattr(item, "item", item)  # a test's `item` wraps that of the bank
+        completion = self.complete(item)
+        if completion.score is None:
+            return float(asked.grade(completion.text))
+        if not 0.0 <= completion.score <= 1.0:
+            raise Unscored(Status.ERROR.value, f"the score is {completion.score!r}, expected a number in [0, 1]")
+        if asked is not item:
+            asked.graded = completion.score  # type: ignore[attr-defined]  # the wrapper reads it
+        return completion.score
+
+    def close(self) -> None:
+        """Release memory and devices."""
+        self._ready.clear()
+
+    def complete(self, item: Item) -> Completion:
+        """Return the whole completion of an item.
+
+        Raises:
+            Unscored: The answer is empty, or it failed.
+        """
+        item, log = _drawn(item, self.sample), RequestLog.current
+        completion = self.complete_anew(item) if log is None else log.complete(self, item)
+        if completion.unread:
+            raise Unscored(completion.status.value, completion.detail, completion.text)
+        return completion
+
+    def complete_anew(self, item: Item) -> Completion:
+        """Return the prefetched completion of an item, or ask for one."""
+        completion = self._take(item) or self.answer_draws([(item, self.sample)])[0]
+        self.reused += completion.reused
+        return completion
+
+    def _take(self, item: Item) -> Completion | None:
+        """Remove and return the prefetched answer; for a bare prompt only if all items with this prompt agree."""
+        waiting = self._ready.get(_key(item), {})
+        name = item.id if item.id or len(set(waiting.values())) != 1 else next(iter(waiting))
+        completion = waiting.pop(name, None)
+        if not waiting:
+            self._ready.pop(_key(item), None)
+        return completion
+
+
+def _whole(item: Item, said: Sequence[Completion]) -> Completion | None:
+    """Return the completion of an item from those of its turns so far; None if a turn is to come."""
+    last = said[-1]
+    if last.unread or last.score is not None or not item.turns:
+        return last
+    if len(said) <= len(item.turns):
+        return None
+    cost = sum((completion.cost for completion in said), Usage())
+    first = next((completion for completion in said if completion.status is not Status.OK), last)
+    return replace(first, text=item.transcript([completion.text for completion in said]), cost=cost)
+
+
+def _cut(completion: Completion) -> Completion:
+    """Return the completion with its text cut to the stored length."""
+    text = cut_text(completion.text)
+    return completion if text is completion.text else replace(completion, text=text)
+
+
+def _drawn(item: Item, sample: int) -> Item:
+    """Return the item for draw `sample`."""
+    return replace(item, meta={**item.meta, "sample": sample}) if sample else item
+
+
+def _key(item: Item) -> tuple[Any, ...]:
+    """Return the content that a subject reads, which identifies a prefetched answer."""
+    messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
+    return item.prompt, messages, item.turns, item.image_paths, item.meta.get("sample", 0)
+
+
+def sample_of(item: Item) -> int:
+    """Return the index of the draw, from the item's ``meta``.
+
+    Raises:
+        BankError: It is no whole number.
+    """
+    sample = item.meta.get("sample", 0)
+    if isinstance(sample, bool) or not isinstance(sample, int):
+        raise BankError(f"item {item.id!r}: meta.sample is {sample!r}, expected a whole number")
+    return sample

@@ -1,0 +1,390 @@
+"""Examine checkpoint folders before they are loaded, and hash them.
+
+Everything in a checkpoint is untrusted. `preflight` reads names, JSON files and the headers of safetensors files.
+Nothing is unpickled or downloaded, and neither torch nor transformers is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_adaptive_eval.errors import CheckpointError
+from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular
+from pytest_adaptive_eval.models.checkpoint.weights import (
+    INDEX,
+    check_header,
+    check_sizes,
+    open_clip_weights,
+    read_object,
+    weight_files,
+)
+from pytest_adaptive_eval.outputs import replacing
+
+#: Files besides the weights that determine the model, tokenizer, template or processor.
+_PARTS = re.compile(
+    r"(config|open_clip_config|generation_config|tokenizer[\w.-]*|special_tokens_map|added_tokens|vocab|chat_template"
+    r"|preprocessor_config|processor_config|video_preprocessor_config|tekken)\.json"
+    r"|[\w.-]+\.(jinja|model|tiktoken)|(vocab|merges|bpe)\.(txt|codes|bpe)"
+)
+_TEMPLATES = "additional_chat_templates"
+
+#: Keys that make a library run other code or read other files.  They are refused at any depth.
+_REFUSED = {
+    "auto_map": "names Python code to run; use an architecture that transformers itself has",
+    "quantization_config": "asks for a quantisation of a part; save the checkpoint with plain floating-point weights",
+    "transformers_weights": "names another weight file; keep the weights in model.safetensors",
+    "fusion_config": "asks for patched layers; remove the key",
+    "kernel_config": "asks for compute kernels from elsewhere; remove the key",
+    "audio_tokenizer": "names another repository to load; remove the key",
+}
+#: Methods of quantisation whose weights are numbers that an installed package computes with, and these packages.
+QUANTISATION = {
+    "bitsandbytes": ("accelerate", "bitsandbytes"),
+    "gptq": ("accelerate", "gptqmodel", "optimum"),
+    "awq": ("accelerate", "gptqmodel"),
+    "compressed-tensors": ("accelerate", "compressed_tensors"),
+    "fp8": ("accelerate",),
+}
+_ATTENTION = re.compile(r"_?(attn|experts)_implementation.*")
+
+#: Files that make the loader read another repository or base model.
+_REFUSED_FILES = {
+    "adapter_config.json": "is an adapter on another model; merge it first with "
+    "`model.merge_and_unload().save_pretrained(dir)`",
+    "audio_tokenizer_config.json": "names another repository to load; remove it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """Result of examining a checkpoint.
+
+    Args:
+        folder: Folder with the files, symbolic links resolved.
+        name: Name of the folder; ``organisation/name`` for a folder of the hub cache.
+        architecture: First entry of ``architectures`` in config.json, or empty.
+        model_type: ``model_type`` in config.json.
+        kind: ``text`` or ``image-text``.
+        files: Files that determine the model, sorted, relative to `folder`.
+        hash: SHA-256 over these files' names and contents.
+        quantised: Method of quantisation, one of `QUANTISATION`; empty for plain weights.
+    """
+
+    folder: Path
+    name: str
+    architecture: str
+    model_type: str
+    kind: Literal["text", "image-text"]
+    files: tuple[str, ...]
+    hash: str
+    quantised: str = ""
+
+
+def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
+    """Examine a checkpoint without loading it.
+
+    Args:
+        folder: A local folder in Hugging Face format, a snapshot of the hub cache, or the
+            ``models--organisation--name`` folder of the hub cache.
+        cache: Folder for file hashes, shared by runs.
+
+    Raises:
+        CheckpointError: There is no such folder, or it is unsafe or incomplete.
+    """
+    with _reporting_unreadable(folder):
+        root, name = _resolve(folder)
+        files, documents = _read_safely(root, weight_files)
+        digest = _digest(root, files, cache)
+    config = documents["config.json"]
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or not model_type:
+        raise CheckpointError(
+            f"{root / 'config.json'} has model_type {model_type!r}, expected the name of an architecture; "
+            "save the checkpoint again with `model.save_pretrained(dir)`"
+        )
+    architectures = config.get("architectures") or [""]
+    return CheckpointInfo(
+        folder=root,
+        name=name,
+        architecture=str(architectures[0] if isinstance(architectures, list) else architectures),
+        model_type=model_type,
+        kind="image-text" if reads_images(config) else "text",
+        files=files,
+        hash=digest,
+        quantised=_quantisation(root / "config.json", config),
+    )
+
+
+def _quantisation(path: Path, config: dict[str, Any]) -> str:
+    """Return the method of quantisation of a ``config.json``, empty for none.
+
+    Raises:
+        CheckpointError: The method is not among `QUANTISATION`, or a package for it is not installed.
+    """
+    settings = config.get("quantization_config")
+    if not settings:
+        return ""
+    method = settings.get("quant_method") if isinstance(settings, dict) else settings
+    packages = QUANTISATION.get(method) if isinstance(method, str) else None
+    if packages is None:
+        raise CheckpointError(
+            f"{path} has the key `quantization_config` with the method {method!r:.80}, expected one of "
+            f"{', '.join(QUANTISATION)}; save the checkpoint with one of them, or with plain floating-point weights"
+        )
+    if missing := [name for name in packages if importlib.util.find_spec(name) is None]:
+        extra = {"fp8": "accelerate", "awq": "gptq"}.get(str(method), method)
+        raise CheckpointError(
+            f"{path}: weights quantised by {method} need {' and '.join(missing)}; "
+            f'pip install "pytest-adaptive-eval[{extra}]"'
+        )
+    if method == "bitsandbytes" and importlib.util.find_spec("kernels") is not None:
+        raise CheckpointError(
+            f"{path}: bitsandbytes fetches code from the hub where the package kernels is installed; "
+            "pip uninstall kernels"
+        )
+    return str(method)
+
+
+def reads_images(config: Mapping[str, Any]) -> bool:
+    """Return whether the model of a ``config.json`` reads images."""
+    return isinstance(config.get("vision_config"), dict) or "image_token_id" in config or "image_token_index" in config
+
+
+def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
+    """Examine an open_clip model without loading it, by the same rules.
+
+    Args:
+        folder: A local folder in the layout of open_clip's ``local-dir:``, or a ``models--organisation--name`` folder
+            of the hub cache, where ``open_clip_config.json`` may be missing.
+        cache: Folder for file hashes, shared by runs.
+
+    Raises:
+        CheckpointError: There is no such folder, or it is unsafe or incomplete.
+    """
+    with _reporting_unreadable(folder):
+        root, name = _resolve(folder, config=False)
+        files, _ = _read_safely(root, open_clip_weights)
+        return CheckpointInfo(root, name, "", "open_clip", "image-text", files, _digest(root, files, cache))
+
+
+def _read_safely(
+    root: Path, weights: Callable[[Path], tuple[Path, ...]]
+) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
+    """Return the files that determine a model, and the objects in its JSON files; raise if one of them is refused."""
+    for name, reason in _REFUSED_FILES.items():
+        if (root / name).exists():
+            raise CheckpointError(f"{root / name} {reason}")
+    if strange := files_of_pytest(root):
+        raise CheckpointError(
+            f"{root / strange[0]} is a file that pytest would run: a checkpoint has none; look at it, and remove it"
+        )
+    files = _files(root, weights)
+    documents = {file: read_object(root / file) for file in files if file.endswith(".json")}
+    for file, document in documents.items():
+        # a vocabulary may hold any word as a key, and is never read as settings
+        if file == "config.json" or file.endswith("_config.json"):
+            _refuse_keys(root / file, document)
+    sizes = [check_header(root / file) for file in files if file.endswith(".safetensors")]
+    for file in ("config.json", "open_clip_config.json"):
+        if file in documents:
+            tensors, largest = sum(size[0] for size in sizes), max(size[1] for size in sizes)
+            check_sizes(root / file, _walk(documents[file]), tensors, largest)
+    return files, documents
+
+
+def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None) -> str:
+    """Return the SHA-256 over weights, configuration, tokenizer, templates and processor files.
+
+    Optimiser state, training arguments, logs and read-me files do not count. With `cache`, a file is read again only if
+    its path, size, times or inode changed.
+
+    Raises:
+        CheckpointError: There is no such folder, or one of its files is missing or is a link to another folder.
+    """
+    with _reporting_unreadable(folder):
+        root, _ = _resolve(folder)
+        return _digest(root, _files(root, weight_files), cache)
+
+
+def file_hash(path: Path, *, cache: Path | None = None) -> str:
+    """Return the SHA-256 of a single file with weights; parameters and errors as of `checkpoint_hash`."""
+    with _reporting_unreadable(path):
+        return _digest(path.parent, (path.name,), cache)
+
+
+@contextlib.contextmanager
+def _reporting_unreadable(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise CheckpointError in place of OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"checkpoint {os.fspath(folder)!r} cannot be read: {error}; mend its permissions"
+        ) from error
+
+
+def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Path, str]:
+    """Return the folder with the files, and the checkpoint's name."""
+    path = Path(folder).expanduser().absolute()
+    if not path.is_dir():
+        raise CheckpointError(
+            f"there is no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
+            "model.safetensors; nothing is downloaded here: save the model with `model.save_pretrained(dir)`, or "
+            "fetch it with `hf download ORGANISATION/NAME --local-dir dir`, and pass that folder"
+        )
+    if path.name.startswith("models--") and (path / "snapshots").is_dir():
+        path = _snapshot(path)
+    root = path.resolve()
+    if config and not (root / "config.json").exists():
+        if (root / "adapter_config.json").exists():
+            raise CheckpointError(
+                f"{path} has an adapter_config.json and no config.json: it is an adapter without its base model; merge "
+                "the two (merge_and_unload of PEFT), save the result, and pass its folder"
+            )
+        raise CheckpointError(
+            f"{path} has no config.json, so it is no checkpoint in Hugging Face format; pass its folder"
+        )
+    hub = _hub(root)
+    return root, hub.name.removeprefix("models--").replace("--", "/") if hub else path.name
+
+
+def _snapshot(repository: Path) -> Path:
+    """Return the snapshot of a hub-cache folder that ``main`` names, or else the only one."""
+    reference = repository / "refs" / "main"
+    snapshots = sorted(path.name for path in (repository / "snapshots").iterdir() if path.is_dir())
+    commit = read_regular(reference).decode("utf-8", "replace").strip() if reference.is_file() else ""
+    if not commit and len(snapshots) == 1:
+        commit = snapshots[0]
+    if commit not in snapshots:
+        raise CheckpointError(
+            f"{repository}: refs/main names the snapshot {commit!r:.80}, which is not in the cache "
+            f"({', '.join(snapshots) or 'no snapshot'}); pass the snapshot's own folder, or fetch the model again"
+        )
+    return repository / "snapshots" / commit
+
+
+def _hub(root: Path) -> Path | None:
+    """Return the ``models--...`` folder of the hub cache that has `root` as a snapshot, else None."""
+    repository = root.parent.parent
+    return repository if root.parent.name == "snapshots" and repository.name.startswith("models--") else None
+
+
+def _files(root: Path, find: Callable[[Path], tuple[Path, ...]]) -> tuple[str, ...]:
+    """Return the relative paths of the files that determine the model, checked to be in the folder or its hub cache."""
+    templates = root / _TEMPLATES
+    entries = sorted(root.iterdir()) + (sorted(templates.glob("*.jinja")) if templates.is_dir() else [])
+    hub = _hub(root)
+    for path in entries:
+        _check_contained(path, root, hub)
+    weights = {path.name for path in find(root)}
+    parts = {path for path in entries if path.suffix == ".safetensors" or _PARTS.fullmatch(path.name)}
+    parts |= {root / name for name in weights}
+    if (root / INDEX).exists():
+        parts.add(root / INDEX)
+    if others := sorted(path for path in parts if not path.is_file()):
+        raise CheckpointError(f"{others[0]} is not a regular file; copy the checkpoint again")
+    return tuple(sorted(path.relative_to(root).as_posix() for path in parts))
+
+
+def _check_contained(path: Path, root: Path, hub: Path | None) -> None:
+    """Raise CheckpointError for a link out of the checkpoint, and for a file that may block when it is opened."""
+    try:
+        target = path.resolve(strict=True)
+        mode = target.stat().st_mode
+    except (OSError, RuntimeError) as error:
+        raise CheckpointError(f"{path} cannot be followed ({error}); copy the checkpoint again") from error
+    allowed = [root, *([hub / "blobs", hub / "snapshots"] if hub else [])]
+    if not any(target.is_relative_to(folder) for folder in allowed):
+        raise CheckpointError(
+            f"{path} is a symbolic link to {target}, outside the checkpoint; "
+            "put a copy of the file there if you trust it"
+        )
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise CheckpointError(f"{path} is neither a file nor a folder; remove it")
+
+
+def _refuse_keys(path: Path, document: dict[str, Any]) -> None:
+    """Raise CheckpointError for a key that makes a library run other code or read other files."""
+    quantised = document.get("quantization_config") if path.name == "config.json" else None
+    for key, value in _walk(document):
+        if key == "quantization_config" and value is quantised:
+            continue  # of the model itself, which `_quantisation` checks
+        # older releases write the flag by themselves, and it selects nothing
+        if value in (None, {}, [], "") or (key == "_attn_implementation_autoset" and isinstance(value, bool)):
+            continue
+        reason = _REFUSED.get(key)
+        if _ATTENTION.fullmatch(key):
+            reason = "chooses the implementation, which may be fetched from elsewhere; remove the key"
+        if reason:
+            raise CheckpointError(f"{path} has the key `{key}`, which {reason}")
+
+
+def _walk(value: object) -> Iterator[tuple[str, object]]:
+    """Yield every key with its value, at any depth."""
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield from node.items()
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(node)
+
+
+def _digest(root: Path, files: tuple[str, ...], cache: Path | None) -> str:
+    digests = _Digests(cache)
+    total = hashlib.sha256()
+    for name in files:
+        total.update(json.dumps([name, digests.of(root / name)]).encode())
+    digests.save()
+    return total.hexdigest()
+
+
+class _Digests:
+    """Hashes of files, stored in ``checkpoint-hashes.json`` of a folder.
+
+    The file only saves time. A damaged or unwritable one is ignored.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.path = folder / "checkpoint-hashes.json" if folder else None
+        self.entries: dict[str, Any] = {}
+        self.changed = False
+        if self.path is not None:
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                stored = json.loads(read_regular(self.path))
+                self.entries = stored if isinstance(stored, dict) else {}
+
+    def of(self, path: Path) -> str:
+        """Return the SHA-256 of a file, reading it only if its size, times or inode changed."""
+        path = path.resolve()
+        status = path.stat()
+        stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+        entry = self.entries.get(str(path))
+        if (
+            isinstance(entry, dict)
+            and entry.get("stamp") == stamp
+            and re.fullmatch("[0-9a-f]{64}", str(entry.get("sha256")))
+        ):
+            return str(entry["sha256"])
+        with open_regular(path) as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        self.entries[str(path)] = {"stamp": stamp, "sha256": digest}
+        self.changed = True
+        return digest
+
+    def save(self) -> None:
+        """Write the hashes, if any is new."""
+        if self.path is not None and self.changed:
+            with contextlib.suppress(OSError), replacing(self.path) as file:
+                file.write(json.dumps(self.entries, indent=0).encode())

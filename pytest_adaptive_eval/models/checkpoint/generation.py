@@ -1,0 +1,304 @@
+"""Generate completions of prompts with a loaded checkpoint.
+
+Subjects and agents in this process share this code: batches, decoding, and the status of an end, a cut or a fault.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from pytest_adaptive_eval.errors import BankError, CheckpointError
+from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.models.base import Completion, SubjectIdentity
+from pytest_adaptive_eval.models.checkpoint.decoding import Chooser, end_tokens, own_generation_config
+from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight
+from pytest_adaptive_eval.models.checkpoint.loading import Loaded, load_checkpoint
+from pytest_adaptive_eval.models.checkpoint.placement import Placement
+from pytest_adaptive_eval.models.checkpoint.prompting import TEMPLATE_DATE, Prompter
+from pytest_adaptive_eval.models.images import open_image
+from pytest_adaptive_eval.models.reasoning import split_reasoning
+
+#: End of some chat templates, which opens a reasoning span.
+THINKING = "<think>"
+#: End of a reasoning span, which templates take out of earlier answers.
+_THOUGHT = "</think>"
+
+NON_FINITE = "non-finite logits"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Input of a model for one answer.
+
+    Args:
+        name: Name for error messages, such as ``item 'a'``.
+        text: Prompt with the chat template and placeholders of images.
+        special: Whether the tokenizer adds its special tokens.
+        cap: Limit of the tokens of the answer.
+        images: Image files, each with the folder that must contain it.
+        sample: Index of the draw, at a temperature above 0.
+    """
+
+    name: str
+    text: str
+    special: bool
+    cap: int
+    images: tuple[tuple[str, str], ...] = ()
+    sample: int = 0
+
+    @property
+    def group(self) -> tuple[int, bool, int]:
+        """Properties that all prompts of a batch share."""
+        return len(self.images), self.special, self.cap
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A completion, and the numbers of tokens read and written."""
+
+    completion: Completion
+    read: int
+    written: int
+
+
+def answered(prompt: Prompt, generated: Generated) -> tuple[Completion, str]:
+    """Return the completion without its reasoning, and the reasoning.
+
+    The status of an answer with reasoning alone is ``empty``; that of a truncated one does not change.
+    """
+    opened = prompt.text.rstrip().endswith(THINKING)
+    text, reasoning, _ = split_reasoning(THINKING * opened + generated.completion.text)
+    completion = replace(generated.completion, text=text)
+    if reasoning and completion.status is Status.OK and not text.strip():
+        completion = replace(completion, status=Status.EMPTY, detail="nothing besides its reasoning")
+    return completion, reasoning
+
+
+class Generator:
+    """A model in this process that generates greedily or by seeded sampling.
+
+    Args:
+        temperature: 0 is greedy.
+        top_p: See `Chooser`.
+    """
+
+    def __init__(
+        self,
+        info: CheckpointInfo,
+        loaded: Loaded,
+        *,
+        temperature: float,
+        seed: int,
+        top_p: float,
+    ) -> None:
+        self.info = info
+        self.loaded = loaded
+        self.prompter = _prompter(info, loaded)
+        self._temperature = temperature
+        self._seed = seed
+        self._top_p = top_p
+        self._ends = end_tokens(loaded.model, loaded.tokenizer)
+        self._pad = int(loaded.tokenizer.pad_token_id)
+        self._reads = frozenset(inspect.signature(loaded.model.forward).parameters)
+        self._window = _window(loaded.model)
+        # `generate` reads settings that a call does not give from the model
+        loaded.model.generation_config = own_generation_config(
+            self._ends, self._pad, 1
+        )  # each call has a cap of its own
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the chat template has think tags, as those of models that reason before they answer."""
+        template = self.prompter.template or ""
+        return THINKING in template or _THOUGHT in template
+
+    @property
+    def can_keep_logits(self) -> bool:
+        """Whether the model can compute the last logits alone."""
+        return "logits_to_keep" in self._reads
+
+    @property
+    def takes_positions(self) -> bool:
+        """Whether the model takes the position of each token."""
+        return "position_ids" in self._reads
+
+    @property
+    def window(self) -> int | None:
+        """Number of tokens that the model reads at most; None if unknown."""
+        return self._window
+
+    @property
+    def cache_name(self) -> str:
+        """Name of the model's cache, as an argument and in its output; transformers renamed it in 5.24."""
+        return "cache" if "cache" in self._reads else "past_key_values"
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        placement: Placement,
+        *,
+        temperature: float,
+        seed: int,
+        top_p: float = 1.0,
+        cache: Path | None = None,
+    ) -> Generator:
+        """Examine and load a checkpoint.
+
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
+            ConfigError: The device or the type is not known here.
+        """
+        info = preflight(folder, cache=cache)
+        loaded = load_checkpoint(info, placement)
+        return cls(info, loaded, temperature=temperature, seed=seed, top_p=top_p)
+
+    def identity(self, decoding: dict[str, Any], environment: dict[str, Any]) -> SubjectIdentity:
+        """Return the identity, with the given settings and those of prompts."""
+        return SubjectIdentity(
+            self.info.name,
+            self.info.hash,
+            {
+                **decoding,
+                "template": self.prompter.style,
+                **({"template_date": TEMPLATE_DATE.isoformat()} if self.prompter.template else {}),
+                **({"images": "pil"} if self.loaded.processor is not None else {}),
+            },
+            {
+                "device": self.loaded.device,
+                "dtype": self.loaded.dtype,
+                **({"threads": torch.get_num_threads()} if self.loaded.device == "cpu" else {}),
+                **environment,
+                "torch": torch.__version__,
+                "transformers": transformers.__version__,
+            },
+        )
+
+    def generate(self, batch: Sequence[Prompt]) -> list[Generated]:
+        """Return completions of prompts of one group, generated in one call.
+
+        Raises:
+            BankError: A prompt leaves no tokens for an answer, or an image cannot be opened.
+        """
+        inputs = self.encode(batch)
+        width = int(inputs["input_ids"].shape[1])
+        lengths = [int(n) for n in inputs["attention_mask"].sum(1).tolist()]
+        caps = [
+            min(prompt.cap, self.remaining_tokens(prompt.name, n)) for prompt, n in zip(batch, lengths, strict=True)
+        ]
+        chooser = Chooser(
+            [prompt.text for prompt in batch],
+            temperature=self._temperature,
+            seed=self._seed,
+            samples=[prompt.sample for prompt in batch],
+            top_p=self._top_p,
+        )
+        with torch.inference_mode():
+            output = self.loaded.model.generate(
+                **inputs,
+                generation_config=own_generation_config(self._ends, self._pad, max(caps)),
+                logits_processor=transformers.LogitsProcessorList([chooser]),
+            )
+        rows = output[:, width:].tolist()
+        return [
+            self._generated(row[:cap], length, cap, broken)
+            for row, length, cap, broken in zip(rows, lengths, caps, chooser.faults(), strict=True)
+        ]
+
+    def encode(self, batch: Sequence[Prompt]) -> dict[str, Any]:
+        """Return tensors of prompts of one group, padded on the left, on the model's device."""
+        loaded, texts, special = self.loaded, [prompt.text for prompt in batch], batch[0].special
+        if loaded.processor is None:
+            encoded = loaded.tokenizer(texts, padding=True, add_special_tokens=special, return_tensors="pt")
+            keep = frozenset({"input_ids", "attention_mask"})
+        else:
+            images = [[open_image(name, root) for name, root in prompt.images] for prompt in batch]
+            encoded = loaded.processor(
+                images=images if images[0] else None,
+                text=texts,
+                padding=True,
+                add_special_tokens=special,
+                return_tensors="pt",
+            )
+            keep = self._reads | {"attention_mask"}
+        encoded = encoded.to(loaded.model.device)
+        kind = loaded.model.dtype
+        return {
+            name: tensor.to(kind) if torch.is_tensor(tensor) and tensor.is_floating_point() else tensor
+            for name, tensor in encoded.items()
+            if name in keep
+        }
+
+    def remaining_tokens(self, name: str, length: int) -> int:
+        """Return the number of tokens that fit into the model's window after `length` tokens.
+
+        Raises:
+            BankError: No token fits.
+        """
+        if self._window is not None and length >= self._window:
+            raise BankError(
+                f"{name} has a prompt of {length} tokens, and the model reads at most {self._window} with its answer; "
+                "shorten it"
+            )
+        return 2**31 if self._window is None else self._window - length
+
+    def _generated(self, tokens: list[int], read: int, cap: int, broken: int | None) -> Generated:
+        end = next((index for index, token in enumerate(tokens) if token in self._ends), None)
+        written = len(tokens) if end is None else end + 1
+        text = str(self.loaded.tokenizer.decode(tokens[:end], skip_special_tokens=True))
+        if broken is not None and broken < written:
+            completion = Completion(text, Status.ERROR, detail=f"{NON_FINITE} at token {broken + 1} of the answer")
+        elif end is None:
+            completion = Completion(text, Status.TRUNCATED, detail=f"not finished after {cap} tokens")
+        elif not text.strip():
+            completion = Completion(text, Status.EMPTY, detail="nothing but white space")
+        else:
+            completion = Completion(text)
+        return Generated(completion, read, written)
+
+
+def _prompter(info: CheckpointInfo, loaded: Loaded) -> Prompter:
+    """Return the prompter of a checkpoint, after checking that its template, if any, compiles and ends."""
+    image_token = None
+    if loaded.processor is not None:
+        image_token = getattr(loaded.processor, "image_token", None) or getattr(loaded.tokenizer, "image_token", None)
+        if not isinstance(image_token, str):
+            raise CheckpointError(f"{info.folder}: its processor names no image token; save the processor again")
+    prompter = Prompter(loaded.tokenizer, loaded.template, image_token)
+    if prompter.template:
+        content: Any = "?" if image_token is None else [{"type": "text", "text": "?"}]
+        try:
+            prompter.render([{"role": "user", "content": content}])
+        except TimeoutError as error:
+            raise CheckpointError(f"{info.folder}: {error}; mend chat_template.jinja") from error
+        except Exception as error:
+            raise CheckpointError(
+                f"{info.folder}: its chat template does not render one user message ({error}); mend chat_template.jinja"
+            ) from error
+    return prompter
+
+
+def _window(model: Any) -> int | None:
+    window = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
+    return window if isinstance(window, int) and window > 0 else None
+
+
+def fault(error: BaseException) -> Completion:
+    """Return the completion for an exception.
+
+    A panic in a native library is not an `Exception`. An interrupt, and an outcome of pytest, which a time limit
+    raises, are no fault of the item and are raised again.
+    """
+    origins = {base.__module__ for base in type(error).__mro__}
+    if isinstance(error, (KeyboardInterrupt, SystemExit)) or "_pytest.outcomes" in origins:
+        raise error
+    status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
+    return Completion("", status, detail=f"{type(error).__name__}: {error}")

@@ -1,0 +1,161 @@
+"""Placement of a checkpoint's weights: devices, types, attention, and the memory that they need.
+
+The settings are checked without torch, so that a mistake ends the run before anything is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.errors import ConfigError
+
+#: Implementations of attention, with the package that each needs; others are fetched from elsewhere.
+ATTENTION = {
+    "eager": "",
+    "sdpa": "",
+    "flex_attention": "",
+    "flash_attention_2": "flash_attn",
+    "flash_attention_3": "flash_attn_interface",
+}
+#: Bytes of a number by the name that safetensors gives its type; those of 4 and 6 bits count as stored.
+_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+#: Types of a checkpoint's weights besides ``auto``, and their bytes.
+DTYPES = {"float32": 4, "float16": 2, "bfloat16": 2}
+GIB = 2.0**30
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where and how a checkpoint is computed.
+
+    Args:
+        device: ``auto`` is CUDA if available, otherwise the CPU.
+        dtype: ``auto``, ``float32``, ``float16`` or ``bfloat16``.
+        device_map: Devices of the model's modules, by name; ``auto`` fills all devices.
+        attention: One of `ATTENTION`; the model's default when omitted.
+        compile: Whether torch compiles the model.
+    """
+
+    device: str = "auto"
+    dtype: str = "auto"
+    device_map: str | Mapping[str, Any] | None = None
+    attention: str | None = None
+    compile: bool = False
+
+    def check(self) -> None:
+        """Raise ConfigError for a setting that is out of its range, or that needs a package which is missing."""
+        if self.dtype not in ("auto", *DTYPES):
+            raise ConfigError(f"dtype {self.dtype!r} is not known; use auto, {', '.join(DTYPES)}")
+        if not isinstance(self.compile, bool):
+            raise ConfigError(f"compile is {self.compile!r:.80}, expected true or false")
+        if self.attention is not None and self.attention not in ATTENTION:
+            raise ConfigError(f"attention is {self.attention!r:.80}, expected one of {', '.join(ATTENTION)}")
+        package = ATTENTION.get(self.attention or "", "")
+        if package and importlib.util.find_spec(package) is None:
+            raise ConfigError(
+                f"attention {self.attention!r} needs the package {package}, which is not installed; install it, or use "
+                "sdpa"
+            )
+        if self.device_map is not None:
+            self._check_map()
+
+    def _check_map(self) -> None:
+        if self.device != "auto":
+            raise ConfigError(f"device is {self.device!r} beside a device_map; give one of them")
+        if isinstance(self.device_map, Mapping):
+            devices = {str(device) for device in self.device_map.values()}
+            if not devices or "disk" in devices:
+                raise ConfigError(
+                    f"device_map is {dict(self.device_map)!r:.200}, expected modules with devices such as "
+                    '{ "" = "cuda:0" }, without disk'
+                )
+        elif self.device_map != "auto":
+            raise ConfigError(
+                f'device_map is {self.device_map!r:.80}, expected "auto", or a table of modules with devices'
+            )
+        if importlib.util.find_spec("accelerate") is None:
+            raise ConfigError("device_map needs the package accelerate; install pytest-adaptive-eval[accelerate]")
+
+
+def weight_bytes(folder: Path, files: tuple[str, ...], dtype: str) -> int:
+    """Return the bytes of a checkpoint's weights in memory, by the headers of its safetensors files.
+
+    Args:
+        files: Files of the checkpoint.
+        dtype: Type that floating-point weights are loaded as; ``auto`` keeps that of the files.
+    """
+    from safetensors import safe_open
+
+    total = 0
+    for name in files:
+        if not name.endswith(".safetensors"):
+            continue
+        with safe_open(folder / name, framework="np") as tensors:
+            for key in tensors.keys():  # noqa: SIM118 -- not a mapping
+                tensor = tensors.get_slice(key)
+                stored = _BYTES.get(tensor.get_dtype())
+                size = 1 if stored is None else DTYPES.get(dtype, stored)
+                total += size * math.prod(tensor.get_shape())
+    return total
+
+
+def free_bytes(device: str) -> int | None:
+    """Return the free memory of a device such as ``cuda:0`` or ``cpu``; None where it is unknown."""
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.mem_get_info(torch.device(device))[0])
+    if device == "cpu":
+        try:
+            return os.sysconf("SC_PAGE_SIZE") * _available_pages()
+        except (OSError, ValueError):
+            return None
+    return None
+
+
+def _available_pages() -> int:
+    """Return the pages that a process could get, those of the file cache included.
+
+    Raises:
+        ValueError: The system does not tell.
+    """
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024 // os.sysconf("SC_PAGE_SIZE")
+    raise ValueError("MemAvailable")
+
+
+def check_memory(folder: Path, needed: int, devices: Mapping[str, int | None]) -> None:
+    """Refuse weights that do not fit.
+
+    Args:
+        needed: Bytes of the weights.
+        devices: Free bytes of the devices that share them, None where unknown.
+
+    Raises:
+        ConfigError: The devices together have less.
+    """
+    measured = [free for free in devices.values() if free is not None]
+    if len(measured) < len(devices) or needed <= sum(measured):
+        return
+    free_by_device = ", ".join(f"{free / GIB:.1f} free on {device}" for device, free in devices.items() if free)
+    raise ConfigError(
+        f"{folder}: {needed / GIB:.1f} GiB of weights, {free_by_device or 'nothing free'}; free memory, take a smaller "
+        'dtype such as bfloat16 or a quantised checkpoint, share the weights with device_map = "auto", or ask a server '
+        'that holds them (serve = "vllm")'
+    )
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Return whether an error of torch tells that the memory of a device, or of the machine, is spent."""
+    import torch
+
+    return isinstance(error, torch.cuda.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    )

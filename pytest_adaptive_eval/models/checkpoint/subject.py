@@ -1,0 +1,250 @@
+"""Local Hugging Face checkpoints as subjects."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.checks import check_count, check_decoding
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage, sample_of
+from pytest_adaptive_eval.models.caps import Cap, cap_of
+from pytest_adaptive_eval.models.checkpoint.batch_size import ON_PROCESSOR, find_batch_size
+from pytest_adaptive_eval.models.checkpoint.generation import Generated, Generator, Prompt, answered, fault
+from pytest_adaptive_eval.models.checkpoint.likelihood import LikelihoodScorer
+from pytest_adaptive_eval.models.checkpoint.placement import Placement, out_of_memory
+from pytest_adaptive_eval.models.checkpoint.rating import TEXT_ROWS
+
+_log = logging.getLogger(__name__)
+
+
+class TransformersSubject(Subject):
+    """A text, or image-and-text, model that runs in this process.
+
+    Created by `load`. Answers are greedy at temperature 0, in batches padded on the left. An answer does not depend on
+    the rest of its batch, except for floating-point rounding.
+
+    `cap` says how long an answer may be, and an item's ``meta["sample"]`` is the index of a repeated draw at a
+    temperature above 0.
+    """
+
+    rates_texts = True
+
+    cap: Cap
+
+    def __init__(
+        self, generator: Generator, identity: SubjectIdentity, *, cap: Cap, batch_size: int, rated_batch: int
+    ) -> None:
+        super().__init__(identity)
+        self._generator: Generator | None = generator
+        self._prompter = generator.prompter
+        self.cap = cap
+        self._batch_size = batch_size
+        self._parameters = int(generator.loaded.model.num_parameters())
+        self._usage = Usage()
+        self._scorer: LikelihoodScorer | None = LikelihoodScorer(generator, rated_batch)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        device_map: str | Mapping[str, Any] | None = None,
+        attention: str | None = None,
+        compile: bool = False,
+        max_tokens: int | None = None,
+        reasoning: bool | None = None,
+        batch_size: int | None = None,
+        temperature: float = 0.0,
+        seed: int = 0,
+        cache: Path | None = None,
+    ) -> TransformersSubject:
+        """Examine and load a checkpoint.
+
+        Args:
+            folder: A local folder in Hugging Face format, or one of the hub cache.
+            device: ``auto`` is CUDA if available, otherwise the CPU.
+            dtype: ``auto``, ``float32``, ``float16`` or ``bfloat16``; ``auto`` is float32 on a CPU and the checkpoint's
+                own type elsewhere.
+            device_map, attention, compile: See `Placement`.
+            max_tokens: Cap on the tokens of an answer, reasoning included. 1024 by default, and 16384 for a model that
+                reasons.
+            reasoning: Whether the model reasons before it answers; by default whether its chat template has think tags.
+            batch_size: Number of items in a batch. By default 16 on a CPU, and on GPUs as many as their memory holds,
+                up to 256.
+            temperature: 0 is greedy.
+            seed: Seed of the sampling; without effect at temperature 0.
+            cache: Folder for file hashes, shared by runs.
+
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
+            ConfigError: A setting is out of its range.
+        """
+        cap_of(max_tokens, reasons=False)
+        if batch_size is not None:
+            check_count("batch_size", batch_size)
+        check_decoding(temperature, seed)
+        generator = Generator.load(
+            folder,
+            Placement(device, dtype, device_map, attention, compile),
+            temperature=float(temperature),
+            seed=seed,
+            cache=cache,
+        )
+        cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
+        decoding = {
+            "max_tokens": cap.tokens,
+            "temperature": float(temperature),
+            "seed": seed if temperature else None,
+        }
+        size = batch_size
+        if size is None:
+            size = find_batch_size(generator.loaded.model, generator.loaded.device.split(", "), cap.tokens)
+        identity = generator.identity(decoding, {"batch_size": size})
+        # a batch that is rated has rows of its prompts and of several texts each
+        found = batch_size is None and size != ON_PROCESSOR
+        rated = max(1, size // (1 + TEXT_ROWS)) if found else size
+        return cls(generator, identity, cap=cap, batch_size=size, rated_batch=rated)
+
+    def prepare(self, items: Sequence[Item]) -> None:
+        """Refuse items of several turns for a checkpoint without a chat template, which marks who says what.
+
+        Raises:
+            ConfigError: There is such an item.
+        """
+        talks = (item for item in items_naming(items, "turns") if item.turns)
+        if self._prompter.template is None and (talk := next(talks, None)):
+            raise ConfigError(
+                f"item {talk.id!r} has turns, and {self.identity.name} no chat template to write them with: leave such "
+                "items out, or name a checkpoint with a chat template"
+            )
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        """Return one completion per item, in order."""
+        return self.answer_each(items, lambda _index, _completion: None)
+
+    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+        """Answer like `answer`, and call `arrived` with index and completion of each item after its batch."""
+        if self._generator is None or self._scorer is None:
+            raise ConfigError(f"subject {self.identity.name!r} was closed; load it again")
+        done: dict[int, Completion] = {}
+
+        def add(index: int, completion: Completion) -> None:
+            done[index] = completion
+            arrived(index, completion)
+
+        questions: list[tuple[int, Prompt]] = []
+        rated: list[tuple[int, Item, Prompt]] = []
+        for index, item in enumerate(items):
+            try:
+                prompt = self._prompt(item)
+            except BaseException as error:
+                add(index, fault(error))
+                continue
+            if item.likelihood is None:
+                questions.append((index, prompt))
+            else:
+                rated.append((index, item, prompt))
+        questions.sort(key=lambda question: (question[1].group, len(question[1].text), question[0]))
+        begun = clock.elapsed()
+        try:
+            for index, completion, cost in self._scorer.answer(rated):
+                self._usage += cost
+                add(index, replace(completion, cost=cost))
+            for batch in self._batches(questions):
+                answers = self._attempt(self._generator, [prompt for _, prompt in batch])
+                for (index, _), completion in zip(batch, answers, strict=True):
+                    add(index, completion)
+        finally:
+            self._usage += Usage(seconds=clock.elapsed() - begun)
+        return [done[index] for index in range(len(items))]
+
+    @property
+    def shared_batch(self) -> int:
+        """Number of questions in a batch."""
+        return self._batch_size
+
+    @property
+    def usage(self) -> Usage:
+        """Cost so far: calls, tokens, seconds and estimated FLOPs."""
+        return self._usage
+
+    def close(self) -> None:
+        """Release memory and devices."""
+        super().close()
+        self._generator = self._scorer = None
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _prompt(self, item: Item) -> Prompt:
+        text = self._prompter.text(item)
+        special = self._prompter.adds_special_tokens(text)
+        images = tuple((image, item.root) for image in item.images)
+        return Prompt(f"item {item.id!r}", text, special, self.cap.of(item), images, sample_of(item))
+
+    def _batches(self, questions: Sequence[tuple[int, Prompt]]) -> Iterator[list[tuple[int, Prompt]]]:
+        """Yield batches of one group; they become smaller when the memory is spent in the meantime."""
+        batch: list[tuple[int, Prompt]] = []
+        for question in questions:
+            if batch and (batch[0][1].group != question[1].group or len(batch) >= self._batch_size):
+                yield batch
+                batch = []
+            batch.append(question)
+        if batch:
+            yield batch
+
+    def _attempt(self, generator: Generator, batch: Sequence[Prompt]) -> list[Completion]:
+        """Return the answers to a batch.
+
+        If it fails, its items are answered one by one, so that a fault affects one item; where the memory is spent, in
+        halves, and later batches are no larger.
+        """
+        each = 1
+        try:
+            generated = generator.generate(batch)
+        except BaseException as error:
+            failed = fault(error)
+            if len(batch) == 1:
+                return [failed]
+            if out_of_memory(error):
+                each = (len(batch) + 1) // 2
+                self._shrink(each)
+        else:
+            return [self._counted(prompt, answer) for prompt, answer in zip(batch, generated, strict=True)]
+        parts = [batch[start : start + each] for start in range(0, len(batch), each)]
+        return [completion for part in parts for completion in self._attempt(generator, part)]
+
+    def _shrink(self, size: int) -> None:
+        """Lower the batch size, and say so."""
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if size < self._batch_size:
+            self._batch_size = size
+            self.identity = replace(self.identity, environment={**self.identity.environment, "batch_size": size})
+            name = self.identity.name
+            _log.warning("%s: out of memory, so that its batches are of %d questions from now on", name, size)
+
+    def _counted(self, prompt: Prompt, generated: Generated) -> Completion:
+        """Return the answer without its reasoning, and add its cost to the usage."""
+        done, reasoning = answered(prompt, generated)
+        assert self._generator is not None
+        tokenizer = self._generator.loaded.tokenizer
+        thought = len(tokenizer(reasoning, add_special_tokens=False).input_ids) if reasoning else 0
+        flops = 2.0 * self._parameters * (generated.read + generated.written)
+        cost = Usage(1, generated.read, generated.written, thought, 0.0, flops)
+        self._usage += cost
+        return replace(done, cost=cost)

@@ -1,0 +1,115 @@
+"""Read the body of a reply within limits of size, time and memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import httpcore2
+
+from pytest_adaptive_eval.models.endpoint.connections import Line
+from pytest_adaptive_eval.models.endpoint.secrets import Redactor
+
+#: Limits of the texts in a reply, and of its bytes outside texts.  A million small values take much time and memory.
+TEXTS, FORM_BYTES = 40_000, 256 << 10
+#: A string in JSON, even an unterminated one, so that the pattern matches in linear time.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+#: Number of chunks that are read before other requests get a turn.
+PIECES = 256
+#: Number of characters of a server's text that are shown.
+EXCERPT_LENGTH = 300
+
+
+class RefusedReply(Exception):
+    """A refused reply; the message gives the reason."""
+
+
+async def read_object(response: httpcore2.Response, most: int, redactor: Redactor) -> Mapping[str, Any]:
+    """Return the JSON object that a reply holds.
+
+    Raises:
+        RefusedReply: It holds none, or one that is refused.
+    """
+    kind = header(response, "content-type").partition(";")[0].strip().lower()
+    if kind != "application/json" and not kind.endswith("+json"):
+        raise RefusedReply(f"the reply is {excerpt(redactor.clean(kind)) or 'of no type'}, expected application/json")
+    raw = await read_bytes(response, most, redactor)
+    if raw is None:
+        raise RefusedReply(f"the reply has more than {most} bytes, after decompression")
+    if len(raw) > FORM_BYTES and not _is_plain(raw):
+        raise RefusedReply("the reply has thousands of small values")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RefusedReply(f"the reply is not UTF-8: {error.reason} at byte {error.start}") from None
+    try:
+        data = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise RefusedReply(f"the reply is not JSON: {excerpt(str(error))}") from None
+    if not isinstance(data, dict):
+        raise RefusedReply(f"the reply is a JSON {type(data).__name__}, expected an object")
+    if redactor.found(text) or ("\\" in text and redactor.found(json.dumps(data, ensure_ascii=False))):
+        raise RefusedReply("the reply holds the API key, so it is discarded; check the server")
+    cleaned: Mapping[str, Any] = redactor.clean_values(data) if redactor.suspects(text) else data
+    return cleaned
+
+
+async def read_bytes(response: httpcore2.Response, most: int, redactor: Redactor) -> bytearray | None:
+    """Return the body of a reply, decompressed, or None when it has more than `most` bytes."""
+    name = header(response, "content-encoding").lower()
+    unpack: Any = None
+    if name in ("gzip", "x-gzip", "deflate"):
+        unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # either header
+    elif name not in ("", "identity"):
+        raise RefusedReply(f"the reply is encoded as {excerpt(redactor.clean(name))}, which was not asked for")
+    raw, sent = bytearray(), 0
+    pieces = 0
+    async for chunk in response.aiter_stream():
+        sent += len(chunk)
+        try:
+            raw += unpack.decompress(chunk, most + 1 - len(raw)) if unpack else chunk
+        except zlib.error as error:
+            raise RefusedReply(f"the reply cannot be decompressed: {error}") from None
+        if len(raw) > most:
+            return None
+        if unpack and unpack.unused_data:
+            raise RefusedReply("the reply cannot be decompressed: there is more behind its end")
+        pieces += 1
+        if pieces % PIECES == 0:
+            await asyncio.sleep(0)
+    if unpack and not unpack.eof:
+        raise RefusedReply("the reply cannot be decompressed: it ends early")
+    line = response.extensions["network_stream"]
+    if isinstance(line, Line):
+        line.settle(sent)
+    return raw
+
+
+def excerpt(text: str) -> str:
+    """Return foreign text quoted, escaped and cut, for use in a sentence."""
+    text = " ".join(text.split())
+    return repr(text if len(text) <= EXCERPT_LENGTH else f"{text[:EXCERPT_LENGTH]}…") if text else ""
+
+
+def header(response: httpcore2.Response, name: str) -> str:
+    """Return a header's value; several values are joined, and no reader accepts them."""
+    values = [value.decode("latin-1").strip() for key, value in response.headers if key.lower() == name.encode()]
+    return ", ".join(values)
+
+
+def _is_plain(raw: bytearray) -> bool:
+    """Return whether JSON is mostly text, as replies are."""
+    outside, end = 0, 0
+    for number, match in enumerate(_STRING.finditer(raw)):
+        outside, end = outside + match.start() - end, match.end()
+        if number >= TEXTS or outside > FORM_BYTES:
+            return False
+    return outside + len(raw) - end <= FORM_BYTES
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

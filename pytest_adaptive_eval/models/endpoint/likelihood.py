@@ -1,0 +1,302 @@
+"""Log-likelihoods of given texts, by servers that return those of a prompt's tokens."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.likelihood import Continuation
+from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.base import Completion, Usage
+from pytest_adaptive_eval.models.endpoint.completions import read_completion, text_of_item
+from pytest_adaptive_eval.models.endpoint.opening import Endpoint
+from pytest_adaptive_eval.models.endpoint.outcome import Delivery
+from pytest_adaptive_eval.models.endpoint.reply import Malformed
+
+#: Texts with a common beginning and different ends, for a look at what a server returns.
+PROBES = ("2 + 2 = 4", "2 + 2 = x")
+#: Largest difference, in nats, of one figure in two replies.
+TOLERANCE = 0.05
+#: Marks of white space and of parts of characters, which servers write in their own ways.
+_UNSURE = re.compile("[\\s\u2581\u0120\ufffd]+")
+
+_Log = Annotated[float, Meta(ge=-1e300, le=1e-3)]
+
+
+class TokenLogs(NamedTuple):
+    """Tokens of a text, and their log-probabilities in nats.
+
+    Args:
+        logs: One a token; None for the first, which nothing precedes.
+        begun: Whether the server put a token of its own before the text.
+    """
+
+    logs: list[float | None]
+    begun: bool
+
+
+class _PromptLog(msgspec.Struct):
+    """Log-probability of one token at a position of the prompt, and its rank among all tokens."""
+
+    logprob: _Log
+    rank: int | None = None
+    decoded_token: str | None = None
+
+
+class _PromptChoice(msgspec.Struct):
+    """A choice of vLLM's reply: for each token of the prompt the token itself and the likeliest ones, by their ids."""
+
+    prompt_logprobs: list[dict[str, _PromptLog] | None]
+
+
+class _EchoLogs(msgspec.Struct):
+    """Log-probabilities of an echoed prompt and of the tokens after it."""
+
+    token_logprobs: list[_Log | None]
+    tokens: list[str] | None = None
+
+
+class _EchoChoice(msgspec.Struct):
+    """A choice whose text begins with the prompt."""
+
+    logprobs: _EchoLogs
+
+
+def _of_prompt(choice: Any) -> tuple[list[float | None], list[str] | None]:
+    """Return log-probabilities and texts of the prompt's tokens.
+
+    Of two tokens in one place, the prompt's own is that of the lower rank: the other is the likeliest.
+    """
+    logs: list[float | None] = []
+    tokens: list[str] = []
+    for candidates in msgspec.convert(choice, _PromptChoice).prompt_logprobs:
+        if not candidates:
+            logs.append(None)
+            tokens.append("")
+            continue
+        prompt_token = max(candidates.values(), key=lambda entry: entry.rank or 0)
+        logs.append(prompt_token.logprob)
+        tokens.append(prompt_token.decoded_token or "")
+    return logs, tokens
+
+
+def _of_echo(choice: Any) -> tuple[list[float | None], list[str] | None]:
+    """Return log-probabilities and texts of the prompt's tokens and of those after it."""
+    echoed = msgspec.convert(choice, _EchoChoice).logprobs
+    return list(echoed.token_logprobs), echoed.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    """A way to ask for the log-probabilities of a prompt's tokens.
+
+    Args:
+        fields: Fields of the request.
+        read: Returns log-probabilities and texts of tokens from the choice of a reply.
+        generated: Tokens that the model writes, at the end.
+        names_first: Whether the first token has a text.
+    """
+
+    fields: Mapping[str, Any]
+    read: Callable[[Any], tuple[list[float | None], list[str] | None]]
+    generated: int
+    names_first: bool
+
+
+#: Ways by the value of the option ``likelihoods``.  Some servers die of an echo, so that it is sent only on request.
+METHODS: Mapping[str, _Method] = MappingProxyType(
+    {
+        "prompt_logprobs": _Method({"prompt_logprobs": 1}, _of_prompt, 0, names_first=False),
+        "echo": _Method({"echo": True, "logprobs": 1}, _of_echo, 1, names_first=True),
+    }
+)
+
+
+def read_tokens(method: str, delivery: Delivery, text: str) -> TokenLogs:
+    """Return the log-probabilities of a text's tokens, after checks that they are those of this text.
+
+    Args:
+        method: A key of `METHODS`.
+        delivery: With status ok.
+
+    Raises:
+        Malformed: The figures are missing, of another number of tokens, or of another text.
+    """
+    api = METHODS[method]
+    choices = delivery.data.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1:
+        raise Malformed("the reply has no single choice")
+    try:
+        logs, tokens = api.read(choices[0])
+    except msgspec.ValidationError as error:
+        raise Malformed(f"no log-probabilities of the prompt came ({error})") from None
+    if api.generated:
+        logs, tokens = logs[: -api.generated], None if tokens is None else tokens[: -api.generated]
+    if not logs or logs[0] is not None or None in logs[1:]:
+        raise Malformed("the first token of the prompt, and no other, must lack a log-probability")
+    usage = delivery.data.get("usage")
+    counted = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
+    if counted is not None and counted != len(logs):
+        raise Malformed(f"{len(logs)} log-probabilities came for a prompt of {counted} tokens")
+    return TokenLogs(logs, _begun(api, tokens, text))
+
+
+def _begun(api: _Method, tokens: Sequence[str] | None, text: str) -> bool:
+    """Return whether a token of the server's precedes the text; refuse tokens that spell another text."""
+    if tokens is None:
+        return False
+    sent = _UNSURE.sub("", text)
+    rest = _UNSURE.sub("", "".join(tokens[1:]))
+    if rest == sent:
+        return True
+    first = _UNSURE.sub("", tokens[0]) if api.names_first else sent[: len(sent) - len(rest)]
+    if not any("\ufffd" in token for token in tokens) and first + rest != sent:
+        raise Malformed(f"the tokens spell {''.join(tokens)!r:.80}, and {text!r:.80} was sent")
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """One text whose log-likelihood is needed: the tokens of `whole` that `head` does not have."""
+
+    head: str
+    whole: str
+
+
+class LikelihoodReader:
+    """Completions of items from the log-likelihoods that a server gives to texts.
+
+    Prompt and choice are sent as one text, and the choice has the tokens after those of the prompt alone. White space
+    at the end of a prompt belongs to the choice.
+
+    Args:
+        endpoint: Asked by the path for bare prompts.
+        method: A key of `METHODS`.
+        begin_text: Text of the token that begins a document, for servers that put none before a prompt.
+    """
+
+    def __init__(self, endpoint: Endpoint, method: str, begin_text: str) -> None:
+        self._endpoint = endpoint
+        self._method = method
+        self._begin_text = begin_text
+        self._checked = False
+        #: Cost of the requests so far.
+        self.usage = Usage()
+
+    def prepare(self, items: Sequence[Item]) -> None:
+        """Check that the server gives log-likelihoods, before any item is administered.
+
+        Two texts with the same beginning are sent: the figures of the beginning must agree, and the last ones differ.
+
+        Raises:
+            ConfigError: It gives none that can be trusted, or none of a text's first token, which an item needs.
+        """
+        if self._checked:
+            return
+        name = f"{self._endpoint.model!r} at {self._endpoint.wire.url}"
+        if self._endpoint.api.field != "prompt":
+            raise ConfigError(
+                f'items are scored by the likelihoods of texts, and {name} is asked by chats: set api = "completions"'
+            )
+        replies = self._request(PROBES)
+        if problem := _mistrust([replies[text] for text in PROBES]):
+            raise ConfigError(
+                f"items are scored by the likelihoods of texts, and {name} does not give them by {self._method}: "
+                f'{problem}; expected a server such as vLLM, or one that echoes prompts, with likelihoods = "echo" '
+                "(which ends some servers); or score a local checkpoint"
+            )
+        bare = any(not text.after_prompt for item in items for text in item.continuations)
+        first = replies[PROBES[0]]
+        if bare and not self._begin_text and isinstance(first, TokenLogs) and not first.begun:
+            raise ConfigError(
+                f"a text without a prompt needs a token before it, and {name} puts none there: set begin_text to the "
+                'text of the model\'s begin or end token, such as "<|endoftext|>"'
+            )
+        self._checked = True
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        """Return one completion per item, in order."""
+        needed: list[list[_Needed] | Completion] = [self._needed(item) for item in items]
+        texts = [
+            text for group in needed if isinstance(group, list) for pair in group for text in (pair.head, pair.whole)
+        ]
+        replies = self._request([text for text in dict.fromkeys(texts) if text])
+        return [
+            self._completion(item, group, replies) if isinstance(group, list) else group
+            for item, group in zip(items, needed, strict=True)
+        ]
+
+    def _needed(self, item: Item) -> list[_Needed] | Completion:
+        try:
+            return [self._texts(text_of_item(item), continuation) for continuation in item.continuations]
+        except BankError as error:
+            return Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}")
+
+    def _texts(self, prompt: str, continuation: Continuation) -> _Needed:
+        text = continuation.delimiter + continuation.text
+        head = prompt.rstrip() if continuation.after_prompt else ""
+        if not head:
+            return _Needed(self._begin_text, self._begin_text + text)
+        return _Needed(head, prompt + text)
+
+    def _request(self, texts: Sequence[str]) -> dict[str, TokenLogs | Reply]:
+        """Return the log-probabilities of each text's tokens, or the reply that has none."""
+        fields = METHODS[self._method].fields
+        bodies = [self._endpoint.body(text, 1, temperature=0.0, seed=None, **fields) for text in texts]
+        replies: dict[str, TokenLogs | Reply] = {}
+        for text, delivery in zip(texts, self._endpoint.post(bodies), strict=True):
+            reply = read_completion(delivery)
+            self.usage += reply.usage
+            if delivery.status is not Status.OK or delivery.data.get("error"):
+                replies[text] = reply
+                continue
+            try:
+                replies[text] = read_tokens(self._method, delivery, text)
+            except Malformed as error:
+                replies[text] = Reply("", Status.ERROR, f"the reply does not follow the protocol: {error}")
+        return replies
+
+    def _completion(self, item: Item, group: Sequence[_Needed], replies: Mapping[str, TokenLogs | Reply]) -> Completion:
+        logs = []
+        for choice in group:
+            head: TokenLogs | Reply = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
+            whole = replies[choice.whole]
+            for reply in (head, whole):
+                if isinstance(reply, Reply):
+                    return Completion("", reply.status, detail=reply.detail)
+            assert isinstance(head, TokenLogs)
+            assert isinstance(whole, TokenLogs)
+            choice_logs = whole.logs[len(head.logs) :]
+            if not choice_logs or (not choice.head and not whole.begun):
+                return Completion("", Status.ERROR, detail="a choice has no token of its own, or none before it")
+            logs.append(math.fsum(log for log in choice_logs if log is not None))
+        result = item.likelihood_result(logs)
+        return Completion(result.text, score=result.score, likelihood=result.facts)
+
+
+def _mistrust(replies: Sequence[TokenLogs | Reply]) -> str:
+    """Return why the figures of the probes cannot be those of their tokens; empty if they can."""
+    logs = []
+    for reply in replies:
+        if isinstance(reply, Reply):
+            return reply.detail
+        logs.append([log for log in reply.logs if log is not None])
+    first, second = logs
+    if len(first) < 2 or len(second) < 2:
+        return f"figures of {len(first) + 1} tokens came for {PROBES[0]!r}"
+    if abs(first[0] - second[0]) > TOLERANCE:
+        return (
+            f"the beginning of two texts has the log-probabilities {first[0]:g} and {second[0]:g}, expected equal ones"
+        )
+    if first == second:
+        return "two different texts have the same log-probabilities"
+    return ""

@@ -1,0 +1,337 @@
+"""Connect to a model on an OpenAI-compatible server, check that it answers, and identify it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
+from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.caps import Cap, cap_of
+from pytest_adaptive_eval.models.endpoint.additions import Additions, read_additions
+from pytest_adaptive_eval.models.endpoint.api import APIS, Api, Question
+from pytest_adaptive_eval.models.endpoint.body import excerpt
+from pytest_adaptive_eval.models.endpoint.bounds import Bounds, context_length
+from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL, find_accepted_fields
+from pytest_adaptive_eval.models.endpoint.identity import Answerer, check_accept_models
+from pytest_adaptive_eval.models.endpoint.outcome import Delivery
+from pytest_adaptive_eval.models.endpoint.secrets import from_environment
+from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
+from pytest_adaptive_eval.models.endpoint.wire import Wire
+from pytest_adaptive_eval.text import shown_address
+
+#: Logger whose warnings the terminal shows at once.
+_LOGGER = logging.getLogger("pytest_adaptive_eval")
+#: Fields of a server's entry for a model that change while the model stays the same.
+_VOLATILE = frozenset({"created", "permission", "status"})
+
+
+#: Fields that cap an answer: the usual one, and that of models that refuse it, such as those that reason at OpenAI.
+_CAP_FIELDS = ("max_tokens", "max_completion_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model on a server that has answered once.
+
+    Args:
+        model: Name of the model on the server.
+        api: The path by which it is asked.
+        answerer: Checks which model each reply comes from.
+        bounds: Checks whether a prompt or an answer was cut.
+        fields: Further fields of each request.
+        usage: Cost of connecting.
+        cap: Cap on answers.
+        cap_field: Field of a request that caps its answer.
+    """
+
+    wire: Wire
+    identity: SubjectIdentity
+    model: str
+    api: Api
+    answerer: Answerer
+    bounds: Bounds
+    fields: Mapping[str, Any]
+    temperature: float
+    seed: int
+    usage: Usage
+    cap: Cap
+    cap_field: str
+
+    @property
+    def samples(self) -> bool:
+        """Whether equal requests may have different answers: the temperature is above 0."""
+        return bool(self.fields.get("temperature", self.temperature))
+
+    def body(self, question: Question, max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
+        """Return the body of a request; each draw of the same prompt has a seed of its own."""
+        decoding = {**_decoding(max_tokens, self.temperature, self.seed, sample, self.cap_field), **fields}
+        return _body(self.model, {self.api.field: question}, decoding, self.fields)
+
+    def post(
+        self,
+        bodies: Sequence[bytes | Callable[[], bytes]],
+        arrived: Callable[[int, Delivery], object] | None = None,
+    ) -> list[Delivery]:
+        """Send requests.  A reply of a model that is not accepted is a delivery with status ``error``.
+
+        `arrived` is called with the index of a request and its delivery as soon as that is there, in the thread of the
+        connections.
+        """
+        if arrived is None:
+            return [self.answerer.check(delivery) for delivery in self.wire.post(self.api.path, bodies)]
+        return self.wire.post(self.api.path, bodies, self._checking(arrived))
+
+    def begin(
+        self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object]
+    ) -> Future[list[Delivery]]:
+        """Send requests like `post`, without waiting for the deliveries."""
+        return self.wire.begin(self.api.path, bodies, self._checking(arrived))
+
+    def _checking(self, arrived: Callable[[int, Delivery], object]) -> Callable[[int, Delivery], object]:
+        """Return `arrived` with a check of the delivery's model before it."""
+        return lambda index, delivery: arrived(index, self.answerer.check(delivery))
+
+    def read(self, delivery: Delivery, max_tokens: int) -> Reply:
+        """Return the reply in a delivery, given the cap on its tokens."""
+        return self.bounds.check(self.api.read(delivery), max_tokens)
+
+
+def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
+    """Connect to the server, and get one token from the model.
+
+    Args:
+        url, model: See `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`.
+
+    Raises:
+        ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does not
+            follow the protocol.
+    """
+    base = _base(url, model)
+    additions = read_additions(settings.headers, settings.query)
+    environment: dict[str, Any] = {}
+    answerer = Answerer(model, check_accept_models(settings.accept_models), environment)
+    wire = Wire(
+        base,
+        key=from_environment(settings.key_env),
+        timeout=settings.timeout,
+        concurrency=settings.concurrency,
+        rate=settings.rate,
+        retries=settings.retries,
+        proxy=settings.proxy,
+        additions=additions,
+        public=(model, *settings.accept_models),
+        seed=settings.seed,
+    )
+    extra = dict(settings.fields)
+    api = APIS[settings.api]
+    neutral = {name: value for name, value in NEUTRAL.items() if name not in extra}
+    usage, cap_field = Usage(), _CAP_FIELDS[0]
+
+    def probe(fields: Mapping[str, Any]) -> Delivery:
+        nonlocal usage
+        decoding = _decoding(1, settings.temperature, settings.seed, 0, cap_field)
+        (delivery,) = wire.post(api.path, [_body(model, {api.field: api.greeting}, decoding, {**fields, **extra})])
+        usage += api.read(delivery).usage
+        return answerer.check(delivery)
+
+    try:
+        entry, listed = _list_models(wire, model, api, settings)
+        accepted, delivery = find_accepted_fields(probe, neutral)
+        if delivery.status is Status.ERROR and _CAP_FIELDS[1] in delivery.detail:  # the server asks for the other one
+            cap_field = _CAP_FIELDS[1]
+            accepted, delivery = find_accepted_fields(probe, neutral)
+            environment["cap_field"] = cap_field
+        reply = api.read(delivery)
+        if reply.status.infrastructure:
+            raise ConfigError(_no_answers(base, model, api, delivery, reply.detail, settings.key_env, listed))
+    except BaseException:
+        wire.close()
+        raise
+    if listed and entry is None:
+        names = ", ".join(f"{name!r:.60}" for name in listed[:5])
+        warnings.warn(
+            AdaptiveEvalWarning(f"{base} lists {names} and not {model}, and answers to that name all the same"),
+            stacklevel=2,
+        )
+    bounds = Bounds(context_length(entry), reports_caps=reply.status is Status.TRUNCATED)
+    bounds.warn_if_blind(reply)
+    environment |= _environment(base, settings, additions, bounds.context, accepted, neutral)
+    stated = [base, model, entry, settings.revision, *([additions.written] if additions.written else [])]
+    reasons = _reasons(entry, reply) if settings.reasoning is None else settings.reasoning
+    cap = cap_of(settings.max_tokens, reasons=reasons, context=bounds.context)
+    identity = SubjectIdentity(
+        model,
+        hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest(),
+        {"max_tokens": cap.tokens, **_recorded_decoding(settings, api, accepted)},
+        environment,
+    )
+    fields = {**accepted, **extra}
+    temperature = float(settings.temperature)
+    return Endpoint(
+        wire, identity, model, api, answerer, bounds, fields, temperature, settings.seed, usage, cap, cap_field
+    )
+
+
+def _reasons(entry: Mapping[str, Any] | None, reply: Reply) -> bool:
+    """Return whether the server's entry for a model, or its first reply, says that it reasons before it answers."""
+    parameters = (entry or {}).get("supported_parameters")
+    listed = isinstance(parameters, list) and bool({"reasoning", "include_reasoning"} & set(map(str, parameters)))
+    return listed or bool(reply.reasoning or reply.usage.reasoning_tokens)
+
+
+def _recorded_decoding(settings: EndpointSettings, api: Api, accepted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that can change an answer, for the identity."""
+    decoding: dict[str, Any] = {
+        "temperature": float(settings.temperature),
+        "seed": settings.seed if settings.temperature else None,
+        "template": api.template,
+        "images": "png",
+    }
+    if settings.fields:
+        decoding["extra"] = dict(settings.fields)
+    if settings.temperature:
+        decoding["sent"] = dict(accepted)
+    return decoding
+
+
+def _environment(
+    base: str,
+    settings: EndpointSettings,
+    additions: Additions,
+    context: int,
+    accepted: Mapping[str, Any],
+    neutral: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return facts about the server and the connection, for the record."""
+    environment: dict[str, Any] = {
+        "endpoint": base,
+        "weights": "not known: a server is taken at its word",
+        "seed heeded": "not known" if settings.temperature else "not needed",
+    }
+    if settings.revision:
+        environment["revision"] = settings.revision
+    if settings.concurrency > 1:
+        environment["concurrency"] = settings.concurrency
+    environment |= additions.names
+    if context:
+        environment["context"] = context
+    if not settings.temperature:  # above 0 they belong to the decoding, see `_recorded_decoding`
+        environment["decoding fields sent"] = dict(accepted)
+    if refused := [name for name in neutral if name not in accepted]:
+        environment["decoding fields refused"] = refused
+    return environment
+
+
+def _base(url: str, model: str) -> str:
+    """Return the address that paths are added to.
+
+    Raises:
+        ConfigError: The address has a user, a query or a path below the base, or it is no URL, or the model's name is
+            missing.
+    """
+    if "@" in url:
+        raise ConfigError(  # the address is not shown: it holds a secret
+            "the address of the model holds a user name or a password, which would be recorded; expected "
+            "http://HOST:PORT/v1#MODEL, with the key in an environment variable that key_env names"
+        )
+    shown = shown_address(url)  # the query may hold a secret, and so may an address that cannot be read
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        reason = f": {error}" if shown == url else ""
+        raise ConfigError(f"model {shown!r} is no URL{reason}; expected http://HOST:PORT/v1#MODEL") from None
+    fault = ""
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        fault = "is no address of a server"
+    elif "?" in url or "?" in model:
+        fault = "has a query (not shown, it may hold a key), which the option query sets"
+    elif parts.fragment or not re.fullmatch("[!-~]+", url):
+        fault = "has more than an address and a path"
+    elif re.search(r"/(chat/)?completions/?$", parts.path):
+        fault = "names a path below the base of the API"
+    if fault:
+        raise ConfigError(f"model {shown!r} {fault}; expected http://HOST:PORT/v1#MODEL")
+    if not model or not model.isprintable():
+        raise ConfigError(
+            f"model {url!r} names {'no model' if not model else f'the model {model!r}'}; expected "
+            f"{url}#MODEL, with a name of those that {url.rstrip('/')}/models lists"
+        )
+    return url.rstrip("/")
+
+
+def _list_models(
+    wire: Wire, model: str, api: Api, settings: EndpointSettings
+) -> tuple[Mapping[str, Any] | None, list[str]]:
+    """Return the server's entry for a model without its volatile fields, None if unlisted, and all listed names."""
+    delivery = wire.get("/models", start_timeout=settings.start_timeout, tell=_LOGGER.warning)
+    if delivery.code in (0, 401, 403) and delivery.status is not Status.OK:
+        raise ConfigError(_no_answers(wire.url, model, api, delivery, delivery.detail, settings.key_env, []))
+    data = delivery.data.get("data")
+    entries = [
+        entry
+        for entry in (data if isinstance(data, list) else [])
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+    ]
+    entry = next((entry for entry in entries if entry["id"] == model), None)
+    stable = None if entry is None else {name: value for name, value in entry.items() if name not in _VOLATILE}
+    return stable, [entry["id"] for entry in entries]
+
+
+def _no_answers(
+    base: str, model: str, api: Api, delivery: Delivery, detail: str, key_env: str, listed: Sequence[str]
+) -> str:
+    """Return the sentence for a model that cannot be used: the reason, and the fix."""
+    names = ", ".join(excerpt(name) for name in listed[:10]) + (", ..." if len(listed) > 10 else "")
+    has = f" (it lists {names})" if listed and model not in listed else ""
+    return (
+        f"model {model!r} at {base} gives no answers: {detail}; expected an OpenAI-compatible server at "
+        f"{base}{api.path}{has}: {_fix(delivery, key_env, model in listed)}"
+    )
+
+
+def _fix(delivery: Delivery, key_env: str, listed: bool) -> str:
+    """Return what a user can do about a server that gives no answers."""
+    if "no connected db" in delivery.detail.lower():
+        return (
+            "mend the key, the variable that key_env names: LiteLLM says this of every key but its master key where it "
+            "runs without a database"
+        )
+    if delivery.code == 404 and listed:
+        return (
+            "start the server again, or mend the path of the address: it lists this model and does not answer for it, "
+            "as MLX-LM does when its generating thread has died"
+        )
+    if delivery.code in (401, 403):
+        return f"mend the key in {key_env!r}" if key_env else "name the environment variable of its key by key_env"
+    if not delivery.code:
+        return "start the server, or mend the address"
+    if delivery.code == 404:
+        return "mend the name of the model, or the path of the address, which ends in /v1 on most servers"
+    return "see what the server logs, or name another"
+
+
+def _body(
+    model: str, question: Mapping[str, Question], decoding: Mapping[str, Any], fields: Mapping[str, Any]
+) -> bytes:
+    """Return a request as JSON; fields that are None are left out."""
+    values = {"model": model, **question, "stream": False, **decoding, **fields}
+    sent = {name: value for name, value in values.items() if value is not None}
+    return json.dumps(sent, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def _decoding(max_tokens: int, temperature: float, seed: int, sample: int, cap_field: str) -> dict[str, Any]:
+    """Return the fields of a request that say how tokens are chosen."""
+    sample_seed = int.from_bytes(hashlib.sha256(f"{seed} {sample}".encode()).digest()[:4], "big") >> 1
+    return {cap_field: max_tokens, "temperature": temperature, "seed": sample_seed if temperature else None}

@@ -1,0 +1,113 @@
+"""Options of a model on a server, the same for subjects and agents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from pytest_adaptive_eval.checks import check_count, check_decoding
+from pytest_adaptive_eval.errors import ConfigError
+
+#: Fields of a request that `EndpointSettings.extra` may not set.
+_RESERVED_FIELDS = frozenset(
+    {"model", "messages", "prompt", "stream", "n", "best_of", "tools", "tool_choice", "functions", "suffix"}
+    | {"logprobs", "top_logprobs", "prompt_logprobs", "echo"}
+)
+#: Values of the option ``api``; `pytest_adaptive_eval.models.endpoint.api.APIS` has their paths.
+_APIS = ("chat", "completions")
+#: Values of the option ``likelihoods``, see `pytest_adaptive_eval.models.endpoint.likelihood.METHODS`.
+_LIKELIHOODS = ("prompt_logprobs", "echo")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointSettings:
+    """Options of a model on a server.
+
+    Args:
+        key_env: Environment variable that holds the API key. No key is sent if empty.
+        max_tokens: Cap on the tokens of an answer, reasoning included. 1024 by default, 16384 for a model that reasons,
+            and at most half of the server's context.
+        reasoning: Whether the model reasons before it answers; by default what the server says.
+        revision: Your own name for the weights behind the model's name, which a server does not state. Change it when
+            the weights change, so that no earlier answer is reused.
+        temperature: 0 is greedy.
+        top_p: Share of the probability that sampling is limited to.
+        seed: Seed of the sampling, if the server uses it, and of the waits between retries.
+        timeout: Seconds for an answer, with all tries and the time for which the request is held back.
+        concurrency: Requests at the same time.
+        rate: Requests begun per second.
+        retries: Retries of one request after HTTP 500 or a broken connection, while the server answers others. Requests
+            wait within `timeout` for a server that answers none, or that requests come too fast for.
+        start_timeout: Seconds to wait at first for a server that refuses connections or is starting.
+        proxy: URL of a proxy. Those of the environment are not used.
+        extra: Further fields of each request, recorded with the answers. None removes a field that is otherwise sent.
+        headers, query: Headers and query fields of each request. ``"$NAME"`` is the value of an environment variable.
+        accept_models: Names that replies may carry besides the model's. A reply of any other model is an error.
+        api: ``completions`` sends the bare prompt, as a model without a chat template needs it.
+        likelihoods: How log-likelihoods of given texts are asked for. Some servers die of an echo.
+        begin_text: Text of the token that begins a document, for texts without a prompt on servers that put none before
+            them.
+
+    Raises:
+        ConfigError: An option is out of its range.
+    """
+
+    key_env: str = ""
+    max_tokens: int | None = None
+    reasoning: bool | None = None
+    revision: str = ""
+    temperature: float = 0.0
+    top_p: float | None = None
+    seed: int = 0
+    timeout: float = 120.0
+    concurrency: int = 16
+    rate: float | None = None
+    retries: int = 3
+    start_timeout: float = 120.0
+    proxy: str | None = field(default=None, repr=False)  # may hold a password
+    extra: Mapping[str, Any] | None = field(default=None, repr=False)
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
+    query: Mapping[str, str] | None = field(default=None, repr=False)
+    accept_models: Sequence[str] = ()
+    api: str = "chat"
+    likelihoods: str = "prompt_logprobs"
+    begin_text: str = ""
+
+    def __post_init__(self) -> None:
+        check_count("max_tokens", 1 if self.max_tokens is None else self.max_tokens)
+        if not isinstance(self.reasoning, bool | None):
+            raise ConfigError(f"reasoning is {self.reasoning!r:.80}, expected true or false")
+        check_count("concurrency", self.concurrency)
+        check_count("retries", self.retries, least=0)
+        if not (isinstance(self.start_timeout, int | float) and 0.0 <= self.start_timeout < math.inf):
+            raise ConfigError(f"start_timeout is {self.start_timeout!r}, expected seconds, 0 or more")
+        for name, number in (("timeout", self.timeout), ("rate", self.rate)):
+            if number is not None and not (isinstance(number, int | float) and 0.0 < number < math.inf):
+                raise ConfigError(f"{name} is {number!r}, expected a number above 0")
+        check_decoding(self.temperature, self.seed, 1.0 if self.top_p is None else self.top_p)
+        if not isinstance(self.extra, Mapping | None):
+            raise ConfigError(f"extra is {self.extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
+        if reserved := sorted(_RESERVED_FIELDS & set(self.extra or {})):
+            raise ConfigError(f"extra sets {', '.join(reserved)}, which it may not set; remove it there")
+        for name, value, allowed in (("api", self.api, _APIS), ("likelihoods", self.likelihoods, _LIKELIHOODS)):
+            if value not in allowed:
+                raise ConfigError(f"{name} is {value!r:.80}, expected {' or '.join(map(repr, allowed))}")
+        _check_proxy(self.proxy)
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Further fields of each request, as the user set them."""
+        return {**({} if self.top_p is None else {"top_p": float(self.top_p)}), **(self.extra or {})}
+
+
+def _check_proxy(proxy: str | None) -> None:
+    try:
+        parts = urlsplit(proxy or "http://none")
+        valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except (TypeError, ValueError, AttributeError):
+        valid = False
+    if not valid:  # the value is not shown, as it may hold a password
+        raise ConfigError("proxy is no URL of a proxy; expected http://HOST:PORT")

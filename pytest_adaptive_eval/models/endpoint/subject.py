@@ -1,0 +1,394 @@
+"""Models on OpenAI-compatible servers, as subjects and as agents."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import Annotated, Any, Self, TypeVar
+
+import msgspec
+
+from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
+from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
+from pytest_adaptive_eval.models.base import Completion, Subject, Usage, sample_of
+from pytest_adaptive_eval.models.caps import Cap
+from pytest_adaptive_eval.models.endpoint.api import APIS, CHAT
+from pytest_adaptive_eval.models.endpoint.chat import chat_of_messages, first_token, read_reply
+from pytest_adaptive_eval.models.endpoint.likelihood import LikelihoodReader
+from pytest_adaptive_eval.models.endpoint.opening import Endpoint, connect
+from pytest_adaptive_eval.models.endpoint.outcome import Delivery
+from pytest_adaptive_eval.models.endpoint.pictures import check_pictures
+from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
+
+#: Completion of an item until its answer arrives.
+_PENDING = Completion("", Status.NOT_RUN)
+#: Numbers of likely first tokens to request: the limits of the protocol, and of strict servers.
+_TOP = (20, 5)
+#: Two prompts whose likely first tokens differ for any model that reads them.
+_PROBES = ("Reply with yes.", "2 + 2 =")
+#: HTTP status codes of servers that know a field and refuse it.
+_REFUSED_FIELD = frozenset({400, 415, 422, 500, 501})
+
+_Stored = TypeVar("_Stored")
+
+
+class _StoredReply(msgspec.Struct):
+    """A reply in the store."""
+
+    text: str
+    status: Status
+    detail: str
+    reasoning: str
+
+
+class _StoredLikelihoods(msgspec.Struct):
+    """Log-probabilities of first tokens in the store, in nats; rounding may leave them just above 0."""
+
+    likelihoods: dict[str, Annotated[float, msgspec.Meta(lt=0.01)]]
+
+
+class EndpointSubject(Subject):
+    """A model on an OpenAI-compatible server, under evaluation.
+
+    Created by `load`. The items of a batch are sent at the same time, as far as `concurrency` and `rate` allow. A fault
+    of the server or of the connection is the item's status.
+
+    `cap` says how long an answer may be, and an item's ``meta["sample"]`` is the index of a repeated draw at a
+    temperature above 0.
+    """
+
+    rates_texts = True
+    waits_apart = True
+
+    cap: Cap
+
+    def __init__(self, endpoint: Endpoint, reader: LikelihoodReader) -> None:
+        super().__init__(endpoint.identity)
+        #: What is left to do for each delivery of `_send`, in the order in which they came.
+        self._arrivals: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self._reader = reader
+        self._endpoint = endpoint
+        self.cap = endpoint.cap
+        self._usage = endpoint.usage
+        self._pictures_checked = False
+
+    @classmethod
+    def load(
+        cls,
+        url: str,
+        model: str,
+        **options: Any,
+    ) -> Self:
+        """Connect to a server and check that its model answers.
+
+        One token is requested, so that a wrong address, key or model is an error here and not a row of items without
+        answers.
+
+        Args:
+            url: Address that ``/chat/completions`` or ``/completions`` is added to, such as
+                ``http://localhost:8000/v1``.
+            model: Name of the model on the server.
+            **options: Those of `pytest_adaptive_eval.models.endpoint.settings.EndpointSettings`.
+
+        Raises:
+            ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does
+                not follow the protocol.
+        """
+        settings = EndpointSettings(**options)
+        endpoint = connect(url, model, settings)
+        return cls(endpoint, LikelihoodReader(endpoint, settings.likelihoods, settings.begin_text))
+
+    @property
+    def usage(self) -> Usage:
+        """Cost of all calls so far, with that of `load`."""
+        return self._usage + self._reader.usage
+
+    @property
+    def shared_batch(self) -> int:
+        """Number of requests at once."""
+        return self._endpoint.wire.concurrency
+
+    @property
+    def no_reuse(self) -> str:
+        """The same, and what is behind the server's name must be stated, since a server does not prove it."""
+        facts = self.identity.environment
+        if str(facts.get("weights", "")).startswith("not known"):
+            if not facts.get("revision"):
+                return "a server is taken at its word; set the option revision, and change it with the weights"
+            if self._endpoint.answerer.aliases > 1:
+                return "several models may answer (accept_models)"
+            if any(isinstance(value, list) for value in facts.values()):
+                return "several deployments answered under one name"
+        return super().no_reuse
+
+    def prepare(self, items: Sequence[Item]) -> None:
+        """Check that the server can do what the items need: show pictures to its model, or rate texts.
+
+        Raises:
+            ConfigError: It refuses pictures, or nothing shows that the model sees them, or it gives no log-likelihoods.
+        """
+        if rated := items_by_likelihood(items):
+            self._reader.prepare(rated)
+        if not self._pictures_checked and any(item.images for item in items_naming(items, "images")):
+            self._usage += check_pictures(self._endpoint, items)
+            self._pictures_checked = True
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        """Return one completion per item, in order."""
+        return self.answer_each(items, lambda *_: None)
+
+    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+        """Answer like `answer`; `arrived` is called in the thread of the connections."""
+        self.prepare(items)
+        completions: list[Completion] = [_PENDING] * len(items)
+        rated = [index for index, item in enumerate(items) if item.likelihood is not None]
+        for index, completion in zip(rated, self._reader.answer([items[index] for index in rated]), strict=True):
+            completions[index] = completion
+            arrived(index, completion)
+        written = [index for index in range(len(items)) if index not in set(rated)]
+
+        def take(number: int, delivery: Delivery) -> None:
+            index = written[number]
+            completions[index] = self._complete(delivery, items[index], self.cap)
+            arrived(index, completions[index])
+
+        self._endpoint.post([self._body(items[index]) for index in written], take)
+        return completions
+
+    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> None:
+        cap = self.cap
+
+        def finish(index: int, delivery: Delivery) -> None:
+            arrived(index, self._complete(delivery, items[index], cap))
+
+        def note(index: int, delivery: Delivery) -> None:
+            self._arrivals.put(functools.partial(finish, index, delivery))
+
+        sent = self._endpoint.begin([self._body(item) for item in items], note)
+        sent.add_done_callback(lambda done: None if done.cancelled() else self._arrivals.put(done.result))
+
+    def take_arrived(self, *, wait: bool) -> None:
+        """Call `arrived` for the answers of `begin` that are there, or raise why there are none; see the base class."""
+        while wait or not self._arrivals.empty():
+            self._arrivals.get()()
+            wait = False
+
+    def close(self) -> None:
+        """Close the connections."""
+        super().close()
+        self._endpoint.wire.close()
+
+    def _complete(self, delivery: Delivery, item: Item, cap: Cap) -> Completion:
+        """Return the completion of a delivery, whose cost is added to `usage`."""
+        endpoint = self._endpoint
+        ok = delivery.status is Status.OK
+        reply = endpoint.read(delivery, cap.of(item)) if ok else endpoint.api.read(delivery)
+        self._usage += reply.usage
+        return Completion(reply.text, reply.status, detail=reply.detail, cost=reply.usage)
+
+    def _body(self, item: Item) -> bytes | Callable[[], bytes]:
+        """Return the request for an item, or a function that writes it later: pictures, a few at a time, and faults."""
+        write = functools.partial(self._write, item, self.cap)
+        if item.images:
+            return write
+        try:
+            return write()
+        except Exception:
+            return write
+
+    def _write(self, item: Item, cap: Cap) -> bytes:
+        return self._endpoint.body(self._endpoint.api.question(item), cap.of(item), sample_of(item))
+
+
+class EndpointAgent:
+    """A model on an OpenAI-compatible server as an `Agent`.
+
+    Created by `load`.
+
+    Args:
+        answers: Replies by a hash of the model, the prompt and the decoding; JSON values.
+        top: Number of likely first tokens that the server returns; 0 if it returns none.
+    """
+
+    def __init__(self, endpoint: Endpoint, answers: MutableMapping[str, Any], top: int) -> None:
+        self.identity = endpoint.identity
+        self._endpoint = endpoint
+        self._answers = answers
+        self._top = top
+        self._takes_schema = True
+        self._usage = endpoint.usage
+
+    @classmethod
+    def load(
+        cls,
+        url: str,
+        model: str,
+        *,
+        answers: MutableMapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Connect to a server, check that its model answers, and find out whether it returns likelihoods.
+
+        Args:
+            url, model, **options: As `EndpointSubject.load`.
+            answers: Store of replies, looked up before the server is asked.
+
+        Raises:
+            ConfigError: As `EndpointSubject.load`, or the option ``api`` is another than ``chat``.
+        """
+        settings = EndpointSettings(**options)
+        if APIS[settings.api] is not CHAT:
+            raise ConfigError(f"an agent holds chats, and api is {settings.api!r}: remove that option")
+        endpoint = connect(url, model, settings)
+        top, usage = _likelihoods(endpoint)
+        return cls(replace(endpoint, usage=endpoint.usage + usage), {} if answers is None else answers, top)
+
+    @property
+    def rates(self) -> bool:
+        """Whether `prefer` works: the server returned plausible likelihoods."""
+        return self._top > 0
+
+    @property
+    def usage(self) -> Usage:
+        """Cost of all calls so far, with those of `load`."""
+        return self._usage
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
+    ) -> Reply:
+        """Return the reply to a chat; a stored reply to the same draw costs nothing.  A fault is a status.
+
+        Many servers ignore a schema, and some refuse it. After a refusal this request and all later ones are sent
+        without a schema.
+        """
+        cap = self._endpoint.cap.tokens if max_tokens is None else max_tokens
+        try:
+            chat = chat_of_messages(messages)
+        except BankError as error:
+            return Reply("", Status.ERROR, f"{type(error).__name__}: {error}")
+        form: dict[str, Any] = {} if schema is None else {"response_format": _response_format(schema)}
+        sample = draw if self._endpoint.samples else 0
+        key = self._key(self._endpoint.body(chat, cap, sample, **form), sample)
+        stored = _stored(self._answers.get(key), _StoredReply)
+        if stored is not None and not stored.status.infrastructure:
+            return Reply(stored.text, stored.status, stored.detail, stored.reasoning)
+        reply = self._ask(chat, cap, sample, form)
+        if not reply.status.infrastructure:
+            stored = _StoredReply(reply.text, reply.status, reply.detail, reply.reasoning)
+            self._answers[key] = msgspec.to_builtins(stored)
+        return reply
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
+        """Return the log-likelihood of `label` as the first token of the reply to the chat, with each candidate added.
+
+        Each candidate is sent in a request of its own, all at the same time. The status is an error if the label is not
+        among the likeliest first tokens after every candidate, since its likelihood is then unknown.
+        """
+        unknown = (math.nan,) * len(candidates)
+        if not self._top:
+            return Preference(unknown, Status.ERROR, "the server returns no likelihoods")
+        try:
+            chats = [added(messages, candidate) for candidate in candidates]
+            bodies = [self._endpoint.body(chat_of_messages(chat), 1, **_likelihood_fields(self._top)) for chat in chats]
+        except BankError as error:
+            return Preference(unknown, Status.ERROR, f"{type(error).__name__}: {error}")
+        keys = [self._key(body) for body in bodies]
+        tables = {
+            key: stored.likelihoods
+            for key in keys
+            if (stored := _stored(self._answers.get(key), _StoredLikelihoods)) is not None
+        }
+        usage, fault = self._request_tables(
+            {key: body for key, body in zip(keys, bodies, strict=True) if key not in tables}, tables
+        )
+        if fault is not None:
+            return Preference(unknown, fault.status, fault.detail, usage)
+        if missing := sum(label.strip() not in tables[key] for key in keys):
+            detail = (
+                f"{label!r} is not among the {self._top} likeliest first tokens after {missing} of "
+                f"{len(keys)} candidates"
+            )
+            return Preference(unknown, Status.ERROR, detail, usage)
+        return Preference(tuple(tables[key][label.strip()] for key in keys), usage=usage)
+
+    def _request_tables(
+        self, bodies: Mapping[str, bytes], tables: dict[str, dict[str, float]]
+    ) -> tuple[Usage, Reply | None]:
+        """Request likelihoods of first tokens, add them to `tables` by key, and return the cost and the last fault."""
+        usage, fault = Usage(), None
+        for key, delivery in zip(bodies, self._endpoint.post(list(bodies.values())), strict=True):
+            reply, table = read_reply(delivery), first_token(delivery)
+            usage += reply.usage
+            if table is None:
+                fault = reply if reply.status.infrastructure else Reply("", Status.ERROR, "no likelihoods came")
+            else:
+                tables[key] = dict(table)
+                self._answers[key] = {"likelihoods": tables[key]}
+        self._usage += usage
+        return usage, fault
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._endpoint.wire.close()
+
+    def _ask(self, chat: list[dict[str, Any]], cap: int, sample: int, form: Mapping[str, Any]) -> Reply:
+        form = form if self._takes_schema else {}
+        (delivery,) = self._endpoint.post([self._endpoint.body(chat, cap, sample, **form)])
+        reply = self._endpoint.read(delivery, cap)
+        if form and delivery.code in _REFUSED_FIELD and reply.status is Status.ERROR:
+            (delivery,) = self._endpoint.post([self._endpoint.body(chat, cap, sample)])
+            bare = self._endpoint.read(delivery, cap)
+            self._takes_schema = bare.status.infrastructure
+            reply = replace(bare, usage=reply.usage + bare.usage)
+        self._usage += reply.usage
+        return reply
+
+    def _key(self, body: bytes, sample: int = 0) -> str:
+        draw = f" {sample}" if sample else ""  # the option extra may fix the seed in the body
+        return hashlib.sha256(f"{self.identity.checkpoint}{draw}\n".encode() + body).hexdigest()
+
+
+def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": dict(schema)}}
+
+
+def _likelihood_fields(top: int) -> dict[str, Any]:
+    """Return fields that request likelihoods; at temperature 0 some servers return that of the chosen token alone."""
+    return {"logprobs": True, "top_logprobs": top, "temperature": 1.0}
+
+
+def _likelihoods(endpoint: Endpoint) -> tuple[int, Usage]:
+    """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost.
+
+    Most servers without likelihoods ignore the fields, and a stand-in may return the same for every prompt.
+    """
+    usage = Usage()
+    for top in _TOP:
+        bodies = [endpoint.body([{"role": "user", "content": text}], 1, **_likelihood_fields(top)) for text in _PROBES]
+        deliveries = endpoint.post(bodies)
+        usage = sum((read_reply(delivery).usage for delivery in deliveries), usage)
+        tables = [first_token(delivery) for delivery in deliveries]
+        if all(tables) and tables[0] != tables[1]:
+            return top, usage
+        if all(delivery.status is Status.OK for delivery in deliveries):
+            break  # the server ignores the fields, so a smaller number changes nothing
+    return 0, usage
+
+
+def _stored(value: object, kind: type[_Stored]) -> _Stored | None:
+    """Return a stored value as `kind`, or None for anything else."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None

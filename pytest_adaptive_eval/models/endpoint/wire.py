@@ -1,0 +1,464 @@
+"""A client of an OpenAI-compatible server: each request ends with one status, within limits of time and size."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import json
+import math
+import os
+import ssl
+import threading
+import weakref
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+import httpcore2
+
+from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.models.endpoint.additions import Additions
+from pytest_adaptive_eval.models.endpoint.body import RefusedReply, excerpt, header, read_bytes, read_object
+from pytest_adaptive_eval.models.endpoint.connections import Backend, Stale
+from pytest_adaptive_eval.models.endpoint.limits import FIRST, LONGEST, LONGEST_PACED, Backoff, Circuit, Pace
+from pytest_adaptive_eval.models.endpoint.outcome import (
+    DOUBTFUL,
+    FILTERED,
+    MEANINGS,
+    TOO_SLOW,
+    WAITING,
+    Delivery,
+    Fault,
+    Request,
+    Try,
+)
+from pytest_adaptive_eval.models.endpoint.secrets import Redactor, Secret
+from pytest_adaptive_eval.retry_after import retry_after
+
+T = TypeVar("T")
+
+#: Limit of a reply after decompression, in bytes: half a million tokens; 16 at the same time stay within 100 MB.
+MAX_BYTES = 2 << 20
+#: Limit of a reply that reports a fault, in bytes.
+FAULT_BYTES = 64 << 10
+#: Number of failures in a row after which requests are held back until one is answered.
+BREAK_AFTER = 8
+#: Seconds that an idle connection is kept; servers close theirs after 5 or more.
+IDLE_SECONDS = 4.0
+#: Seconds between two checks for a starting server, at first and at most.
+START_PAUSE, LONGEST_START_PAUSE = 0.1, 2.0
+#: Time limit for closing, in seconds.
+CLOSE_SECONDS = 5.0
+NOTHING = Additions()
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop of asyncio, whatever policy a project sets, that goes by the real clock."""
+
+    def time(self) -> float:
+        return clock.elapsed()
+
+
+class Wire:
+    """A client of one server with a synchronous interface.
+
+    Requests run in an event loop and thread of their own, independent of the caller's loop. Redirects are not followed,
+    cookies are not stored, and nothing is read from the environment.
+
+    Args:
+        url: Address that paths are added to.
+        key: Sent as a bearer token.
+        timeout: Seconds from the first byte sent to the last one received, with all tries and the time for which the
+            request is held back.
+        concurrency: Requests at the same time.
+        rate: Limit of requests begun per second.
+        retries: Retries of a request that fails while the server answers others.
+        proxy: URL of a proxy; those of the environment are not used.
+        additions: Headers and query of each request.
+        public: Texts besides the address that are no secret.
+        seed: Seed of the jitter of waits.
+        max_bytes: Limit of a reply after decompression.
+        backoff: Upper limit of the seconds before the first retry.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: Secret | None = None,
+        timeout: float = 120.0,
+        concurrency: int = 16,
+        rate: float | None = None,
+        retries: int = 3,
+        proxy: str | None = None,
+        additions: Additions = NOTHING,
+        public: Sequence[str] = (),
+        seed: int = 0,
+        max_bytes: int = MAX_BYTES,
+        backoff: float = FIRST,
+    ) -> None:
+        self.url = url
+        self._key, self._timeout, self._most, self._most_retries = key, timeout, max_bytes, retries
+        self._proxy = urlsplit(proxy).netloc.rpartition("@")[2] if proxy else ""
+        self._redactor = Redactor(key, proxy, additions.secrets, (url, *public))
+        self._query = f"?{additions.query}" if additions.query else ""
+        self._headers: dict[bytes | str, bytes | str] = {
+            "Host": urlsplit(url).netloc,
+            "Accept-Encoding": "identity",
+        }
+        self._headers.update(additions.headers)
+        self._backoff, self._pace = Backoff(seed, backoff), Pace(rate)
+        self._circuit = Circuit(BREAK_AFTER, seed, backoff)
+        self.concurrency = concurrency
+        self._slots = asyncio.Semaphore(concurrency)
+        self._queue, self._answered = asyncio.Lock(), asyncio.Event()
+        self._last_answer = -math.inf
+        #: Path and body of the latest answered request.
+        self._sound: tuple[str, bytes] | None = None
+        self._pool = _pool(url, proxy)
+        self._loop = _Loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="adaptive-eval: endpoint", daemon=True)
+        self._thread.start()
+        self._redactor.listen()
+        self._end = weakref.finalize(self, _shut, os.getpid(), self._loop, self._thread, self._pool, self._redactor)
+
+    def get(self, path: str, *, start_timeout: float = 0.0, tell: Callable[[str], object] | None = None) -> Delivery:
+        """Fetch a JSON object.
+
+        Args:
+            start_timeout: Seconds to wait for a server that refuses connections or says that it is starting.
+            tell: Called once with the reason for waiting.
+        """
+        if start_timeout and (delivery := self._run(self._await_start(path, start_timeout, tell))) is not None:
+            return delivery
+        return self._run(self._deliver("GET", path, None, self._loop.time()))
+
+    def post(
+        self,
+        path: str,
+        bodies: Sequence[bytes | Callable[[], bytes]],
+        arrived: Callable[[int, Delivery], object] | None = None,
+    ) -> list[Delivery]:
+        """Send JSON, at the same time as far as the limits allow, and return the deliveries in order.
+
+        A body that is a function is created at its turn, to save memory; its exception is the delivery's error.
+        `arrived` is called with the index and the delivery of each request as soon as it is there, in the thread of the
+        connections.
+        """
+        return self._run(self._deliver_all(path, bodies, arrived))
+
+    def begin(
+        self,
+        path: str,
+        bodies: Sequence[bytes | Callable[[], bytes]],
+        arrived: Callable[[int, Delivery], object],
+    ) -> Future[list[Delivery]]:
+        """Send JSON like `post`, without waiting for the deliveries."""
+        return self._begin(self._deliver_all(path, bodies, arrived))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._end()
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if not self._end.alive or not self._thread.is_alive():
+            work.close()
+            raise ConfigError(f"the connection to {self.url!r} was closed; load the model again")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        future = self._begin(work)
+        try:
+            return future.result()
+        except BaseException:  # an interrupt, or a time limit of the test
+            future.cancel()
+            raise
+
+    async def _await_start(self, path: str, seconds: float, tell: Callable[[str], object] | None) -> Delivery | None:
+        """Return the final reply of a server once it has started; None if it has not, or if another try may help."""
+        end, pause = self._loop.time() + seconds, START_PAUSE
+        while True:
+            try:
+                async with asyncio.timeout(self._timeout):
+                    last = await self._attempt("GET", path, None)
+            except TimeoutError:
+                return None
+            starting = last.fault is Fault.ABSENT or last.delivery.code == 503
+            if not starting or self._proxy or self._loop.time() + pause > end:
+                return last.delivery if last.fault is Fault.FINAL else None
+            if tell is not None:
+                tell(f"waiting up to {seconds:g} s for {self.url} to start: {last.delivery.detail}")
+                tell = None
+            await asyncio.sleep(pause)
+            pause = min(2.0 * pause, LONGEST_START_PAUSE)
+
+    async def _deliver_all(
+        self,
+        path: str,
+        bodies: Sequence[bytes | Callable[[], bytes]],
+        arrived: Callable[[int, Delivery], object] | None,
+    ) -> list[Delivery]:
+        posted = self._loop.time()
+
+        async def deliver(index: int, body: bytes | Callable[[], bytes]) -> Delivery:
+            delivery = await self._deliver("POST", path, body, posted)
+            if arrived is not None:
+                arrived(index, delivery)
+            return delivery
+
+        async with asyncio.TaskGroup() as group:  # a failure of `arrived` ends the others
+            tasks = [group.create_task(deliver(*numbered)) for numbered in enumerate(bodies)]
+        return [task.result() for task in tasks]
+
+    async def _deliver(
+        self, method: str, path: str, body: bytes | Callable[[], bytes] | None, posted: float
+    ) -> Delivery:
+        async with self._slots:
+            try:
+                content = await asyncio.to_thread(body) if callable(body) else body
+            except Exception as error:
+                return Delivery(Status.ERROR, {}, self._clean(f"{type(error).__name__}: {error}"))
+            start = self._loop.time()
+            # a request that stood in the queue while no request was answered was held back as well
+            held_since = start if self._circuit.opened is None else max(posted, self._circuit.opened)
+            request = Request(method, path, content, start, held_since + self._timeout)
+            try:
+                async with asyncio.timeout_at(request.deadline):
+                    delivery = await self._persist(request)
+            except TimeoutError:
+                delivery = self._too_late(request)
+            return replace(delivery, seconds=self._loop.time() - start)
+
+    def _too_late(self, request: Request) -> Delivery:
+        """Return the delivery of a request whose deadline passed."""
+        detail = f"no complete reply within {self._timeout:g} s"
+        if request.last is None:
+            held_back = self._circuit.opened is not None and not request.sent
+            return Delivery(
+                Status.ERROR if held_back else Status.TIMEOUT,
+                {},
+                f"{detail}: held back, since the server answers no request; {self._circuit.reason}"
+                if held_back
+                else detail,
+            )
+        last = request.last.delivery
+        if request.sent:
+            return Delivery(Status.TIMEOUT, {}, f"{detail}; before that: {last.detail}")
+        return replace(last, detail=f"{last.detail}; {detail}, in {_times(request.tries)}")
+
+    async def _persist(self, request: Request) -> Delivery:
+        """Try until there is a reply, or a fault that no further try can fix."""
+        while True:
+            last = await self._try(request.method, request.path, request.content, request)
+            if last.fault is Fault.FINAL:
+                return last.delivery
+            delay = 0.0  # if no server listens, the circuit holds the request back
+            if last.fault is not Fault.ABSENT:
+                longest = LONGEST_PACED if last.too_many else LONGEST
+                delay = max(self._backoff.seconds(request.tries, longest), last.wait)
+            if last.fault is Fault.DOUBTFUL or (last.fault is Fault.ABSENT and self._sound is None):
+                request.doubtful += 1
+            if request.doubtful > self._most_retries:
+                if self._sound is None or request.answered_before > request.previous_fault:
+                    tried = f"given up after {_times(request.tries)}"
+                    return replace(last.delivery, detail=f"{last.delivery.detail}; {tried}")
+                await self._try("POST", *self._sound)  # check whether the server answers what it answered before
+            if last.wait and self._loop.time() + last.wait >= request.deadline:
+                detail = f"{last.delivery.detail}; the server asks to wait {last.wait:.3g} s, longer than the timeout"
+                return replace(last.delivery, detail=detail)
+            await asyncio.sleep(delay)
+
+    async def _try(self, method: str, path: str, content: bytes | None, request: Request | None = None) -> Try:
+        """Send a request at its turn, and update pace and circuit by its result."""
+        await self._take_turn()
+        begun = self._loop.time()
+        if request is not None:
+            request.sent, request.answered_before = True, self._last_answer
+        last = None
+        while last is None:
+            with contextlib.suppress(Stale):  # not a fault: another connection follows, in the end a new one
+                last = await self._attempt(method, path, content)
+        now = self._loop.time()
+        if last.fault is Fault.FINAL:
+            if last.delivery.code:
+                self._pace.accept()
+                self._circuit.succeed()
+                self._answered.set()
+            if last.delivery.status is Status.OK:
+                self._last_answer = now
+                if content is not None:
+                    self._sound = path, content
+        else:
+            shut = last.too_many and self._pace.refuse(begun, now)
+            at_once = shut or last.fault is Fault.ABSENT
+            self._circuit.fail(now, last.delivery.detail, at_once=at_once, wait=last.wait if shut else 0.0)
+        if request is not None:
+            request.note(last, now)
+        return last
+
+    async def _take_turn(self) -> None:
+        """Wait for the turn of a request, first come, first served."""
+        async with self._queue:
+            while (wait := max(self._pace.wait(now := self._loop.time()), self._circuit.wait(now))) > 0.0:
+                self._answered.clear()
+                with contextlib.suppress(TimeoutError):  # an answer may end the wait early
+                    async with asyncio.timeout(wait):
+                        await self._answered.wait()
+            self._pace.begin(now)
+            self._circuit.begin(now)
+
+    async def _attempt(self, method: str, path: str, content: bytes | None) -> Try:
+        headers = dict(self._headers)
+        code = 0
+        try:
+            if self._key is not None:
+                headers["Authorization"] = f"Bearer {self._key.reveal()}"
+            if content is not None:
+                headers |= {"Content-Type": "application/json", "Content-Length": str(len(content))}
+            async with self._pool.stream(
+                method, self.url + path + self._query, headers=headers, content=content
+            ) as response:
+                code = response.status
+                if code == 200:
+                    data = await read_object(response, self._most, self._redactor)
+                    return Try(Delivery(Status.OK, data, code=code, headers=self._own_headers(response)))
+                return await self._fault(response)
+        except Stale:
+            raise
+        except RefusedReply as error:
+            return Try(Delivery(Status.ERROR, {}, str(error), code))
+        except (httpcore2.NetworkError, httpcore2.RemoteProtocolError, httpcore2.ProxyError) as error:
+            return Try(Delivery(Status.ERROR, {}, self._describe(error), code), self._cause(error))
+        except Exception as error:  # whatever else a hostile reply sets off in the libraries below
+            return Try(Delivery(Status.ERROR, {}, self._describe(error), code))
+
+    def _cause(self, error: Exception) -> Fault:
+        if _is_tls(error):
+            return Fault.FINAL
+        if isinstance(error, httpcore2.ProxyError):
+            passing = str(error)[:3].isdigit() and int(str(error)[:3]) in WAITING
+            return Fault.WAITING if passing else Fault.FINAL
+        refused = any(getattr(link, "errno", None) == errno.ECONNREFUSED for link in _chain(error))
+        return Fault.ABSENT if refused else Fault.DOUBTFUL
+
+    async def _fault(self, response: httpcore2.Response) -> Try:
+        """Return the meaning of a reply that is no answer."""
+        code = response.status
+        detail = f"HTTP {code}"
+        if 300 <= code < 400:
+            target = excerpt(self._clean(header(response, "location")))
+            detail += f": the server redirects to {target or 'nowhere'}, which is not followed; give the final address"
+            return Try(Delivery(Status.ERROR, {}, detail, code))
+        if code in MEANINGS:
+            detail += f": {MEANINGS[code]}"
+        message, error_code = "", ""
+        with contextlib.suppress(
+            RefusedReply, httpcore2.NetworkError, httpcore2.ProtocolError
+        ):  # the code alone says enough
+            message, error_code = _error_message(await read_bytes(response, FAULT_BYTES, self._redactor))
+        if message := self._clean(message).strip():
+            detail += f"; it says {excerpt(message)}"
+        if code in (400, 403) and error_code in FILTERED:
+            return Try(Delivery(Status.REFUSED, {}, detail, code))
+        status = Status.TIMEOUT if code in TOO_SLOW else Status.ERROR
+        wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
+        fault = Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
+        return Try(Delivery(status, {}, detail, code), fault, wait)
+
+    def _own_headers(self, response: httpcore2.Response) -> dict[str, str]:
+        names = {name.decode("latin-1").lower() for name, _ in response.headers}
+        return {name: self._clean(header(response, name)) for name in names if name.startswith(("x-", "cf-"))}
+
+    def _clean(self, text: str) -> str:
+        return self._redactor.clean(text)
+
+    def _describe(self, error: Exception) -> str:
+        """Return the description of a library's error, with that of the system if the library has none."""
+        message = next((str(link) for link in _chain(error) if str(link)), "")
+        for link in _chain(error):
+            number = None if isinstance(link, ssl.SSLError) else getattr(link, "errno", None)
+            if number is not None and number > 0:  # negative numbers are of unknown host names
+                message = os.strerror(number)
+        words = f"{type(error).__name__}: {excerpt(self._clean(message))}".removesuffix(": ")
+        if self._proxy and isinstance(error, httpcore2.ConnectError | httpcore2.ProxyError) and not _is_tls(error):
+            return f"the proxy {self._proxy} (option proxy) does not give a connection: {words}; check the proxy"
+        return words
+
+
+def _pool(url: str, proxy: str | None) -> httpcore2.AsyncConnectionPool:
+    parts = urlsplit(proxy or "")
+    address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    auth = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
+    return httpcore2.AsyncConnectionPool(
+        ssl_context=httpcore2.default_ssl_context() if url.startswith("https:") else None,
+        proxy=httpcore2.Proxy(address, auth=auth) if proxy else None,
+        max_connections=None,
+        keepalive_expiry=IDLE_SECONDS,
+        network_backend=Backend(),
+    )
+
+
+def _error_message(raw: bytearray | None) -> tuple[str, str]:
+    """Return message and code of an error reply, in any of the forms in use, or else its text."""
+    text = (raw or bytearray()).decode("utf-8", "replace")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return text, ""
+    inner = data.get("error", data) if isinstance(data, dict) else data
+    if isinstance(inner, str):
+        return inner, ""
+    if not isinstance(inner, dict):
+        return text, ""
+    message = next((inner[key] for key in ("message", "detail") if isinstance(inner.get(key), str)), text)
+    return message, str(inner.get("code", ""))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_tls(error: BaseException) -> bool:
+    return any(isinstance(link, ssl.SSLError) for link in _chain(error))
+
+
+def _times(count: int) -> str:
+    return f"{count} tries" if count > 1 else "one try"
+
+
+def _shut(
+    process: int,
+    loop: asyncio.AbstractEventLoop,
+    thread: threading.Thread,
+    pool: httpcore2.AsyncConnectionPool,
+    redactor: Redactor,
+) -> None:
+    """End the loop and its connections; a forked child has neither."""
+    redactor.leave()
+    if os.getpid() != process or not thread.is_alive():
+        return
+
+    async def end() -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await pool.aclose()
+        await asyncio.sleep(0)  # for the sockets to close
+
+    ending = asyncio.run_coroutine_threadsafe(end(), loop)
+    ending.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
+    if threading.current_thread() is thread:  # the last reference went there
+        return
+    with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+        ending.result(CLOSE_SECONDS)
+    thread.join(CLOSE_SECONDS)
+    if not thread.is_alive():
+        loop.close()

@@ -1,0 +1,109 @@
+"""Open images of items, which are untrusted."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import stat
+import warnings
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.inputs import open_regular
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+#: Upper limit of pixels; decoded, they take 60 MB.
+MAX_PIXELS = 20_000_000
+
+FORMATS = ("PNG", "JPEG", "WEBP")
+
+
+def open_image(path: str, root: str) -> Image:
+    """Decode an image of a bank to RGB.
+
+    Args:
+        path: Relative to `root`. Without a root it comes from the test's own code and is absolute or relative to the
+            working directory.
+        root: The bank's folder; no part of `path` below it may be a symbolic link.
+
+    Returns:
+        Mode RGB, upright, decoded in full.
+
+    Raises:
+        BankError: The file is outside the folder, is not a PNG, JPEG or WEBP, has more than 20 megapixels, or is
+            damaged.
+    """
+    from PIL import ImageOps
+
+    with _opened(path, root) as image:
+        return ImageOps.exif_transpose(image).convert("RGB")
+
+
+def image_size(path: str, root: str) -> tuple[int, int]:
+    """Return width and height of an image by its header; parameters and errors as of `open_image`."""
+    with _opened(path, root) as image:
+        return image.size
+
+
+@contextlib.contextmanager
+def _opened(path: str, root: str) -> Iterator[Image]:
+    """Open an image, of which only the header is read until it is decoded."""
+    from PIL import Image
+
+    file = _locate(path, root)
+    try:
+        # Pillow only warns at a larger size
+        with open_regular(file, follow=False) as stream, warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(stream, formats=FORMATS) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    raise BankError(
+                        f"image {path!r} has {image.width} x {image.height} pixels, expected at most "
+                        f"{MAX_PIXELS // 10**6} megapixels; scale it down"
+                    )
+                yield image
+    except Image.DecompressionBombError as error:
+        raise BankError(f"image {path!r} has too many pixels ({error}); scale it down") from error
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
+        raise BankError(
+            f"image {path!r} cannot be read as {', '.join(FORMATS)}: {error}; save it in one of these formats"
+        ) from error
+
+
+def image_hash(path: str, root: str) -> str:
+    """Return the SHA-256 of an image file; parameters as of `open_image`.
+
+    Raises:
+        BankError: The file is outside the folder, or it cannot be read.
+    """
+    file = _locate(path, root)
+    try:
+        with open_regular(file, follow=False) as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise BankError(f"image {path!r} cannot be read: {error}; mend its permissions") from error
+
+
+def _locate(path: str, root: str) -> Path:
+    """Return the regular file at `path`, without following links below `root`."""
+    pure = PurePosixPath(path)
+    if "://" in path or path.startswith("data:"):
+        raise BankError(f"image {path[:80]!r} is a URL, expected a file in the bank's folder; save it there")
+    if not path or "\0" in path or "\\" in path or ".." in pure.parts or (root and pure.is_absolute()):
+        raise BankError(f"image {path!r} leads out of the bank's folder {root!r}; use a relative path without '..'")
+    file = Path(root)
+    for part in pure.parts if root else (path,):
+        file /= part
+        try:
+            mode = file.lstat().st_mode
+        except (OSError, ValueError) as error:
+            raise BankError(f"image {path!r} is not in the folder {root or '.'!r} ({error}); put it there") from error
+        if stat.S_ISLNK(mode):
+            raise BankError(f"image {path!r} goes through the symbolic link {file}; put the file itself there")
+    if not stat.S_ISREG(mode):
+        raise BankError(f"image {path!r} is not a file; name an image file")
+    return file

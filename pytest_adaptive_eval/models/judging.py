@@ -1,0 +1,259 @@
+"""Grade answers by a model, against a rubric, and measure how far the model can be trusted.
+
+The judge sees the question, the accepted answer if there is one, the rubric and the answer, and replies with a rank
+from 1 to 5. Two figures say what its scores are worth: its agreement with code, on answers that code can grade, and its
+repeat noise, the difference of two scores of the same answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pytest_adaptive_eval.errors import ConfigError, Unscored
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.grading import JUDGE
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.turns import later_turns
+from pytest_adaptive_eval.models.agent import Agent, Message
+from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, Unranked, marked, one_line, read_rank
+from pytest_adaptive_eval.models.requests import request_key
+from pytest_adaptive_eval.text import number
+
+#: Rubric of items that have none in ``meta.rubric``.
+RUBRIC = (
+    "5: right and complete; other words, units or more detail than the accepted answer are no fault\n"
+    "4: right, with a slip that does not matter\n"
+    "3: right in part, or right beside something wrong\n"
+    "2: wrong, but about what was asked\n"
+    "1: wrong, beside the point, undecided, or no answer"
+)
+#: Characters of a question, a rubric and an answer in a prompt.
+CHARACTERS = 8000
+#: Accepted answers that are judged before anything is asked, and fewest ranks among them.
+PROBES = 4
+#: Rank from which on an answer counts as right, in comparisons with code.
+RIGHT = 4
+#: Answers that are judged twice, to measure the repeat noise.
+REPEATED = 20
+
+
+def judgment_messages(item: Item, answer: str, rubric: str, *, again: bool = False) -> list[Message]:
+    """Return the request for a rank of an answer; the second request for the same answer differs in its opening."""
+    question = item.prompt or "\n".join(str(message.get("content", "")) for message in item.messages)
+    choices = "".join(f"\n{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices))
+    accepted = marked("accepted answer", "\n".join(item.answers), CHARACTERS) if item.answer else ""
+    turns, judged = 1 + len(item.turns), "an answer to a question"
+    if item.turns:
+        judged = f"the answers of one model in a conversation of {turns} turns, all of them together,"
+    text = (
+        f"{'Once more: you' if again else 'You'} judge {judged} by a rubric.\n{DATA}"
+        f"{marked('question', question + choices + later_turns(item.turns), turns * CHARACTERS)}{accepted}"
+        f"{marked('answer', answer, turns * CHARACTERS)}"
+        f"Rubric, from 5 (best) to 1:\n{rubric}\n{RANK_REPLY}"
+    )
+    return [Message("user", text)]
+
+
+@dataclass(slots=True)
+class Judged:
+    """Counts of a judge's ranks.
+
+    Args:
+        answers: Judged answers.
+        unread: Replies without a rank.
+        coded, agreed: Answers that code graded too, and those that both find right, or both find wrong.
+        repeated, same: Answers judged twice, and those with the same rank.
+        difference: Sum of the absolute differences of the two scores.
+    """
+
+    answers: int = 0
+    unread: int = 0
+    coded: int = 0
+    agreed: int = 0
+    repeated: int = 0
+    same: int = 0
+    difference: float = 0.0
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of answers on which judge and code agree; None without any that code graded."""
+        return self.agreed / self.coded if self.coded else None
+
+    @property
+    def noise(self) -> float | None:
+        """Mean absolute difference of two scores of one answer; None without any that was judged twice."""
+        return self.difference / self.repeated if self.repeated else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        names = ("answers", "unread", "coded", "agreed", "repeated", "same")
+        return {**{name: getattr(self, name) for name in names}, "agreement": self.agreement, "noise": self.noise}
+
+
+@dataclass(slots=True, eq=False)
+class Judge:
+    """Model that grades answers.
+
+    Args:
+        name: Name of the judge, for messages.
+        load: Returns the agent; called at the first judgment.
+        rubric: Rubric of items without ``meta.rubric``.
+        max_tokens: Limit on a reply; the cap of the judge by default.
+        model: Spec and options by which `load` loads it.
+        counts: Counts of its ranks.
+        usage: Cost of its calls.
+    """
+
+    name: str
+    load: Callable[[], Agent]
+    rubric: str = RUBRIC
+    max_tokens: int | None = None
+    model: tuple[str, Mapping[str, Any]] | None = None
+    counts: Judged = field(default_factory=Judged)
+    usage: Usage = field(default_factory=Usage)
+    _agent: Agent | None = None
+    #: Number of equal requests by their hash: a judge that samples draws each rank anew.
+    _draws: Counter[str] = field(default_factory=Counter, repr=False)
+
+    @property
+    def agent(self) -> Agent:
+        """The judge, loaded once."""
+        if self._agent is None:
+            self._agent = self.load()
+        return self._agent
+
+    def score(self, item: Item, text: str) -> float:
+        """Return the score of an answer to an item, (rank - 1) / 4.
+
+        Raises:
+            Unscored: The judge gave no rank: a fault of the run, no wrong answer.
+        """
+        rank = self._rank(item, text)
+        self.counts.answers += 1
+        if self.counts.repeated < REPEATED:
+            self._repeat(item, text, rank)
+        self._compare(item, text, rank)
+        return (rank - 1) / 4
+
+    def check(self, items: Sequence[Item]) -> None:
+        """Judge the accepted answers of a few items before anything is asked.
+
+        Raises:
+            ConfigError: The judge gives a rank to none of them.
+        """
+        probes, faults = list(items[:PROBES]), []
+        for item in probes:
+            text = "\n".join(item.answers) or "I do not know."
+            try:
+                self._rank(item, item.transcript([text] * (1 + len(item.turns))))
+            except Unscored as error:
+                faults.append(error.detail)
+        if probes and len(faults) == len(probes):
+            raise ConfigError(
+                f"the judge {self.name} gave no score to any of {len(probes)} answers ({faults[-1]}): name a chat "
+                "model that follows instructions"
+            )
+        self.counts.unread = 0
+
+    def notes(self) -> Iterator[str]:
+        """Yield sentences on the judge's agreement with code and on its repeat noise."""
+        counts = self.counts
+        agreement, noise = "no answer could be graded by code", "none was judged twice"
+        if counts.coded:
+            agreement = f"it agrees with code on {counts.agreed} of {counts.coded} answers"
+        if counts.noise is not None:
+            noise = (
+                f"{counts.same} of {counts.repeated} answers got the same score twice, with a mean difference of "
+                f"{number(counts.noise, 2)}"
+            )
+        yield f"scores are judgments by {self.name}: {agreement}; {noise}"
+
+    def close(self) -> None:
+        """Release the judge."""
+        agent, self._agent = self._agent, None
+        if agent is not None:
+            agent.close()
+
+    def _rank(self, item: Item, text: str, *, again: bool = False) -> int:
+        rubric = str(item.meta.get("rubric") or self.rubric)
+        messages = judgment_messages(item, text, rubric, again=again)
+        request = request_key(messages[-1].text)
+        draw = self._draws[request]
+        self._draws[request] += 1
+        reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
+        self.usage += reply.usage
+        if reply.status is not Status.OK:
+            self.counts.unread += 1
+            raise Unscored(Status.ERROR.value, f"the judge {self.name}: {reply.detail or reply.status.value}", text)
+        try:
+            return read_rank(reply.text)
+        except Unranked:
+            self.counts.unread += 1
+            raise Unscored(
+                Status.ERROR.value,
+                f"the judge {self.name} gave no rank from 1 to 5: {one_line(reply.text, 80)!r}",
+                text,
+            ) from None
+
+    def _repeat(self, item: Item, text: str, rank: int) -> None:
+        try:
+            other = self._rank(item, text, again=True)
+        except Unscored:
+            return
+        self.counts.repeated += 1
+        self.counts.same += other == rank
+        self.counts.difference += abs(other - rank) / 4
+
+    def _compare(self, item: Item, text: str, rank: int) -> None:
+        """Compare with the item's own grader, where it has an answer that code can grade."""
+        if not item.answer or item.grader == JUDGE:
+            return
+        try:
+            coded = item.grade(text)
+        except Unscored:
+            return
+        self.counts.coded += 1
+        self.counts.agreed += (coded >= 0.5) == (rank >= RIGHT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judgment:
+    """Grader of one item by a judge, see `Item.custom`."""
+
+    judge: Judge
+    item: Item
+
+    #: A second judgment of a text may give another score.
+    deterministic = False
+    #: A judge reads all turns of an item, see `Item.grade`.
+    reads = "transcript"
+
+    def __call__(self, _: Item, text: str) -> float:
+        return self.judge.score(self.item, text)
+
+
+class _JudgedItems(Sequence[Any]):
+    """Items of a bank that a judge grades; an item's own grader is the code that it is compared with."""
+
+    def __init__(self, items: Sequence[Item], judge: Judge) -> None:
+        self._items, self._judge = items, judge
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[n] for n in range(*index.indices(len(self)))]
+        item = self._items[index]
+        return replace(item, grader=JUDGE, custom=_Judgment(self._judge, item))
+
+
+def judged_bank(bank: ItemBank, judge: Judge) -> ItemBank:
+    """Return a bank whose answers a judge grades; its scores are not those of the bank, and neither is its hash."""
+    digest = hashlib.sha256(f"{bank.content_hash} by {judge.name}: {judge.rubric}".encode()).hexdigest()[:16]
+    return replace(bank, items=_JudgedItems(bank.items, judge), content_hash=digest)

@@ -1,0 +1,118 @@
+"""Kinds of subjects: how a text names a model, and how it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.models.agent import Agent
+    from pytest_adaptive_eval.models.base import Subject
+
+
+class SubjectKind:
+    """A kind of subject.
+
+    A subclass sets the attributes, and a module registers an instance in its tuple ``REGISTERED``. Such a module is
+    imported for ``--help``, so it imports nothing heavy: `subject` and `agent` name classes of other modules, or of
+    this one.
+
+    Attributes:
+        name: Identifies the kind.
+        form: Text that names a model of this kind, such as ``replay:FILE[#NAME]``.
+        help: Noun phrase for the help of ``--adaptive-eval-model``.
+        prefixes: Beginnings of such texts. A kind without prefixes overrides `locate`.
+        subject, agent: Class that loads a model as a subject or as an agent, ``package.module:Class``. Its class method
+            ``load`` takes `arguments` by position and the options by name. Empty where a model cannot serve as one.
+        subject_options, agent_options: Options of the two class methods.
+        extra: Extra of this distribution that the classes need; empty for none.
+        remote: Whether models of this kind use no memory of this machine.
+        hashes_files: Whether ``load`` takes the option ``cache``, a folder for hashes of files.
+    """
+
+    name = ""
+    form = ""
+    help = ""
+    prefixes: tuple[str, ...] = ()
+    subject = ""
+    agent = ""
+    subject_options: tuple[str, ...] = ()
+    agent_options: tuple[str, ...] = ()
+    extra = ""
+    remote = False
+    hashes_files = False
+
+    def locate(self, spec: str, folders: Sequence[Path]) -> str | None:  # noqa: ARG002 -- for kinds with files
+        """Return `spec` with its path made absolute or relative to the working directory, or None for another kind.
+
+        Args:
+            folders: Folders that a relative path may be relative to, in order.
+        """
+        return spec if spec.startswith(self.prefixes) else None
+
+    def arguments(self, spec: str) -> tuple[Any, ...]:
+        """Return the positional arguments of ``load``."""
+        return (spec,)
+
+    def label(self, spec: str) -> str:
+        """Return `spec` for messages, without secrets."""
+        return spec
+
+    def model_name(self, spec: str) -> str:
+        """Return the name of a model in a study that gives it no name.
+
+        Raises:
+            ConfigError: `spec` names no model.
+        """
+        return self.label(spec)
+
+    def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> Any:
+        """Load a model.
+
+        Args:
+            spec: Located text of this kind.
+            cache: Folder for hashes of files, for kinds that hash files.
+            agent: Load it as an agent, not as a subject.
+
+        Raises:
+            ConfigError: An option is unknown, a package is missing, or the model cannot be used.
+            CheckpointError: A checkpoint folder is unsafe, incomplete or does not load in full.
+        """
+        module, _, loader = (self.agent if agent else self.subject).partition(":")
+        try:
+            load = getattr(import_module(module), loader).load
+        except ImportError as error:
+            raise self.missing_package(spec, error) from error
+        self.check_names(spec, options, agent=agent)
+        if cache is not None and self.hashes_files:
+            options = {"cache": cache, **options}
+        return load(*self.arguments(spec), **options)
+
+    def examine(
+        self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False
+    ) -> Subject | Agent | None:
+        """Check a model before the first question; parameters and errors as of `load`.
+
+        Returns:
+            The loaded model. None where loading takes too much memory to be done in every process that collects.
+        """
+        model: Subject | Agent = self.load(spec, options, cache, agent=agent)
+        return model
+
+    def check_names(self, spec: str, options: Iterable[str], *, agent: bool = False) -> None:
+        """Raise ConfigError if an option is unknown."""
+        accepted = self.agent_options if agent else self.subject_options
+        if unknown := sorted(set(options) - set(accepted)):
+            raise ConfigError(
+                f"model {self.label(spec)!r} has no option {', '.join(unknown)}; "
+                f"expected {', '.join(accepted) or 'no options'}"
+            )
+
+    def missing_package(self, spec: str, error: ImportError) -> ConfigError:
+        """Return the error for a package that is not installed."""
+        fix = f"install pytest-adaptive-eval[{self.extra}]" if self.extra else "install it"
+        return ConfigError(f"{self.label(spec)!r}: {self.help} needs a package ({error}); {fix}")

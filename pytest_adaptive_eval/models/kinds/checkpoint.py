@@ -1,0 +1,87 @@
+"""Checkpoint folders as a kind of subject."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.checks import check_count, check_decoding
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.models.kind import SubjectKind
+from pytest_adaptive_eval.registry import service
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.models.agent import Agent
+    from pytest_adaptive_eval.models.base import Subject
+
+
+class Checkpoint(SubjectKind):
+    """A local folder in Hugging Face format."""
+
+    name = "checkpoint"
+    form = "FOLDER"
+    help = "a checkpoint folder"
+    subject = "pytest_adaptive_eval.models.checkpoint.subject:TransformersSubject"
+    agent = "pytest_adaptive_eval.models.checkpoint.agent:TransformersAgent"
+    subject_options = (
+        *("serve", "device", "dtype", "device_map", "attention", "compile"),
+        *("max_tokens", "reasoning", "batch_size", "temperature", "seed", "cache"),
+    )
+    agent_options = (
+        *("serve", "device", "dtype", "device_map", "attention", "compile"),
+        *("max_tokens", "reasoning", "temperature", "top_p", "seed", "cache"),
+    )
+    extra = "hf"
+    hashes_files = True
+
+    def locate(self, spec: str, folders: Sequence[Path]) -> str | None:
+        """Return the first such folder in `folders`, or `spec` if it is a folder; see `SubjectKind`."""
+        if not spec:
+            return None
+        path = Path(spec).expanduser()
+        path = find_input(path, folders) or path
+        return str(path) if path.is_dir() else None
+
+    def model_name(self, spec: str) -> str:
+        """Return the folder's name."""
+        return Path(spec).resolve().name
+
+    def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> Any:
+        """Load the model, or with the option ``serve`` start a server for it; see `SubjectKind`."""
+        if "serve" in options:
+            return service("managed_server", "serving").load(spec, options, cache, agent=agent)
+        return super().load(spec, options, cache, agent=agent)
+
+    def examine(
+        self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False
+    ) -> Subject | Agent | None:
+        """Check the options and the folder's files without loading the weights; see `SubjectKind`.
+
+        The device is not checked: loading the weights in every process that collects would fill a GPU. With the option
+        ``serve`` the server is started, which all processes share.
+        """
+        if "serve" in options:
+            server: SubjectKind = service("managed_server", "serving")
+            return server.examine(spec, options, cache, agent=agent)
+        for package in ("torch", "transformers"):
+            if importlib.util.find_spec(package) is None:
+                raise self.missing_package(spec, ImportError(f"No module named {package!r}"))
+        self.check_names(spec, options, agent=agent)
+        for name in ("max_tokens", "batch_size"):
+            check_count(name, options.get(name, 1))
+        if not isinstance(options.get("reasoning"), bool | None):
+            raise ConfigError(f"reasoning is {options['reasoning']!r:.80}, expected true or false")
+        check_decoding(options.get("temperature", 0.0), options.get("seed", 0), options.get("top_p", 1.0))
+        from pytest_adaptive_eval.models.checkpoint.folder import preflight
+        from pytest_adaptive_eval.models.checkpoint.placement import Placement
+
+        names = ("device", "dtype", "device_map", "attention", "compile")
+        Placement(**{name: options[name] for name in names if name in options}).check()
+        preflight(spec, cache=cache)
+        return None
+
+
+REGISTERED = (Checkpoint(),)

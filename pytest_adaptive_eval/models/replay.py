@@ -1,0 +1,178 @@
+"""Recorded answers as a subject, to try a policy or a gate without a model.
+
+Two formats are read:
+
+* a matrix, CSV or gzipped CSV, with one row per subject and one column per
+  item.  The first column is ``subject``; ``run`` and ``step`` may follow.  A
+  cell holds a score in [0, 1], or nothing for an item without an answer;
+* JSON lines, one answer per line: ``{"id": ..., "text": ..., "score": ...,
+  "status": ..., "detail": ...}``, with a text, a score or a status.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.tables import Cells, MatrixRow, MatrixTable, read_lines
+
+
+class ReplaySubject(Subject):
+    """Recorded answers, looked up by item id.
+
+    Created by `load`. An item without a recorded answer gets the status ``not_run``.
+
+    Args:
+        name: Name of the recorded subject.
+        answers: Answers by item id.
+        source: File of the answers, for the record.
+    """
+
+    varies = False
+    rates_texts = True  # recorded answers may come from likelihoods
+
+    def __init__(self, name: str, answers: Mapping[str, Completion], source: str = "") -> None:
+        content = {key: [a.text, a.score, a.status.value, a.detail] for key, a in answers.items()}
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        super().__init__(SubjectIdentity(name, digest, environment={"source": source}))
+        self._answers = dict(answers)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], subject: str | None = None) -> ReplaySubject:
+        """Read recorded answers.
+
+        Args:
+            path: A ``.csv``, ``.csv.gz`` or ``.jsonl`` file.
+            subject: Row of a matrix; optional if there is only one. For JSON lines it is the subject's name, by default
+                that of the file.
+
+        Raises:
+            ConfigError: The file is missing or malformed, or has no such subject.
+        """
+        file = Path(path)
+        if file.name.endswith((".csv", ".csv.gz")):
+            with _reporting(file):
+                name, answers = _read_matrix(file, subject)
+        elif file.suffix == ".jsonl":
+            with _reporting(file):
+                name, answers = subject or file.stem, _read_json_lines(file)
+        else:
+            raise ConfigError(f"recorded answers {str(file)!r}: expected a file .csv, .csv.gz or .jsonl")
+        return cls(name, answers, str(file))
+
+    @property
+    def no_reuse(self) -> str:
+        """Recorded answers are never asked for."""
+        return "the answers are recorded ones"
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        """Return one completion per item, in order.
+
+        Raises:
+            ConfigError: An item has no id, because it is a bare prompt.
+        """
+        if any(not item.id for item in items):
+            raise ConfigError(
+                f"recorded answers of {self.identity.name!r} are looked up by item id, and a bare prompt has none; "
+                "pass the item: `model.generate(item)` or `item.score(model.score(item))`"
+            )
+        return [self._answers.get(item.id) or self._missing(item) for item in items]
+
+    def _missing(self, item: Item) -> Completion:
+        return Completion("", Status.NOT_RUN, detail=f"no answer of {self.identity.name!r} to {item.id!r} was recorded")
+
+
+@contextlib.contextmanager
+def _reporting(file: Path) -> Iterator[None]:
+    """Raise ConfigError in place of the errors of readers."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"recorded answers {str(file)!r} cannot be read: {error.strerror or error}; give the path of a file"
+        ) from error
+    except ResponsesError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _read_matrix(file: Path, subject: str | None) -> tuple[str, dict[str, Completion]]:
+    """Return the name of a subject in a matrix, and its answers by item id."""
+    chosen: MatrixRow | None = None
+    names: list[str] = []
+    table = MatrixTable(file)
+    if table.corner != "subject":
+        raise ConfigError(f"{file}, line 1: the first column is {table.corner!r}, expected 'subject', then item ids")
+    for row in table:
+        names.append(row.identity)
+        if subject in (None, row.identity):
+            chosen = row
+    if chosen is None or (subject is None and len(names) > 1):
+        near = difflib.get_close_matches(subject or "", names, 5, 0.0)
+        fault = f"{len(names)} subjects" if subject is None else f"no subject {subject!r}"
+        raise ConfigError(f"{file} has {fault}; choose one{', such as ' + ', '.join(map(repr, near)) if near else ''}")
+    cells = Cells()
+    try:
+        scores = [cells[cell] for cell in chosen.cells]
+    except ValueError:
+        raise table.bad_cell(chosen, cells) from None
+    missing = Completion("", Status.NOT_RUN, detail="no answer was recorded")
+    answers = {
+        item: missing if math.isnan(score) else Completion("", score=score)
+        for item, score in zip(table.columns, scores, strict=True)
+    }
+    return chosen.identity, answers
+
+
+def _read_json_lines(file: Path) -> dict[str, Completion]:
+    """Return the answers of a JSON lines file by item id."""
+    answers: dict[str, Completion] = {}
+    for number, line in enumerate(read_lines(file), 1):
+        if not line.strip():
+            continue
+        where = f"{file}, line {number}"
+        try:
+            data = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{where}: not JSON ({error}); expected one object per line") from error
+        if not isinstance(data, dict) or not isinstance(data.get("id"), str) or not data["id"]:
+            raise ConfigError(f"{where}: no `id`, expected an object with the item's id as text")
+        if data["id"] in answers:
+            raise ConfigError(f"{where}: item {data['id']!r} is there twice; keep one answer per item")
+        answers[data["id"]] = _answer(where, data)
+    return answers
+
+
+def _answer(where: str, data: Mapping[str, Any]) -> Completion:
+    """Return the answer in an object; raise ConfigError if text, score and status contradict each other."""
+    text, score, detail = data.get("text"), data.get("score"), data.get("detail", "")
+    if not isinstance(text, (str, type(None))) or not isinstance(detail, str):
+        raise ConfigError(f"{where}: `text` is {text!r} and `detail` {detail!r}, expected text")
+    if score is not None and (type(score) not in (int, float) or not 0.0 <= score <= 1.0):
+        raise ConfigError(f"{where}: `score` is {score!r}, expected a number in [0, 1], or none")
+    status = _status(where, data.get("status", Status.OK))
+    if score is not None if status.infrastructure else status is Status.OK and text is None and score is None:
+        raise ConfigError(
+            f"{where}: status {status.value!r} with score {score!r} and {'no' if text is None else 'a'} text; "
+            "an answer that is ok has a text or a score, and one that failed has no score"
+        )
+    return Completion(text or "", status, None if score is None else float(score), detail)
+
+
+def _status(where: str, value: Any) -> Status:
+    """Return the status of that value; raise ConfigError if there is none."""
+    try:
+        return Status(value)
+    except ValueError:
+        raise ConfigError(
+            f"{where}: `status` is {value!r}, expected one of {', '.join(status.value for status in Status)}"
+        ) from None

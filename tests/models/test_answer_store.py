@@ -1,0 +1,278 @@
+"""The store of answers: many writers, other files, and what an answer depends on."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval import Item
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.items.likelihood import BitsPerByte, ChoiceLikelihood
+from pytest_adaptive_eval.models import answer_store
+from pytest_adaptive_eval.models.answer_store import AnswerStore
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.caps import Cap
+from pytest_adaptive_eval.models.replay import ReplaySubject
+from pytest_adaptive_eval.models.reuse import KnownAnswers
+
+GREEDY = {"temperature": 0.0}
+
+
+class Model(Subject):
+    """A model that counts what it is asked; its answers begin with its number of calls."""
+
+    def __init__(self, checkpoint: str = "hash", decoding: dict[str, Any] = GREEDY, **environment: Any) -> None:
+        super().__init__(SubjectIdentity("m", checkpoint, decoding, environment))
+        self.asked: list[str] = []
+        self.done = Completion("yes")
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        self.asked += [item.id for item in items]
+        return [self.done for _ in items]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    opened = AnswerStore(tmp_path / "answers.sqlite")
+    yield opened
+    opened.close()
+
+
+def sharing(store: AnswerStore, **model: Any) -> Model:
+    subject = Model(**model)
+    subject.known = KnownAnswers(store, subject)
+    return subject
+
+
+ITEM = Item("q", "Question?", "yes")
+
+
+def test_an_answer_is_taken_by_another_run_and_counted(store: AnswerStore) -> None:
+    first, second = sharing(store), sharing(store)
+    assert (first.generate(ITEM), first.reused, len(store)) == ("yes", 0, 1)
+    assert (second.generate(ITEM), second.reused, second.asked) == ("yes", 1, [])
+
+
+def test_a_batch_asks_what_no_other_run_knows_and_notes_arrivals(store: AnswerStore) -> None:
+    sharing(store).generate(ITEM)
+    subject, arrived = sharing(store), []
+    other = Item("p", "Other?", "yes")
+    subject.prefetch([other, ITEM], (), lambda index, completion: arrived.append((index, completion.reused)))
+    assert (subject.asked, sorted(arrived)) == (["p"], [(0, False), (1, True)])
+    assert [subject.generate(other), subject.generate(ITEM), subject.reused] == ["yes", "yes", 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "item"),
+    [
+        ({"checkpoint": "other"}, ITEM),
+        ({"decoding": {"temperature": 0.0, "template": "none"}}, ITEM),
+        ({"dtype": "bfloat16"}, ITEM),
+        ({}, Item("q", "Question!", "yes")),
+        ({}, Item("q", "Question?", "yes", grader="regex")),
+        ({}, Item("q", "", "yes", messages=({"role": "system", "content": "Be terse."},))),
+        ({}, Item("q", "Question?", "yes", meta={"sample": 1})),
+    ],
+)
+def test_anything_else_is_asked_anew(store: AnswerStore, change: dict[str, Any], item: Item) -> None:
+    sharing(store).generate(ITEM)
+    subject = sharing(store, **change)
+    subject.generate(item)
+    assert subject.asked == ["q"]
+
+
+def test_a_cap_that_an_evaluation_sets_belongs_to_the_answer(store: AnswerStore) -> None:
+    for tokens, asked in ((8, 1), (8, 0), (16, 1)):
+        subject = sharing(store)
+        subject.cap = Cap(tokens, chosen=True)
+        subject.generate(ITEM)
+        assert len(subject.asked) == asked
+
+
+def test_a_picture_that_changed_under_its_name_is_shown_anew(store: AnswerStore, tmp_path: Path) -> None:
+    item = Item("q", "What?", "yes", images=("a.png",), root=str(tmp_path))
+    asked = []
+    for content in (None, b"one", b"one", b"two"):
+        if content is not None:
+            (tmp_path / "a.png").write_bytes(content)
+        subject = sharing(store)
+        subject.generate(item)
+        asked.append(len(subject.asked))
+    assert asked == [1, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("done", "kept"),
+    [
+        (Completion("", Status.ERROR, detail="no memory"), 0),
+        (Completion("", Status.TIMEOUT), 0),
+        (Completion("", score=1.0), 0),
+        (Completion("half an", Status.TRUNCATED), 1),
+        (Completion(" ", Status.EMPTY), 1),
+    ],
+)
+def test_faults_and_mere_scores_are_not_kept(store: AnswerStore, done: Completion, kept: int) -> None:
+    subject = sharing(store)
+    subject.done = done
+    subject.prefetch([ITEM])
+    assert len(store) == kept
+
+
+def test_log_likelihoods_are_kept_and_scored_anew(store: AnswerStore) -> None:
+    text = Item("t", "abcd", grader="bits_per_byte", likelihood=BitsPerByte())
+    choice = Item("c", "Sky?", "blue", "choice", choices=("red", "blue"), likelihood=ChoiceLikelihood("pmi"))
+    for item, logs in ((text, [-2.0]), (choice, [-2.0, -1.0, -1.0, -1.0])):
+        first = sharing(store)
+        result = item.likelihood_result(logs)
+        first.done = Completion(result.text, score=result.score, likelihood=result.facts)
+        expected = first.complete(item)
+        subject = sharing(store)
+        assert subject.complete(item) == expected
+        assert (subject.asked, subject.reused) == ([], 1)
+    replies = store._connection.execute("SELECT reply FROM replies").fetchall()
+    assert all('", null,' in reply for (reply,) in replies)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (Model(checkpoint=""), "no checkpoint hash"),
+        (Model(decoding={"temperature": 0.7}), "samples"),
+        (Model(decoding={}), "greedily"),
+        (Model(decoding={"temperature": 0, "extra": {"temperature": 1.0}}), "samples"),
+        (ReplaySubject("r", {"q": Completion("yes")}), "recorded"),
+        (Model(), ""),
+    ],
+)
+def test_reasons_against_reuse(store: AnswerStore, model: Subject, reason: str) -> None:
+    assert reason in model.no_reuse
+    assert bool(model.no_reuse) == bool(reason)
+    KnownAnswers(store, model).keep(ITEM, Completion("yes"))
+    assert len(store) == (not reason)
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from pytest_adaptive_eval.models.answer_store import AnswerStore
+store = AnswerStore(Path(sys.argv[1]))
+for n in range(300):
+    store[f"{sys.argv[2]}-{n}"] = store["shared"] = sys.argv[2]
+assert not store.fault, store.fault
+"""
+
+
+def test_many_processes_make_and_write_one_store(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "answers.sqlite"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n)]) for n in range(4)]
+    assert [writer.wait(120) for writer in writers] == [0] * 4
+    store = AnswerStore(path)
+    assert len(store) == 4 * 300 + 1
+    store.close()
+
+
+@pytest.mark.parametrize("pragma", ["application_id", "user_version"])
+def test_a_store_that_another_process_makes_meanwhile_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pragma: str
+) -> None:
+    path, read = tmp_path / "answers.sqlite", AnswerStore._number
+
+    def read_late(store: AnswerStore, name: str) -> int:
+        number = read(store, name)
+        if name == pragma:
+            monkeypatch.undo()
+            AnswerStore(path).close()
+        return number
+
+    monkeypatch.setattr(AnswerStore, "_number", read_late)
+    store = AnswerStore(path)
+    store["key"] = "reply"
+    assert (store["key"], store.fault) == ("reply", "")
+    store.close()
+
+
+def test_files_of_other_kinds_are_refused_and_stay(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("These are notes, and no database, of more than a hundred characters. " * 20)
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE cats (name TEXT)")
+    connection.close()
+    newer = tmp_path / "newer.sqlite"
+    AnswerStore(newer).close()
+    with sqlite3.connect(newer) as connection:
+        connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    for path, sentence in (
+        (text, "no store of answers, or a damaged one"),
+        (other, "a database of something else"),
+        (newer, "has schema 7, this version reads 1"),
+        (tmp_path, "is a folder"),
+        (text / "below", "cannot be opened"),
+    ):
+        before = path.read_bytes() if path.is_file() else b""
+        with pytest.raises(ConfigError, match=sentence) as caught:
+            AnswerStore(path)
+        assert "--adaptive-eval-reuse=FILE" in str(caught.value)
+        assert not before or path.read_bytes() == before
+
+
+def test_damage_that_shows_late_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    store = AnswerStore(path)
+    for n in range(2000):
+        store[f"{n:05}"] = "x" * 50
+    store.close()
+    content = bytearray(path.read_bytes())
+    content[3 * 4096 :] = b"\xff" * (len(content) - 3 * 4096)
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match="a damaged one"):
+        _read_all(path)
+
+
+def _read_all(path: Path) -> None:
+    store = AnswerStore(path)
+    try:
+        for n in range(2000):
+            store.get(f"{n:05}")
+    finally:
+        store.close()
+
+
+def test_a_store_that_cannot_be_written_says_so_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_store, "BUSY_SECONDS", 0.05)
+    store, blocker = AnswerStore(tmp_path / "a.sqlite"), AnswerStore(tmp_path / "a.sqlite")
+    blocker._connection.execute("BEGIN IMMEDIATE")
+    store["one"] = store["two"] = "yes"
+    assert "further answers are not stored there (database is locked)" in store.fault
+    blocker._connection.execute("ROLLBACK")
+    assert store.get("one") is None
+    store.close()
+    blocker.close()
+
+
+def test_a_shared_file_system_gets_no_write_ahead_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes = []
+    for shared in (False, True):
+        monkeypatch.setattr(answer_store, "_is_shared", lambda _path, shared=shared: shared)
+        store = AnswerStore(tmp_path / f"{shared}.sqlite")
+        modes.append(store._connection.execute("PRAGMA journal_mode").fetchone()[0])
+        store.close()
+    assert modes == ["wal", "delete"]
+
+
+def test_replies_are_looked_up_and_never_listed(store: AnswerStore) -> None:
+    store["key"] = "one"
+    store["key"] = "two"
+    assert store["key"] == "one"
+    with pytest.raises(TypeError):
+        list(store)
+    with pytest.raises(TypeError):
+        del store["key"]

@@ -1,0 +1,162 @@
+"""Bodies of replies: their limits, to the byte, and what they are refused for, without a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+
+from pytest_adaptive_eval.models.endpoint.body import (
+    EXCERPT_LENGTH,
+    FORM_BYTES,
+    TEXTS,
+    RefusedReply,
+    excerpt,
+    header,
+    read_bytes,
+    read_object,
+)
+from pytest_adaptive_eval.models.endpoint.connections import Line
+from pytest_adaptive_eval.models.endpoint.secrets import Redactor
+
+MOST = 1 << 20
+JSON = {"content-type": "application/json"}
+
+
+def reply(body: bytes, headers: Mapping[str, str] = JSON, chunk: int = 1 << 16) -> Any:
+    """What the readers take of a response of httpcore2."""
+
+    async def stream() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), chunk):
+            yield body[start : start + chunk]
+
+    pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+    return SimpleNamespace(headers=pairs, aiter_stream=stream, extensions={"network_stream": None})
+
+
+def read(body: bytes, headers: Mapping[str, str] = JSON, chunk: int = 1 << 16) -> Mapping[str, Any]:
+    return asyncio.run(read_object(reply(body, headers, chunk), MOST, Redactor(None, None, ())))
+
+
+def test_an_excerpt_has_three_hundred_characters() -> None:
+    assert EXCERPT_LENGTH == 300
+    assert excerpt("x" * 300) == repr("x" * 300)
+    assert excerpt("x" * 301) == repr("x" * 300 + "…")
+    assert excerpt(" two\n words ") == "'two words'"
+    assert excerpt(" \n") == ""
+
+
+def test_a_header_that_comes_twice_is_joined() -> None:
+    response = SimpleNamespace(headers=[(b"Retry-After", b" 1 "), (b"retry-after", b"2"), (b"Other", b"3")])
+    assert header(response, "retry-after") == "1, 2"  # type: ignore[arg-type]
+    assert header(response, "none") == ""  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8", "application/problem+json"])
+def test_types_of_json_are_read(kind: str) -> None:
+    assert read(b'{"a": 1}', {"content-type": kind}) == {"a": 1}
+
+
+def many_texts(length: int) -> bytes:
+    """Return JSON of that many bytes with more texts than a long reply may have."""
+    start = b'{"a": [' + b'"",' * (TEXTS + 1) + b'""]'
+    return start + b" " * (length - len(start) - 1) + b"}"
+
+
+def test_many_small_values_are_refused_above_the_limit_of_a_short_reply() -> None:
+    assert len(read(many_texts(FORM_BYTES))["a"]) == TEXTS + 2
+    with pytest.raises(RefusedReply, match="thousands of small values"):
+        read(many_texts(FORM_BYTES + 1))
+
+
+@pytest.mark.parametrize("place", ["before", "behind", "between"])
+def test_a_long_reply_may_have_that_many_bytes_outside_its_texts(place: str) -> None:
+    text = b'"' + b"x" * (FORM_BYTES // 4) + b'"'
+
+    def body(outside: int) -> bytes:
+        before, between, behind = b'{"a": [', b",", b"]}"
+        inside = text + between + text
+        spaces = b" " * (outside - len(before + between + between + behind) + len(b'"a"'))
+        parts = {
+            "before": before + spaces + inside + b"," + text,
+            "between": before + inside + spaces + b"," + text,
+            "behind": before + inside + b"," + text + spaces,
+        }
+        return parts[place] + behind
+
+    assert len(read(body(FORM_BYTES))["a"]) == 3
+    with pytest.raises(RefusedReply, match="thousands of small values"):
+        read(body(FORM_BYTES + 1))
+
+
+@pytest.mark.parametrize("length", [MOST, MOST + 1])
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+def test_a_reply_may_have_that_many_bytes_after_decompression(length: int, encoding: str) -> None:
+    plain = b'"' + b"x" * (length - 2) + b'"'
+    response = reply(gzip.compress(plain) if encoding else plain, {"content-encoding": encoding})
+    raw = asyncio.run(read_bytes(response, MOST, Redactor(None, None, ())))
+    assert raw == (plain if length == MOST else None)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"), [("gzip", gzip.compress), ("x-gzip", gzip.compress), ("deflate", zlib.compress)]
+)
+def test_a_compressed_reply_is_read(encoding: str, pack: Any) -> None:
+    headers = {**JSON, "content-encoding": encoding}
+    assert read(pack(b'{"a": 1}'), headers, chunk=3) == {"a": 1}
+    with pytest.raises(RefusedReply, match="it ends early"):
+        read(pack(b'{"a": 1}')[:-3], headers)
+    with pytest.raises(RefusedReply, match="there is more behind its end"):
+        read(pack(b'{"a": 1}') + b"more", headers)
+    with pytest.raises(RefusedReply, match="cannot be decompressed"):
+        read(b'{"a": 1}', headers)
+
+
+class Counted(Line):
+    """A connection that notes how long the body of its reply was."""
+
+    body = -1
+
+    def __init__(self) -> None:
+        """Without a socket."""
+
+    def settle(self, body: int) -> None:
+        self.body = body
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip"])
+def test_the_connection_is_told_the_bytes_of_a_body_as_they_were_sent(encoding: str) -> None:
+    body, line = gzip.compress(b'{"a": 1}') if encoding else b'{"a": 1}', Counted()
+    response = reply(body, {**JSON, "content-encoding": encoding}, chunk=5)
+    response.extensions["network_stream"] = line
+    assert asyncio.run(read_object(response, MOST, Redactor(None, None, ()))) == {"a": 1}
+    assert line.body == len(body)
+
+
+@pytest.mark.parametrize("secret", ["open-sesame-0123", "open-sesam\u00e9-0123", "open-\U0001f600-sesame"])
+@pytest.mark.parametrize("escaped", [True, False])
+def test_a_reply_with_a_secret_is_refused_however_its_json_is_written(secret: str, escaped: bool) -> None:
+    body = json.dumps({"a": f"it is {secret}"}, ensure_ascii=escaped).encode()
+    with pytest.raises(RefusedReply, match="holds the API key"):
+        asyncio.run(read_object(reply(body), MOST, Redactor(None, None, (secret,))))
+    hidden = body.replace(b"sesam", b"\\u0073\\u0065sam")
+    with pytest.raises(RefusedReply, match="holds the API key"):
+        asyncio.run(read_object(reply(hidden), MOST, Redactor(None, None, (secret,))))
+
+
+def test_a_part_of_a_secret_is_hidden_in_the_texts_of_a_reply() -> None:
+    body = json.dumps({"model": "m", "choices": [{"text": "it ends in 8a6035-x7, or 7x-5306a8"}], "n": 1}).encode()
+    data = asyncio.run(read_object(reply(body), MOST, Redactor(None, None, ("4f9e2b7c1d8a6035-x7",))))
+    assert data == {"model": "m", "choices": [{"text": "it ends in [key], or [key]"}], "n": 1}
+
+
+def test_a_character_beyond_ascii_is_read_as_it_is() -> None:
+    assert read(json.dumps({"a": "é \\ ü"}, ensure_ascii=False).encode()) == {"a": "é \\ ü"}

@@ -1,0 +1,612 @@
+"""When a server is asked again, how soon, how many at once, and by which way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import logging
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+
+from faulty_server import FaultyServer, completion, read_request, replies, says, send, serving
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.models.endpoint.limits import Backoff, Circuit, Pace
+from pytest_adaptive_eval.models.endpoint.secrets import Redactor, Secret, from_environment
+from pytest_adaptive_eval.models.endpoint.wire import Wire
+
+CHAT = "/chat/completions"
+
+
+def body(text: str = "x") -> bytes:
+    return json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+
+
+def failing(times: int, code: int = 503, **more: str):
+    """Fail so many times, and then answer."""
+    left = [times]
+
+    def handle(connection, request):
+        left[0] -= 1
+        if left[0] >= 0:
+            says(code, **more)(connection, request)
+        else:
+            send(connection, completion())
+
+    return handle
+
+
+@given(st.integers(1, 2000), st.integers(0, 100))
+def test_backoff_doubles_up_to_a_limit_and_is_jittered_by_the_seed(done: int, seed: int) -> None:
+    wait = Backoff(seed).seconds(done)
+    assert wait == Backoff(seed).seconds(done)
+    assert min(8.0, 0.5 * 2.0 ** min(done - 1, 9)) / 2 <= wait <= min(8.0, 0.5 * 2.0 ** min(done - 1, 9))
+
+
+def spaced(pace: Pace, count: int, now: float) -> list[float]:
+    """Begin requests as soon as the pace allows and return their times."""
+    times = []
+    for _ in range(count):
+        now += pace.wait(now)
+        pace.begin(now)
+        times.append(now)
+    return times
+
+
+def test_a_pace_is_even() -> None:
+    assert spaced(Pace(10.0), 4, 100.0) == pytest.approx([100.0, 100.1, 100.2, 100.3])
+    assert spaced(Pace(None), 4, 100.0) == [100.0] * 4
+
+
+def test_a_pace_slows_on_refusals_and_speeds_up_again() -> None:
+    pace = Pace(None)
+    spaced(pace, 16, 0.0)
+    assert not pace.refuse(0.0, 0.01)
+    assert not pace.refuse(0.0, 0.02)  # it began before the pace had slowed
+    first, second = spaced(pace, 2, 0.1)
+    assert second - first == pytest.approx(1 / (0.97 * 160))
+    pace.accept()
+    slow = 0.0
+    for n, shut in enumerate([False, False, True]):  # none is accepted
+        first, second = spaced(pace, 2, 10.0 + n)
+        assert second - first > slow
+        slow = second - first
+        assert pace.refuse(second, second + 0.001) is shut
+    for _ in range(1000):
+        pace.accept()
+    assert spaced(pace, 2, 100.0) == [100.0, 100.0]
+
+
+def test_a_pace_never_exceeds_the_rate_of_the_user() -> None:
+    pace = Pace(10.0)
+    spaced(pace, 3, 0.0)
+    pace.refuse(0.2, 0.3)
+    for _ in range(1000):
+        pace.accept()
+    first, second = spaced(pace, 2, 100.0)
+    assert second - first == pytest.approx(0.1)
+
+
+def simulate_limit(limit: float, seconds: float) -> float:
+    """Accepted requests per second of a server that takes one each 1 / `limit` seconds, asked at a pace."""
+    pace, now, free, accepted = Pace(None), 0.0, 0.0, 0
+    while (now := now + max(pace.wait(now), 1e-3)) < seconds:
+        pace.begin(now)
+        if now >= free:
+            free, accepted = now + 1 / limit, accepted + 1
+            pace.accept()
+        else:
+            pace.refuse(now, now + 1e-4)
+    return accepted / seconds
+
+
+def test_a_pace_is_not_cut_further_while_a_server_takes_no_request() -> None:
+    pace, now = Pace(None), 0.0
+    spaced(pace, 16, now)
+    shut = []
+    for _ in range(30):  # trials of an open circuit
+        now += 1.0
+        assert pace.wait(now) == 0.0
+        pace.begin(now)
+        shut.append(pace.refuse(now, now + 0.001))
+    assert shut == [False, False] + [True] * 28
+    assert pace.wait(now + 0.001) < 1.0
+    for _ in range(30):
+        pace.accept()
+    first, second = spaced(pace, 2, 100.0)
+    assert second - first < 1 / 80
+
+
+def test_a_pace_that_was_not_measured_is_found_within_seconds() -> None:
+    pace = Pace(None)
+    pace.begin(0.0)
+    pace.refuse(0.0, 0.008)  # one request within less than a tenth of a second
+    now = 0.01
+    while pace.wait(now) > 0.05:
+        now += pace.wait(now)
+        pace.begin(now)
+        pace.accept()
+    assert now < 3.0
+
+
+@pytest.mark.parametrize("limit", [1.0, 20.0])
+def test_a_pace_finds_the_limit_of_a_server(limit: float) -> None:
+    assert simulate_limit(limit, 100.0) >= 0.8 * limit
+
+
+def test_a_circuit_opens_after_failures_in_a_row() -> None:
+    circuit = Circuit(3, 0)
+    circuit.fail(0.0, "one")
+    circuit.fail(0.0, "two")
+    circuit.succeed()
+    circuit.fail(0.0, "one")
+    circuit.fail(0.0, "two")
+    assert (circuit.opened, circuit.wait(0.0)) == (None, 0.0)
+    circuit.fail(1.0, "three")
+    assert (circuit.opened, circuit.reason) == (1.0, "three")
+
+
+def test_an_open_circuit_lets_one_request_through_at_growing_intervals() -> None:
+    circuit = Circuit(8, 0, first=0.5, longest=2.0)
+    circuit.fail(0.0, "refused", at_once=True)
+    waits, now = [], 0.0
+    for _ in range(6):
+        waits.append(circuit.wait(now))
+        now += waits[-1]
+        assert circuit.wait(now) == 0.0
+        circuit.begin(now)
+        circuit.fail(now, "refused", at_once=True)
+    assert all(low <= wait <= 2 * low for low, wait in zip([0.25, 0.5, 1, 1, 1, 1], waits, strict=True))
+    circuit.succeed()
+    assert circuit.wait(now) == 0.0
+
+
+def test_a_circuit_stays_open_as_long_as_the_server_asks() -> None:
+    circuit = Circuit(8, 0)
+    circuit.fail(0.0, "too many requests", at_once=True, wait=7.0)
+    assert circuit.wait(0.0) == 7.0
+
+
+def test_what_may_pass_is_tried_again() -> None:
+    with serving(handle=failing(2)) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.01)
+        (delivery,) = wire.post(CHAT, [body()])
+        assert (delivery.status, delivery.code, len(server.chats)) == (Status.OK, 200, 3)
+        assert delivery.seconds > 0.01
+        wire.close()
+
+
+@pytest.mark.parametrize("code", [400, 401, 404, 422])
+def test_what_cannot_pass_is_not(code: int) -> None:
+    with serving(handle=failing(1, code)) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.01)
+        assert wire.post(CHAT, [body()])[0].code == code
+        assert len(server.chats) == 1
+        wire.close()
+
+
+def test_a_server_that_says_when_is_asked_then() -> None:
+    with serving(handle=failing(1, 429, Retry_After="0.3")) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.01)
+        (delivery,) = wire.post(CHAT, [body()])
+        assert delivery.status is Status.OK
+        assert 0.3 <= delivery.seconds < 5.0
+        wire.close()
+
+
+def test_no_waiting_beyond_the_deadline() -> None:
+    with serving(handle=failing(9, 429, Retry_After="3600")) as server:
+        wire = Wire(server.url, timeout=60.0)
+        start = time.monotonic()
+        (delivery,) = wire.post(CHAT, [body()])
+        assert time.monotonic() - start < 30.0
+        assert (delivery.status, delivery.code) == (Status.ERROR, 429)
+        assert "the server asks to wait 3.6e+03 s, longer than the timeout" in delivery.detail
+        wire.close()
+
+
+def test_time_in_the_queue_does_not_count() -> None:
+    with serving(seconds=0.15) as server:
+        wire = Wire(server.url, timeout=0.4, concurrency=2)
+        deliveries = wire.post(CHAT, [body(str(n)) for n in range(8)])
+        assert {d.status for d in deliveries} == {Status.OK}
+        assert server.most == 2
+        said = [d.data["choices"][0]["message"]["content"] for d in deliveries]
+        assert said == [f"echo {n}" for n in range(8)]
+        wire.close()
+
+
+def test_sixteen_at_once() -> None:
+    with serving(seconds=0.2) as server:
+        wire = Wire(server.url, concurrency=16)
+        wire.post(CHAT, [body() for _ in range(32)])
+        assert server.most == 16
+        wire.close()
+
+
+def test_a_rate_holds_for_first_tries_and_others() -> None:
+    with serving(handle=failing(2)) as server:
+        wire = Wire(server.url, rate=20.0, backoff=0.001)
+        start = time.monotonic()
+        wire.post(CHAT, [body() for _ in range(5)])
+        assert time.monotonic() - start >= 6 / 20.0
+        assert len(server.chats) == 7
+        wire.close()
+
+
+def test_a_fault_of_one_request_is_its_own_while_the_server_answers_others() -> None:
+    def handle(connection, request):
+        if request.prompt == "bad":
+            says(500)(connection, request)
+        else:
+            send(connection, completion())
+
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, retries=2, backoff=0.01, concurrency=4)
+        deliveries = wire.post(CHAT, [body("bad" if n % 2 else "good") for n in range(40)])
+        assert [d.status for d in deliveries] == [Status.OK, Status.ERROR] * 20
+        assert {d.detail.rpartition(" after ")[2] for d in deliveries[1::2]} <= {"3 tries", "4 tries"}
+        (delivery,) = wire.post(CHAT, [body("bad")])  # no other is under way: one that was answered is sent again
+        assert delivery.code == 500
+        assert [request.prompt for request in server.chats[-5:]] == ["bad", "bad", "bad", "good", "bad"]
+        wire.close()
+
+
+def test_a_server_that_fails_for_all_is_waited_for() -> None:
+    failing_now = [False]
+
+    def handle(connection, request):
+        says(500)(connection, request) if failing_now[0] else send(connection, completion())
+
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, retries=1, backoff=0.01, timeout=20.0)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        failing_now[0] = True
+        timer = threading.Timer(0.5, failing_now.__setitem__, (0, False))
+        timer.start()
+        deliveries = wire.post(CHAT, [body(str(n)) for n in range(40)])
+        timer.join()
+        assert {d.status for d in deliveries} == {Status.OK}
+        wire.close()
+
+
+def test_requests_wait_for_a_server_that_went_away() -> None:
+    with serving() as server:
+        wire = Wire(server.url, timeout=20.0, retries=0)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        port = server.port
+    back = FaultyServer(port=port)
+    timer = threading.Timer(0.5, back.__enter__)
+    timer.start()
+    deliveries = wire.post(CHAT, [body(str(n)) for n in range(100)])
+    timer.join()
+    back.__exit__()
+    assert {d.status for d in deliveries} == {Status.OK}
+    wire.close()
+
+
+def test_requests_held_back_by_a_dead_server_end_at_their_deadline_together() -> None:
+    with serving() as server:
+        wire = Wire(server.url, timeout=0.6, concurrency=2)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+    start = time.monotonic()
+    deliveries = wire.post(CHAT, [body(str(n)) for n in range(400)])
+    assert time.monotonic() - start < 60.0  # 120 s if each pair of requests waited anew
+    assert {d.status for d in deliveries} == {Status.ERROR}
+    assert all("refused" in d.detail and "within 0.6 s" in d.detail for d in deliveries)
+    wire.close()
+
+
+@pytest.mark.parametrize("more", [{}, {"Retry_After": "0.2"}])
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_rate_limit_of_the_server_is_no_error(code: int, more: dict[str, str]) -> None:
+    taken = [0.0]
+
+    def handle(connection, request):
+        if time.monotonic() - taken[0] < 0.02:
+            says(code, **more)(connection, request)
+        else:
+            taken[0] = time.monotonic()
+            send(connection, completion())
+
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, timeout=60.0, retries=0)
+        deliveries = wire.post(CHAT, [body(str(n)) for n in range(60)])
+        assert {d.status for d in deliveries} == {Status.OK}
+        wire.close()
+
+
+def test_a_server_that_starts_is_waited_for_and_that_is_told_once() -> None:
+    with serving() as server:
+        port, url = server.port, server.url
+    back = FaultyServer(port=port)
+    timer = threading.Timer(0.5, back.__enter__)
+    timer.start()
+    told: list[str] = []
+    wire = Wire(url)
+    assert wire.get("/models", start_timeout=30.0, tell=told.append).status is Status.OK
+    timer.join()
+    back.__exit__()
+    assert len(told) == 1
+    assert f"waiting up to 30 s for {url} to start: ConnectError: 'Connection refused'" in told[0]
+    wire.close()
+
+
+def test_a_dead_proxy_is_named_and_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    wire = Wire("http://model.invalid/v1", proxy=f"http://me:hunter2-hunter2@127.0.0.1:{port}", retries=0)
+    delivery = wire.get("/models", start_timeout=600.0)
+    assert f"the proxy 127.0.0.1:{port} (option proxy) does not give a connection" in delivery.detail
+    assert "hunter2" not in delivery.detail
+    wire.close()
+
+
+def test_a_loop_of_the_caller_is_not_in_the_way() -> None:
+    async def caller(wire: Wire) -> Status:
+        return wire.post(CHAT, [body()])[0].status
+
+    with serving() as server:
+        wire = Wire(server.url)
+        assert asyncio.run(caller(wire)) is Status.OK
+        assert asyncio.run(caller(wire)) is Status.OK
+        wire.close()
+
+
+def test_several_threads_share_a_wire() -> None:
+    with serving(seconds=0.02) as server:
+        wire = Wire(server.url, concurrency=3)
+        out: list[Status] = []
+        work = [
+            threading.Thread(target=lambda: out.extend(d.status for d in wire.post(CHAT, [body()] * 4)))
+            for _ in range(4)
+        ]
+        for thread in work:
+            thread.start()
+        for thread in work:
+            thread.join()
+        assert out == [Status.OK] * 16
+        assert server.most <= 3
+        wire.close()
+
+
+def test_a_closed_wire_says_so_and_leaves_nothing_behind() -> None:
+    with serving() as server:
+        wire = Wire(server.url)
+        assert wire.get("/models").status is Status.OK
+        thread = wire._thread
+        wire.close()
+        wire.close()
+        assert not thread.is_alive()
+        with pytest.raises(ConfigError, match="was closed; load the model again"):
+            wire.get("/models")
+
+
+def test_a_forgotten_wire_ends_by_itself() -> None:
+    with serving() as server:
+        wire = Wire(server.url)
+        wire.get("/models")
+        thread = wire._thread
+        del wire
+        gc.collect()
+        thread.join(2.0)
+        assert not thread.is_alive()
+
+
+def test_an_interrupt_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    import concurrent.futures
+
+    with serving(seconds=0.3) as server:
+        wire = Wire(server.url)
+        result = concurrent.futures.Future.result
+
+        def interrupted(self, timeout=None):
+            time.sleep(0.1)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(concurrent.futures.Future, "result", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            wire.post(CHAT, [body()])
+        monkeypatch.setattr(concurrent.futures.Future, "result", result)
+        assert wire.post(CHAT, [body("again")])[0].status is Status.OK
+        wire.close()
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
+def test_proxies_of_the_environment_are_not_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving() as server:
+        wire = Wire(server.url)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        wire.close()
+
+
+def test_a_proxy_that_is_given_is_used_and_its_password_shown_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    seen: list[str] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def proxy() -> None:
+        for reply in (completion("by proxy"), None):
+            connection, _ = listener.accept()
+            with connection:
+                request = read_request(connection)
+                assert request is not None
+                seen.append(f"{request.path} {request.headers['proxy-authorization']}")
+                if reply:
+                    send(connection, reply)
+                else:
+                    send(connection, {"error": "hunter2-hunter2 is wrong"}, 407)
+
+    thread = threading.Thread(target=proxy, daemon=True)
+    thread.start()
+    port = listener.getsockname()[1]
+    wire = Wire("http://model.invalid/v1", proxy=f"http://me:hunter2%2Dhunter2@127.0.0.1:{port}", retries=0)
+    (delivery,) = wire.post(CHAT, [body()])
+    assert delivery.data["choices"][0]["message"]["content"] == "by proxy"
+    (delivery,) = wire.post(CHAT, [body()])
+    assert "[key] is wrong" in delivery.detail
+    assert seen[0] == "http://model.invalid/v1/chat/completions Basic bWU6aHVudGVyMi1odW50ZXIy"
+    assert "hunter2" not in caplog.text
+    wire.close()
+    thread.join()
+    listener.close()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for 127.0.0.1 and its key, in one file."""
+    openssl = shutil.which("openssl") or pytest.skip("certificates are made by openssl")
+    file = tmp_path / "both.pem"
+    command = f"{openssl} req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test"
+    made = [*command.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(made, cwd=tmp_path, check=True, capture_output=True)
+    file.write_text((tmp_path / "key.pem").read_text() + (tmp_path / "cert.pem").read_text())
+    return file
+
+
+class Secured:
+    """A TLS server in front of a plain one."""
+
+    def __init__(self, certificate: Path, port: int) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    plain, _ = self.listener.accept()
+                    with contextlib.suppress(OSError), context.wrap_socket(plain, server_side=True) as connection:
+                        raw = connection.recv(65536)
+                        with socket.create_connection(("127.0.0.1", port)) as behind:
+                            behind.sendall(raw)
+                            while data := behind.recv(65536):
+                                connection.sendall(data)
+
+        self.thread = threading.Thread(target=serve, daemon=True)
+        self.thread.start()
+
+
+def test_tls_is_verified(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as server:
+        secured = Secured(certificate, server.port)
+        url = f"https://127.0.0.1:{secured.port}/v1"
+        stranger = Wire(url, timeout=60.0)
+        (delivery,) = stranger.post(CHAT, [body()])
+        assert delivery.status is Status.ERROR
+        assert "CERTIFICATE_VERIFY_FAILED" in delivery.detail
+        assert delivery.seconds < 30.0  # and not tried again
+        stranger.close()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        wire = Wire(url, timeout=5.0)
+        for n in range(3):
+            (delivery,) = wire.post(CHAT, [body(f"question {n}")])
+            assert delivery.data["choices"][0]["message"]["content"] == f"echo question {n}"
+        wire.close()
+        secured.listener.close()
+
+
+def test_cookies_are_not_kept() -> None:
+    with serving(handle=replies(completion(), Set_Cookie="a=b; Path=/")) as server:
+        wire = Wire(server.url)
+        wire.post(CHAT, [body()])
+        wire.post(CHAT, [body()])
+        assert all("cookie" not in request.headers for request in server.chats)
+        assert all(request.headers["accept-encoding"] == "identity" for request in server.chats)
+        wire.close()
+
+
+def test_gzip_is_taken_where_it_comes_unasked() -> None:
+    import gzip
+
+    packed = gzip.compress(json.dumps(completion()).encode())
+    with serving(handle=replies(packed, Content_Encoding="gzip")) as server:
+        wire = Wire(server.url)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        wire.close()
+
+
+def test_a_body_that_cannot_be_made_is_the_error_of_its_request() -> None:
+    def broken() -> bytes:
+        raise ValueError("no such picture")
+
+    with serving() as server:
+        wire = Wire(server.url)
+        first, second = wire.post(CHAT, [broken, lambda: body("x")])
+        assert (first.status, first.detail) == (Status.ERROR, "ValueError: no such picture")
+        assert second.status is Status.OK
+        wire.close()
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (None, "is not set"),
+        ("", "is not set"),
+        ("  ", "is not set"),
+        ("short", "which is no secret"),
+        ("sk-0123456789\nX-Header: y", "no header can carry"),
+        ("sk-0123456789 abc", "no header can carry"),
+        ("schlüssel-0123456789", "no header can carry"),
+    ],
+)
+def test_a_key_that_cannot_be_one(value: str | None, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("A_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("A_KEY", value)
+    with pytest.raises(ConfigError, match=problem) as caught:
+        from_environment("A_KEY")
+    assert "0123456789" not in str(caught.value)
+    assert "'A_KEY'" in str(caught.value)
+
+
+def test_no_key_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    assert from_environment("") is None
+    with serving() as server:
+        wire = Wire(server.url)
+        wire.post(CHAT, [body()])
+        assert "authorization" not in server.chats[0].headers
+        wire.close()
+
+
+@given(st.text(st.characters(codec="ascii", exclude_categories=["Cc", "Zs"]), min_size=8), st.text(), st.text())
+def test_no_text_keeps_a_key(key: str, before: str, after: str) -> None:
+    redactor = Redactor(Secret(key))
+    for shown in (key, repr(key), json.dumps(key)):
+        assert key not in redactor.clean(f"{before}\n{shown}\n{after}").replace("[key]", "\n")
+    assert key not in repr(redactor)
+    assert key not in repr(Secret(key))
+    assert redactor.found(f"{before}{key}{after}")
+
+
+def test_a_retry_comes_although_a_project_froze_time_and_set_a_loop_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise AssertionError("a loop of the project, such as uvloop's")
+
+    for name in ("time", "monotonic", "perf_counter", "sleep"):
+        monkeypatch.setattr(time, name, lambda *_: 0.0)
+    monkeypatch.setattr(asyncio, "new_event_loop", refuse)
+    with serving(handle=failing(2)) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.1)
+        (delivery,) = wire.post(CHAT, [body()])
+        wire.close()
+    assert (delivery.status, len(server.chats)) == (Status.OK, 3)

@@ -1,0 +1,181 @@
+"""What every subject does with prefetched answers, texts and scores."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_adaptive_eval.errors import ConfigError, Unscored
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.models import Completion, Subject, SubjectIdentity, load_subject
+from pytest_adaptive_eval.models.base import RequestLog, Usage
+
+
+class Counted(Subject):
+    """Answers with the number of the call."""
+
+    def __init__(self, *completions: Completion) -> None:
+        super().__init__(SubjectIdentity("counted"))
+        self.given = completions
+        self.batches: list[list[str]] = []
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        self.batches.append([item.id for item in items])
+        return [self.given[int(item.id)] if item.id else Completion("fresh") for item in items]
+
+
+def test_a_batch_is_answered_once_and_each_answer_used_once() -> None:
+    subject = Counted(Completion("a"), Completion("b"))
+    items = [Item("0", "x"), Item("1", "y")]
+    subject.prefetch(items)
+    subject.prefetch(items)
+    assert subject.batches == [["0", "1"]]
+    assert [subject.generate(items[1]), subject.generate(items[0].prompt)] == ["b", "a"]
+    assert subject.generate(items[0]) == "a"
+    assert subject.batches == [["0", "1"], ["0"]]
+
+
+def test_items_that_read_the_same_keep_their_own_answers() -> None:
+    subject = Counted(Completion("a"), Completion("b"), Completion("a"))
+    subject.prefetch([Item("0", "x"), Item("1", "x"), Item("2", "x")])
+    assert subject.generate("x") == "fresh"  # which item is meant cannot be known
+    assert subject.generate(Item("1", "x")) == "b"
+    assert subject.generate("x") == subject.generate("x") == "a"
+    assert subject.generate("x") == "fresh"
+
+
+def test_images_and_messages_tell_prompts_apart() -> None:
+    subject = Counted(Completion("a"), Completion("b"))
+    subject.prefetch([Item("0", "x", images=("p.png",), root="bank"), Item("1", messages=({"role": "user"},))])
+    assert subject.generate("x") == "fresh"
+    assert subject.generate("x", ["bank/p.png"]) == "a"
+    assert subject.generate(Item("1", messages=({"role": "user"},))) == "b"
+
+
+@pytest.mark.parametrize(
+    ("completion", "raised"),
+    [
+        (Completion("", Status.TRUNCATED, detail="64 tokens"), "truncated: 64 tokens"),
+        (Completion(" ", Status.REFUSED, detail="no"), "refused: no"),
+        (Completion("\n"), "empty"),
+        (Completion("half", Status.ERROR, detail="gone"), "error: gone"),
+        (Completion("", Status.TIMEOUT), "timeout"),
+    ],
+)
+def test_a_completion_without_an_answer_is_raised(completion: Completion, raised: str) -> None:
+    for ask in ("generate", "score"):
+        with pytest.raises(Unscored, match=raised) as caught:
+            getattr(Counted(completion), ask)(Item("0", "x"))
+        assert caught.value.text == completion.text
+
+
+def test_a_truncated_answer_is_graded_as_it_is() -> None:
+    subject = Counted(Completion("half", Status.TRUNCATED), Completion("half", Status.TRUNCATED))
+    log = RequestLog()
+    with log.active():
+        assert subject.generate(Item("0", "x")) == "half"
+        assert subject.score(Item("1", "x", answer="half")) == 1.0
+    assert [(source is subject, completion.status) for source, completion in log.taken] == [
+        (True, Status.TRUNCATED)
+    ] * 2
+
+
+def test_a_completion_without_text_and_score_is_empty() -> None:
+    assert Completion(" \n").status is Status.EMPTY
+    assert Completion("", score=0.0).status is Status.OK
+    assert Completion("", Status.REFUSED).status is Status.REFUSED
+
+
+def test_a_recorded_score_is_no_text() -> None:
+    subject = Counted(Completion("", score=0.5), Completion("7"))
+    with pytest.raises(ConfigError, match=r"model\.score\(item\)"):
+        subject.generate(Item("0", "x"))
+    assert subject.score(Item("0", "x")) == 0.5
+    assert subject.score(Item("1", "x", answer="7")) == 1.0
+
+
+def test_closing_forgets() -> None:
+    subject = Counted(Completion("a"))
+    subject.prefetch([Item("0", "x")])
+    subject.close()
+    assert subject.generate("x") == "fresh"
+
+
+def test_identity_is_told_by_its_decoding() -> None:
+    one, two = SubjectIdentity("m", "c", {"seed": 1}), SubjectIdentity("m", "c", {"seed": 2}, {"device": "cpu"})
+    assert one.decoding_hash != two.decoding_hash
+    assert json.loads(json.dumps(two.to_json()))["environment"] == {"device": "cpu"}
+
+
+@pytest.mark.parametrize("spec", ["organisation/model", "gpt-4", "", "scores.csv"])
+def test_a_spec_that_names_nothing_says_what_would(spec: str) -> None:
+    with pytest.raises(ConfigError, match=r"checkpoint folder \(nothing is downloaded\), http:"):
+        load_subject(spec)
+
+
+def test_a_checkpoint_without_its_libraries_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.models.checkpoint.subject", None)
+    with pytest.raises(ConfigError, match=r"install pytest-adaptive-eval\[hf\]"):
+        load_subject(str(tmp_path))
+
+
+class Echo(Subject):
+    """Answers with the number of messages that it reads and the last of them; refuses `refused`."""
+
+    def __init__(self, refused: str = "") -> None:
+        super().__init__(SubjectIdentity("echo"))
+        self.batches: list[list[str]] = []
+        self.refused = refused
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        said = [[str(m["content"]) for m in item.messages] or [item.prompt] for item in items]
+        self.batches.append([texts[-1] for texts in said])
+        return [
+            Completion("", Status.REFUSED, detail="no")
+            if texts[-1] == self.refused
+            else Completion(f"{len(texts)} {texts[-1]}", cost=Usage(calls=1))
+            for texts in said
+        ]
+
+
+TURNED = Item("t", "one", "x", turns=("two", "three"))
+
+
+def test_each_turn_is_a_call_with_the_items_that_still_have_one() -> None:
+    subject = Echo()
+    arrived: list[tuple[int, str]] = []
+    short = Item("s", "alone", "x")
+    subject.prefetch(
+        [short, TURNED, Item("u", "eins", turns=("zwei",))], arrived=lambda n, c: arrived.append((n, c.text))
+    )
+    assert subject.batches == [["alone", "one", "eins"], ["two", "zwei"], ["three"]]
+    assert [n for n, _ in arrived] == [0, 2, 1]
+    text = subject.generate(TURNED)
+    assert text == dict(arrived)[1] == TURNED.transcript(["1 one", "3 two", "5 three"])
+    assert subject.generate(short) == "1 alone"
+    assert len(subject.batches) == 3
+
+
+def test_the_cost_of_an_item_is_that_of_all_its_turns() -> None:
+    (completion,) = Echo().answer_draws([(TURNED, 0)])
+    assert completion.cost == Usage(calls=3)
+
+
+def test_a_turn_without_an_answer_ends_its_item() -> None:
+    subject = Echo(refused="two")
+    with pytest.raises(Unscored, match="no"):
+        subject.generate(TURNED)
+    assert subject.batches == [["one"], ["two"]]
+
+
+def test_a_recorded_score_stands_for_all_turns() -> None:
+    subject = Counted(Completion("", score=0.5))
+    assert subject.score(replace(TURNED, id="0")) == 0.5
+    assert subject.batches == [["0"]]
