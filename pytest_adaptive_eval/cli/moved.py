@@ -31,6 +31,7 @@ MOVED: Mapping[str, str] = {
     **{f"calibrate --{key}": f"calibrate --set {key}=..." for key in ("source", "licence")},
     **{f"import --{key}": f"import --set {key.replace('-', '_')}=..." for key in _IMPORT},
     "import --check": "import --dry-run",
+    "plan --must-pass": "doctor",
     "report --responses": "report --export responses=FILE",
     "report --studies": "report --export studies=FILE",
     "report --every-eval-ever": "report --export every-eval-ever=DIR",
