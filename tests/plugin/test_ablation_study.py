@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
 # loaded once: an in-process run forgets the modules that it loads
-from peer_server import PeerServer
+from fake_server import PeerServer
 
 import pytest_adaptive_eval.extensions.studies.network.ablation_kind
 import pytest_adaptive_eval.reports.page  # noqa: F401

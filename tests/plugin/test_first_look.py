@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="checkpoints need torch (extra hf)")
 pytest.importorskip("transformers", reason="checkpoints need transformers (extra hf)")
 
 # loaded once: an in-process run forgets the modules that it loads
-from peer_server import SKILLS, PeerServer
+from fake_server import SKILLS, PeerServer
 
 import pytest_adaptive_eval.extensions.studies.network.kind
 import pytest_adaptive_eval.extensions.studies.peers.kind

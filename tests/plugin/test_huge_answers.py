@@ -114,7 +114,7 @@ def test_a_long_answer_is_resumed_as_it_was_kept(lab: Any) -> None:
 
 def test_a_servers_long_replies_are_errors_and_no_answers(lab: Any) -> None:
     pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
-    from json_server import JsonServer, completion
+    from fake_server import JsonServer, completion
 
     def answer(body: Any, headers: Any) -> tuple[dict[str, Any], int]:
         return completion("m", "right" if body["max_tokens"] == 1 else "right" + " " * 5_000_000), 200

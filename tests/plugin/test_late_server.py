@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from json_server import JsonServer, completion
+from fake_server import JsonServer, completion
 
 from tests.plugin.conftest import ALONE
 

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from json_server import JsonServer, completion, failure
+from fake_server import JsonServer, completion, failure
 
 from pytest_adaptive_eval.models.endpoint.identity import Answerer
 
