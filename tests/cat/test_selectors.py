@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.cat.policy import Policy
@@ -188,7 +188,6 @@ def test_items_without_a_difficulty_come_last():
 # Stratified
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=30), st.integers(0, 2**32 - 1))
 def test_counts_of_categories_differ_by_one_while_items_last(categories, seed):
     bank = make_bank(len(categories), categories=categories)

@@ -297,7 +297,6 @@ def holm(log, claims, family):
     return outcome, at
 
 
-@settings(max_examples=60)
 @given(
     st.integers(0, 10_000),
     st.lists(st.floats(0.05, 0.95), min_size=1, max_size=4),
@@ -416,7 +415,6 @@ def contradicted(log, interval, confidence):
     )
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.sampled_from([0.6, 0.9, 0.95]), st.booleans(), st.booleans())
 def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractions):
     rng = np.random.default_rng(seed)

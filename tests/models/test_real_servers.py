@@ -11,6 +11,8 @@ from unittest.mock import ANY
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
 import real_servers

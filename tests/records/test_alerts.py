@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fake_server import AlertReceiver
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, AlertError, ConfigError
@@ -186,7 +186,6 @@ def texts(blocks: list[dict[str, Any]]) -> list[str]:
     return [part["text"] for some in parts for part in some]
 
 
-@settings(max_examples=100)
 @given(st.lists(HOSTILE, max_size=3), HOSTILE, HOSTILE, HOSTILE)
 def test_foreign_text_makes_no_mention_and_no_link(sentences: list[str], subject: str, name: str, url: str) -> None:
     alert = compose_alert([alarm(s) for s in sentences], run=run([gate("FAIL", name)], subject), report_url=url)
