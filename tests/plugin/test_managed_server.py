@@ -20,7 +20,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.serving.supervisor import LINGER
 from pytest_adaptive_eval.models import load_agent, load_subject
 from pytest_adaptive_eval.models.agent import Message
-from tests.plugin.conftest import ALONE
+from tests.plugin.conftest import plugins
 
 SCRIPT = Path(__file__).parent / "model_process.py"
 #: Seconds after which a process counts as hanging.
@@ -93,7 +93,7 @@ def test_a_run_that_is_killed_leaves_no_server(lab: Any, tmp_path: Path) -> None
         "import pytest, time\n@pytest.fixture(autouse=True)\ndef slow():\n    time.sleep(1)\n"
     )
     run = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *ALONE, "--adaptive-eval"],
+        [sys.executable, "-m", "pytest", *plugins(()), "--adaptive-eval"],
         cwd=lab.path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
