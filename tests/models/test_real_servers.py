@@ -11,8 +11,6 @@ from unittest.mock import ANY
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
 import real_servers
@@ -23,6 +21,8 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import load_subject
 from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL
+
+pytestmark = pytest.mark.slow
 
 BANK = Path(__file__).parents[2] / "fixtures" / "banks" / "text.bank"
 

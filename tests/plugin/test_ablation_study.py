@@ -128,6 +128,7 @@ def test_roles_queries_injected_errors_and_a_static_bank_are_compared(lab: Any, 
     assert ("static", "error rate of addition") not in found
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("variants", "message"),
     [

@@ -224,6 +224,7 @@ def test_toml_says_what_stays_open_does(lab: Any) -> None:
 # -- what can be read from a gate -----------------------------------------------------------------
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("head", "gate"),
     [
@@ -267,6 +268,7 @@ def test_thresholds_that_can_be_read_end_the_interview(lab: Any, head: str, gate
     assert "the whole budget was asked" not in sentence(lab)
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     "gate",
     [
@@ -567,6 +569,7 @@ def test_a_changed_prompt_is_refused(compared: Any) -> None:
     )
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
@@ -631,6 +634,7 @@ def test_banks_and_baselines_that_do_not_go_together(lab: Any) -> None:
 # -- with workers ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_same_with_workers(lab: Any, comparable: Any) -> None:
     pytest.importorskip("xdist")
     lab.bank(n=200)

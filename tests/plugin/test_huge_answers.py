@@ -64,6 +64,7 @@ def test_a_cut_text_gets_the_score_of_the_whole(grader: str) -> None:
         assert item.grade(cut_text(text)) == item.grade(text)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux")
 @pytest.mark.parametrize("subject", ["function", "batches"])
 def test_thirty_long_answers_take_little_memory_and_are_kept_in_part(lab: Any, subject: str) -> None:

@@ -32,6 +32,7 @@ def evaluation(lab: Any, url: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("-n2",)], ids=["alone", "xdist"])
 def test_the_wait_for_a_server_is_on_the_terminal_before_the_server_is_there(lab: Any, flags: tuple[str, ...]) -> None:
     if flags:

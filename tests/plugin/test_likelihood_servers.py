@@ -21,6 +21,7 @@ at_least = 0.5
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

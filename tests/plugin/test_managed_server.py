@@ -75,6 +75,7 @@ def _processes_are_readable() -> None:
         pytest.skip("reads states of processes in /proc")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n0",), ("-n2",)], ids=["alone", "n0", "n2"])
 def test_two_evaluations_share_a_server_that_ends_with_the_run(
     lab: Any, tmp_path: Path, workers: Sequence[str]
@@ -87,6 +88,7 @@ def test_two_evaluations_share_a_server_that_ends_with_the_run(
     wait_until(lambda: ended(pid), "the server ends after the run")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_no_server(lab: Any, tmp_path: Path) -> None:
     log = evaluation(lab, tmp_path)
     (lab.path / "conftest.py").write_text(

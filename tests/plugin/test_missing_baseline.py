@@ -99,6 +99,7 @@ MISSPELT = [
 ]
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(("flags", "setting"), MISSPELT, ids=lambda value: " ".join(value) if value else "-")
 def test_a_baseline_that_is_named_and_not_there_is_a_mistake_before_any_question(
     lab: Any, flags: list[str], setting: str
@@ -136,6 +137,7 @@ def test_a_gate_that_stays_open_is_none_that_passes(lab: Any) -> None:
     assert lab.record["exit_status"] == 1
 
 
+@pytest.mark.slow
 def test_workers_agree(lab: Any) -> None:
     project(lab)
     assert lab.spawn("-n2").ret == 0
@@ -209,6 +211,7 @@ def zipped(lab: Any, folder: Path) -> str:
     return Path(shutil.make_archive(str(lab.path / "artifact"), "zip", folder)).name
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("kind", ["run folder", "committed folder", "zip"])
 def test_a_history_stands_for_its_newest_run_that_passed(lab: Any, kind: str) -> None:
     project(lab)

@@ -341,6 +341,7 @@ def test_with_workers(lab: Any, comparable: Any) -> None:
     result.stdout.fnmatch_lines(["* [[]100%]"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_kill_9_in_the_repeats(lab: Any, comparable: Any) -> None:
     settings = 'budget=10, stop="budget", samples=2, repeat=8'

@@ -127,6 +127,7 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
     assert len(asked(lab)) == 30
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -203,6 +204,7 @@ def test_a_guesser_is_not_asked_to_the_last_level(lab: Any) -> None:
     assert f"({sum(floors):.2f} by guessing)".replace("(0.", "(.") in lab.run().stdout.str()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("said", ["I am not sure", "I don't know.", "Das weiß ich nicht: keine Ahnung"])
 def test_an_answer_that_is_not_sure_is_wrong(lab: Any, said: str) -> None:
     interview = climb_of(lab, said, ", queries=10")
@@ -218,6 +220,7 @@ def gated(text: str) -> str:
     return f"\ndef test_gate(adaptive_eval):\n    result = adaptive_eval['addition']\n    assert {text}\n"
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("asked_for", "outcome"),
     [
