@@ -138,6 +138,7 @@ def test_the_first_crossing_counts():
     assert (nothing.side.tolist(), nothing.at.tolist()) == ([0, 0], [0, 0])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("guess", [None, 0.25])
 @pytest.mark.parametrize("policy", ["decide", "estimate"])
 def test_errors_where_the_bank_is_true(policy, guess):
