@@ -196,6 +196,7 @@ def test_a_run_that_fails_beside_its_gates_makes_no_baseline(lab: Any, more: str
     assert not (lab.path / "base.json").exists()
 
 
+@pytest.mark.slow
 def test_a_record_without_the_evaluation_has_no_baseline_and_stays(lab: Any) -> None:
     project(lab)
     assert lab.run("--adaptive-eval-record=base.json").ret == 0
@@ -237,6 +238,7 @@ def test_a_history_stands_for_its_newest_run_that_passed(lab: Any, kind: str) ->
     assert "the bank 'toy' changed since the baseline was recorded" in changed.stderr.str()
 
 
+@pytest.mark.slow
 def test_a_history_without_a_run_that_passed_has_no_baseline(lab: Any) -> None:
     project(lab, tenths=2)
     assert lab.run().ret == 1

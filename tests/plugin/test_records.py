@@ -147,6 +147,7 @@ def test_compare_tells_what_changed(two: Project) -> None:
     assert two.command("compare", "good.json", "bad.json")[1] == out
 
 
+@pytest.mark.slow
 def test_compare_refuses_another_bank(two: Project) -> None:
     two.text("toy.jsonl", (two.path / "toy.jsonl").read_text().replace("question 3", "question three"))
     assert two.run("good") == 0, two.said
@@ -210,6 +211,7 @@ def test_rescoring_by_other_gates_and_a_baseline(two: Project) -> None:
     assert "no baseline yet" in out
 
 
+@pytest.mark.slow
 def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) -> None:
     gates = TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n'
     two.text("adaptive-eval.toml", gates)
@@ -458,6 +460,7 @@ def test_report_of_no_run_is_an_error_and_promotes_nothing(project: Project, mon
     assert project.command("report")[0] == 4
 
 
+@pytest.mark.slow
 def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.answers("good", 0.9)
     project.answers("bad", 0.3, seed=1)

@@ -200,6 +200,7 @@ def test_gates_stop_the_interview_and_the_noise_is_added(lab: Any) -> None:
     assert found["decoding_noise"]["allowed"] > 0  # ten pairs that agree are no proof
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("at", [5, 33])
 def test_an_interrupted_interview_goes_on(lab: Any, comparable: Any, at: int) -> None:
     """In the midst of an item, and of the repeats."""
