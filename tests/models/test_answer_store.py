@@ -169,6 +169,7 @@ assert not store.fault, store.fault
 """
 
 
+@pytest.mark.slow
 def test_many_processes_make_and_write_one_store(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "answers.sqlite"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n)]) for n in range(4)]
