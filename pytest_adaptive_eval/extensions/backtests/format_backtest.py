@@ -239,7 +239,9 @@ def _interview_rows(
     pair_scores = fold.scores.reshape(len(fold.scores), -1)
     for budget, interview in contender.interview(fold).items():
         pairs = fold.pairs_of_all(interview.pairs)
-        means = _means(pair_scores[:, pairs])
+        scores = pair_scores[:, pairs]
+        count = (~np.isnan(scores)).sum(axis=1)
+        means = np.where(count > 0, np.nansum(scores, axis=1) / np.maximum(count, 1), 0.5)
         yield (
             budget,
             {
@@ -251,9 +253,3 @@ def _interview_rows(
                 "fullest": interview.fullest,
             },
         )
-
-
-def _means(scores: Array) -> Array:
-    """Return each subject's mean over the pairs that it has answered; one half if there are none."""
-    count = (~np.isnan(scores)).sum(axis=1)
-    return np.where(count > 0, np.nansum(scores, axis=1) / np.maximum(count, 1), 0.5)

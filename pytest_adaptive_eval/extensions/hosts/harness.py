@@ -138,7 +138,7 @@ class HarnessSubject(Subject):
         """Return the log-likelihood of each text: an item's own is rated in windows, others after their prompt."""
         after, whole = [], []
         for n, (item, text) in enumerate(texts):
-            if _is_whole(item, text):
+            if not text.after_prompt and text.text == item.prompt:
                 whole.append(Instance("loglikelihood_rolling", {}, (text.text,), n))
             else:
                 after.append(Instance("loglikelihood", {}, self._pair(item, text), n))
@@ -175,11 +175,6 @@ def _hash(folder: object) -> str:
         return checkpoint_hash(folder)
     except CheckpointError:
         return ""
-
-
-def _is_whole(item: Item, text: Continuation) -> bool:
-    """Return whether a text is the item's own, which is rated in windows where it is longer than the context."""
-    return not text.after_prompt and text.text == item.prompt
 
 
 def _rated(item: Item, logs: Sequence[float]) -> Completion:

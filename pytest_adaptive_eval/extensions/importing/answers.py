@@ -12,15 +12,8 @@ from pytest_adaptive_eval.extensions.importing.choices import Choices, as_list, 
 _YES = {"yes", "true", "y", "t"}
 _NO = {"no", "false", "n", "f"}
 _LETTERS = re.compile(r"\W*([A-Za-z])\W*\Z|[(\[]?([A-Z])[)\].:]\s+(\S.*)", re.DOTALL)
-#: Conventions of numbers, and all in words.
-_NUMBERS = ("0", "1")
-_WORDS = {
-    "label": "label",
-    "letter": "letter",
-    "text": "text",
-    "0": "numbers from 0",
-    "1": "numbers from 1",
-}
+#: Conventions of numbers in words.
+_NUMBERS = {"0": "numbers from 0", "1": "numbers from 1"}
 #: Answers by which numbers begin at one place, for each that contradicts it.
 _CONTRADICTED = 10
 #: Share of the rows that a convention has to explain; the others are refused one by one.
@@ -136,7 +129,12 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     }
     most = max(explained.values())
     if most < len(rows) * _EXPLAINED:
-        raise _unexplained(rows, readings[max(explained, key=lambda reader: explained[reader])], name)
+        reading = readings[max(explained, key=explained.__getitem__)]
+        answer, choices = next(row for row, found in zip(rows, reading, strict=True) if not found)
+        raise DatasetError(
+            f"the answers of {name!r} name a choice in {sum(map(bool, reading))} of {len(rows)} rows only: found "
+            f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --answer another field, or --choices"
+        )
     best, *others = [reader for reader in READERS if explained[reader] == most]
     if best == "label":  # the data set's own names
         return best
@@ -146,20 +144,12 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
         for (answer, choices), first, second in zip(rows, readings[best], readings[other], strict=True):
             if first != second:
                 raise DatasetError(
-                    f"the answers of {name!r} name choices by {_WORDS[best]} or by {_WORDS[other]}, which differ: "
+                    f"the answers of {name!r} name choices by {_NUMBERS.get(best, best)} or by "
+                    f"{_NUMBERS.get(other, other)}, which differ: "
                     f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --counted {best} or --counted "
                     f"{other}"
                 )
     return best
-
-
-def _unexplained(rows: Sequence[tuple[Any, Choices]], reading: Sequence[frozenset[int]], name: str) -> DatasetError:
-    """Return the error of answers that name no choices, with the first of them."""
-    answer, choices = next(row for row, found in zip(rows, reading, strict=True) if not found)
-    return DatasetError(
-        f"the answers of {name!r} name a choice in {sum(map(bool, reading))} of {len(rows)} rows only: found "
-        f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --answer another field, or --choices"
-    )
 
 
 def _check_numbers(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], name: str) -> None:

@@ -82,7 +82,11 @@ def _value(node: Any, depth: int) -> Any:
     if not isinstance(content, list):
         raise ValueError("no value")
     if kind == "dict":
-        return _dictionary(content, depth)
+        if any(not isinstance(pair, list) or len(pair) != 2 for pair in content):
+            raise ValueError("no pair")
+        keys = [_value(key, depth - 1) for key, _ in content]
+        values = [_value(value, depth - 1) for _, value in content]
+        return _distinct(keys, lambda keys: dict(zip(keys, values, strict=True)))
     members = [_value(member, depth - 1) for member in content]
     match kind:
         case "list":
@@ -94,14 +98,6 @@ def _value(node: Any, depth: int) -> Any:
         case "frozenset":
             return _distinct(members, frozenset)
     raise ValueError("no type")
-
-
-def _dictionary(pairs: list[Any], depth: int) -> Any:
-    if any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
-        raise ValueError("no pair")
-    keys = [_value(key, depth - 1) for key, _ in pairs]
-    values = [_value(value, depth - 1) for _, value in pairs]
-    return _distinct(keys, lambda keys: dict(zip(keys, values, strict=True)))
 
 
 def decode(text: str, depth: int = DEPTH) -> Any:
