@@ -32,7 +32,6 @@ class HarnessSubject(Subject):
     The harness returns texts alone, so an answer that was cut off at its cap cannot be told from a whole one.
 
     Args:
-        cap: Cap on the tokens of an answer.
         until: Texts that end an answer.
         chat: Whether prompts go through the model's chat template; messages always do.
     """
@@ -71,7 +70,6 @@ class HarnessSubject(Subject):
             arguments: As of ``--model_args``, such as ``pretrained=FOLDER,dtype=float32``.
             max_tokens: Cap on the tokens of an answer, 1024 by default; without it an item's ``meta.max_tokens`` comes
                 first.
-            until, chat: See the class.
 
         Raises:
             ConfigError: The harness has no such backend, it cannot be created, or an option is malformed.

@@ -91,7 +91,6 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
 
     Args:
         answer: One answer, a list of answers that are right together, or letters such as ``ABD``.
-        convention: A name of `READERS`.
     """
     read = READERS[convention]
     parts = as_list(answer)
@@ -113,10 +112,6 @@ def _split(text: str, convention: str) -> list[str]:
 
 def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     """Return how the answers of all rows name choices.
-
-    Args:
-        rows: Rows with alternatives and an answer.
-        name: Name of the answer's field, for messages.
 
     Raises:
         DatasetError: No convention explains nine tenths of the rows, or several explain as many and name different
@@ -153,11 +148,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
 
 
 def _check_numbers(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], name: str) -> None:
-    """Refuse numbers of which some count from 0 and some from 1, unless these are very few.
-
-    Raises:
-        DatasetError: Asks where numbers begin.
-    """
+    """Refuse numbers of which some count from 0 and some from 1, unless these are very few."""
     zeros = sum(_number(answer) == 0 for answer, _ in rows)
     lasts = sum(_number(answer) == len(choices.texts) for answer, choices in rows)
     if min(zeros, lasts) * _CONTRADICTED > max(zeros, lasts):

@@ -32,14 +32,10 @@ class Draft:
     """One record, read by a mapping.
 
     Args:
-        where: File and line, for messages.
         number: Position in the data set, from 0.
-        name: Id that the data set gives; empty if none.
         question: Context and question.
-        messages: Chat of role and text, instead of a question.
         answer: As the data set writes it; None if it gives none.
         accepted: Further answers, each of which is right.
-        images: Images as the data set writes them.
         turns: Further prompts of the user, each asked after the answer to the one before.
     """
 
@@ -175,11 +171,7 @@ class Drafter:
         )
 
     def _whole(self, choices: Choices) -> Choices:
-        """Return choices without those that are missing at the end; refuse others that are missing, and a single one.
-
-        Raises:
-            DatasetError: Names the choice.
-        """
+        """Return choices without missing ones at the end; refuse others that are missing, and a single one."""
         texts = tuple("" if self._is_missing(text) else text for text in choices.texts)
         choices = without_end(choices._replace(texts=texts))
         if "" in choices.texts:

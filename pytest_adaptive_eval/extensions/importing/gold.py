@@ -30,11 +30,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(slots=True)
 class GoldCheck:
-    """Grading of the items of one import with their own answers.
-
-    Args:
-        graded: Items whose answers were graded, as they should be.
-    """
+    """Grading of the items of one import with their own answers."""
 
     graded: int = 0
     _unchecked: Counter[str] = field(default_factory=Counter)

@@ -235,11 +235,7 @@ def _alternatives(sample: _Sample, mapping: ItemMapping, labelled: bool) -> dict
 
 
 def _check_not_hidden(sample: _Sample, found: str) -> str:
-    """Return the field of the answer.
-
-    Raises:
-        DatasetError: Another field names the answer better and is empty, as where answers are hidden.
-    """
+    """Return the field of the answer."""
     better = next((key for key in sample.matching(fields.ANSWERS) if "." not in key or key == found), "")
     if better and better != found.partition(".")[0] and not sample.filled(better, 0.02):
         other = f"; give --answer {found} if that is the answer" if found else ""

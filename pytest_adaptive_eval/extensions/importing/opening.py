@@ -43,7 +43,6 @@ def preset(
             Fields that it leaves out are guessed.
         files: Glob of the files that count.
         labels: Return the second file with the answers, given the source.
-        ask, few_shot: See `Importer`.
     """
     about = {"ask": ask, "few_shot": few_shot}
 
@@ -90,7 +89,6 @@ def open_files(
 
     Args:
         files: Glob of an importer, where the user gives none.
-        mapping: What is known of the fields.
         name: Begin of ids; the file's name when omitted.
 
     Raises:

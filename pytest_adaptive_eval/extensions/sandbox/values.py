@@ -19,7 +19,6 @@ class Failure:
 
     Args:
         kind: Name of the exception's class, as the foreign code tells it.
-        message: Its message, likewise.
     """
 
     kind: str
@@ -120,7 +119,6 @@ def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failu
     Args:
         line: Without its line feed; from foreign code.
         nonce: What the line must begin with.
-        count: How many outputs there must be.
 
     Returns:
         One output a call, a `Failure` for a call that failed.

@@ -50,9 +50,7 @@ class Sweep:
     """A sweep as its file says it.
 
     Args:
-        path: The file.
         checkpoints: In the order of their numbers.
-        folder: Folder of the results.
         missing: Sentences on checkpoints and evaluations that are not there.
     """
 

@@ -70,9 +70,7 @@ class Reliability:
             trusted judges, NaN if unknown; points per point of theirs, with the standard error; standard deviations of
             its noise and of its lasting likings.
         weights: Shape (n,). Share of each judge in the information on qualities.
-        flags: Evidence against judges.
         spread: Standard deviation of a contestant's answers about its quality.
-        sweeps: Sweeps of the fit.
     """
 
     qualities: Array
@@ -422,7 +420,6 @@ def part_qualities(judgments: ArrayLike, fit: Reliability) -> tuple[Array, Array
 
     Args:
         judgments: Shape (T, n, n). Judgments of those rounds.
-        fit: Fit to all rounds.
     """
     n = len(fit.qualities)
     try:
