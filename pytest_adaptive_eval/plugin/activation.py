@@ -12,9 +12,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import Settings
 from pytest_adaptive_eval.plugin.collection import Collection
-from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import model_function
-from pytest_adaptive_eval.plugin.named_models import split_models
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE, REUSE
 from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
@@ -23,7 +21,7 @@ from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.reports import ReportHooks
 from pytest_adaptive_eval.plugin.run import OwnProtocol, RunHooks
 from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
-from pytest_adaptive_eval.plugin.state import STATE, RunState
+from pytest_adaptive_eval.plugin.state import STATE, Exchange, RunState, split_models
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
 

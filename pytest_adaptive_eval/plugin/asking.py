@@ -22,14 +22,12 @@ from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentit
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
-from pytest_adaptive_eval.plugin.gate_plan import GatePlan
-from pytest_adaptive_eval.plugin.live_line import LiveLine
-from pytest_adaptive_eval.plugin.model_fixture import check_scope, find_model_fixture
+from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.probe import check_test
-from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, question
+from pytest_adaptive_eval.plugin.progress import LiveLine
+from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture, question
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
-from pytest_adaptive_eval.plugin.recording import AnswerRecorder
-from pytest_adaptive_eval.plugin.reuse import Reuse
+from pytest_adaptive_eval.plugin.recording import AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.state import Finding, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain

@@ -20,23 +20,23 @@ from pytest_adaptive_eval.evaluation import STUDIES, CodeRunner, EvalSpec, Study
 from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.exchange import Planned, Selection
 from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function
-from pytest_adaptive_eval.plugin.gate_parameters import hide_parameters
-from pytest_adaptive_eval.plugin.gate_plan import GatePlan
 from pytest_adaptive_eval.plugin.gate_planning import count_fail_claims, plan_gate
-from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
-from pytest_adaptive_eval.plugin.interview import Interview
-from pytest_adaptive_eval.plugin.model_fixture import check_scope
-from pytest_adaptive_eval.plugin.named_models import check_named
+from pytest_adaptive_eval.plugin.gates import GatePlan, is_gate, named_evaluations, order
+from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
-from pytest_adaptive_eval.plugin.question import PLACEHOLDER, Question, crash_line, is_placeholder, question
-from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault
-from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
-from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
-from pytest_adaptive_eval.plugin.study import Study
-from pytest_adaptive_eval.plugin.told_lines import told_lines
-from pytest_adaptive_eval.plugin.tomlfile import EvalFile
+from pytest_adaptive_eval.plugin.notices import told_lines
+from pytest_adaptive_eval.plugin.question import (
+    PLACEHOLDER,
+    Question,
+    check_scope,
+    crash_line,
+    is_placeholder,
+    question,
+)
+from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault, near_names, required_gates, shard_of
+from pytest_adaptive_eval.plugin.state import EvaluationNode, Planned, Selection, check_named, sets_up_only
+from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
 from pytest_adaptive_eval.records.files import probe
 from pytest_adaptive_eval.text import guard, relative
 

@@ -16,8 +16,7 @@ from pytest_adaptive_eval.plugin.state import STATE, Once
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.interview import Interview
-    from pytest_adaptive_eval.plugin.study import Study
+    from pytest_adaptive_eval.plugin.interview import Interview, Study
 
 #: Subjects that `check_models` loaded, until an interview takes them.
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()

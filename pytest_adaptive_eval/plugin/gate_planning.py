@@ -14,9 +14,8 @@ from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
 from pytest_adaptive_eval.plugin.gate_source import literal_conditions
 from pytest_adaptive_eval.plugin.gates import required_evaluations
-from pytest_adaptive_eval.plugin.interview import Interview
+from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, resolve
-from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline, read_baseline
 from pytest_adaptive_eval.records.study_baseline import read_study_baseline
 

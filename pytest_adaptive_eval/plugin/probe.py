@@ -16,8 +16,7 @@ import pytest
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import RequestLog
-from pytest_adaptive_eval.plugin.model_fixture import find_model_fixture
-from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question
+from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question, find_model_fixture
 from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner
 
 #: A word that no benchmark has as an answer; its letters show where any part of it comes from.

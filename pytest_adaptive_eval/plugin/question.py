@@ -17,7 +17,7 @@ import pytest
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
-from pytest_adaptive_eval.models.base import Completion, RequestLog, Subject, repeated_request
+from pytest_adaptive_eval.models.base import Completion, RequestLog, Subject, SubjectIdentity, repeated_request
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import Once
 from pytest_adaptive_eval.records.run_record import plain
@@ -486,3 +486,35 @@ def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     unknown = getattr(report.longrepr, "errorstring", None)  # of a fixture that is not there
     text = getattr(crash, "message", None) or unknown or str(report.longrepr or "")
     return str(plain(next((line for line in text.splitlines() if line.strip()), report.outcome)))
+
+
+#: Fixture scopes that outlive a question.
+WIDE_SCOPES = ("session", "package", "module", "class")
+
+
+def check_scope(node: pytest.Function, name: str, where: str) -> None:
+    """Refuse a fixture that would load the model for every question.
+
+    Raises:
+        ConfigError: The fixture `name` has the scope of a function.
+    """
+    definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
+    if definitions and definitions[-1].scope not in WIDE_SCOPES:
+        raise ConfigError(
+            f"{where}: the fixture {name!r} has scope {definitions[-1].scope!r} and would load the model for every "
+            'question: write @pytest.fixture(scope="module") or a wider one'
+        )
+
+
+def find_model_fixture(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
+    """Return the name, value and identity of the question's model fixture."""
+    identified = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
+    name = "model" if "model" in identified else next(iter(identified), "model")
+    subject = funcargs.get(name)
+    if name in identified:
+        return name, subject, identified[name].identity
+    return (
+        name,
+        subject,
+        SubjectIdentity("" if subject is None else getattr(subject, "__name__", type(subject).__name__)),
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -167,3 +168,71 @@ def plugin_modules(config: pytest.Config) -> set[str]:
 def _title(module: str) -> str:
     """Return the plugin's distribution name, such as ``pytest-forked``."""
     return module.replace("_", "-")
+
+
+class _Sharding(NamedTuple):
+    """Options by which a plugin runs one of several parts of the tests.
+
+    Args:
+        modules: Modules of plugins with these options; they count only where one is loaded.
+        shards, shard: Attributes of ``config.option``.
+    """
+
+    modules: tuple[str, ...]
+    shards: str
+    shard: str
+
+
+_SHARDINGS = (
+    _Sharding(("pytest_split",), "splits", "group"),
+    _Sharding(("pytest_shard",), "num_shards", "shard_id"),
+    _Sharding(("pytest_test_groups", "pytest_split_tests"), "test-group-count", "test-group"),
+)
+
+
+def shard_of(config: pytest.Config) -> str:
+    """Return the options that make this run one shard of several, such as ``--splits=2 --group=1``; else empty."""
+    loaded = plugin_modules(config)
+    for modules, *names in _SHARDINGS:
+        values = [getattr(config.option, name, None) for name in names]
+        if loaded.intersection(modules) and isinstance(values[0], int) and values[0] > 1:
+            flags = zip(names, values, strict=True)
+            return " ".join(f"--{name.replace('_', '-')}={value}" for name, value in flags)
+    return ""
+
+
+def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, list[str]]:
+    """Find the gates that the settings require.
+
+    Args:
+        names: Node ids, or ends of node ids that begin after ``/`` or ``::``. A name without brackets means the gate
+            with all its parameters.
+        gates: Node id of each collected gate, with the node id of its function, which has no brackets.
+
+    Returns:
+        Node ids of each name; none where no gate has the name.
+
+    Raises:
+        ConfigError: A name fits two functions.
+    """
+    nodeids_by_name: dict[str, list[str]] = {}
+    for name in names:
+        matches = [nodeid for nodeid, function in gates.items() if _fits(name, nodeid) or _fits(name, function)]
+        functions = list(dict.fromkeys(gates[nodeid] for nodeid in matches))
+        if len(functions) > 1:
+            raise ConfigError(
+                f"the required gate {name!r} could mean {' or '.join(functions)}: write more of the node id of the one "
+                "that is meant"
+            )
+        nodeids_by_name[name] = matches
+    return nodeids_by_name
+
+
+def near_names(name: str, gates: Mapping[str, str]) -> list[str]:
+    """Return up to three names of collected gates that resemble `name`; see `required_gates`."""
+    gate_names = {node.rpartition(cut)[2] for nodeids in gates.items() for node in nodeids for cut in ("::", "/")}
+    return difflib.get_close_matches(name, sorted(gate_names), 3)
+
+
+def _fits(name: str, nodeid: str) -> bool:
+    return nodeid == name or nodeid.endswith((f"/{name}", f"::{name}"))

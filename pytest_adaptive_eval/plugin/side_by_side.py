@@ -23,9 +23,9 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Completion, Subject, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
-from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
 from pytest_adaptive_eval.plugin.question import Draw, Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode
+from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.records.journal import Journal
 
 #: Marks by which questions may not run, or run otherwise.

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.live_line import LiveLine, LiveRow
+from pytest_adaptive_eval.plugin.progress import LiveLine, LiveRow
 
 termios = pytest.importorskip("termios", reason="needs a pseudo-terminal")
 

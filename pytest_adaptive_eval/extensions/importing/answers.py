@@ -128,7 +128,8 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
         answer, choices = next(row for row, found in zip(rows, reading, strict=True) if not found)
         raise DatasetError(
             f"the answers of {name!r} name a choice in {sum(map(bool, reading))} of {len(rows)} rows only: found "
-            f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --answer another field, or --choices"
+            f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set answer=FIELD, or --set "
+            "choices=FIELDS"
         )
     best, *others = [reader for reader in READERS if explained[reader] == most]
     if best == "label":  # the data set's own names
@@ -141,7 +142,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
                 raise DatasetError(
                     f"the answers of {name!r} name choices by {_NUMBERS.get(best, best)} or by "
                     f"{_NUMBERS.get(other, other)}, which differ: "
-                    f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --counted {best} or --counted "
+                    f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set counted={best} or "
                     f"{other}"
                 )
     return best
@@ -154,7 +155,7 @@ def _check_numbers(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, 
     if min(zeros, lasts) * _CONTRADICTED > max(zeros, lasts):
         raise DatasetError(
             f"the numbers in {name!r} count the choices from 0 ({zeros} are 0) and from 1 ({lasts} name the last); "
-            f"explained are {explained['0']} and {explained['1']} of {len(rows)} rows; give --counted 0 or --counted 1"
+            f"explained are {explained['0']} and {explained['1']} of {len(rows)} rows; give --set counted=0 or 1"
         )
 
 

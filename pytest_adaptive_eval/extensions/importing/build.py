@@ -159,7 +159,7 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
     if same and by_place and any(draft.choices.right is None for draft, _ in answered):
         raise DatasetError(
             f"the answers of {mapping.answer or 'the labels'!r} are all {answered[0][0].answer!r:.60}, as where they "
-            f"are hidden; give --answer another field, or --counted {convention} where each names the right choice"
+            f"are hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
         )
     always_first = same and first == {0}
     if always_first and not mapping.distractors:
@@ -302,7 +302,7 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mix
     if lists and not mapping.accepted:
         built.notes.append(
             f"{lists} answers of {mapping.answer!r} are lists, each one value, all of it wanted in its order; give "
-            f"--accepted {mapping.answer} where any entry is right"
+            f"--set accepted={mapping.answer} where any entry is right"
         )
     told = ungraded or mapping.missing is not None
     name = mapping.answer or ", ".join(mapping.accepted)

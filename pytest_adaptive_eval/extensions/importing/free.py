@@ -233,7 +233,7 @@ def _hidden(rows: Sequence[Row]) -> list[str]:
 
 def how_to_tell(word: str) -> str:
     """Return the options that say what a text stands for."""
-    return f"give --missing {word} if it does, or --missing '' if it is a text"
+    return f"give --set missing={word} if it does, or --set missing= if it is a text"
 
 
 def _given(row: Row, grader: str) -> Free | str:
@@ -260,8 +260,8 @@ def _chosen(rows: Sequence[Row], name: str, *, mixed: bool) -> list[Free | str]:
     kinds = Counter(row.answers[0] for row in rows)
     if len(kinds) == 1 and len(rows) >= _CONSTANT_FROM:
         raise DatasetError(
-            f"the answers of {name!r} are all {rows[0].answers[0]!r:.60}, as where they are hidden; give --answer "
-            "another field, or --grader to keep them"
+            f"the answers of {name!r} are all {rows[0].answers[0]!r:.60}, as where they are hidden; give --set answer="
+            "FIELD, or --set grader=NAME to keep them"
         )
     few = 2 <= len(kinds) <= _CLASSES and len(rows) >= 5 * len(kinds) and max(map(len, kinds)) <= 40
     if few and all(len(row.answers) == 1 for row in rows) and not any(map(_is_number, kinds)):
@@ -277,8 +277,8 @@ def _letters(rows: Sequence[Row], *, mixed: bool) -> list[Free | str]:
         return []
     if not (mixed or any(shown)):
         raise DatasetError(
-            f"the answers are letters such as {rows[0].answers[0]!r}, and no choices are found; give --choices "
-            "FIELD,.. or --grader exact where a letter is the answer"
+            f"the answers are letters such as {rows[0].answers[0]!r}, and no choices are found; give --set choices="
+            "FIELD,.. or --set grader=exact where a letter is the answer"
         )
     graded: list[Free | str] = []
     for row, match, lists in zip(rows, letters, shown, strict=True):
@@ -298,8 +298,8 @@ def _refuse_flags(rows: Sequence[Row], name: str) -> None:
         return
     if sum(bool(_ASKS.match(row.question.strip())) for row in rows) >= 0.6 * len(rows):
         raise DatasetError(
-            f"the answers of {name!r} are 0 and 1, and the questions ask for yes or no; give --answer "
-            f"'{name} | map(0=no,1=yes)', or --grader numeric"
+            f"the answers of {name!r} are 0 and 1, and the questions ask for yes or no; give --set answer="
+            f"'{name} | map(0=no,1=yes)', or --set grader=numeric"
         )
 
 
@@ -310,7 +310,7 @@ def _refuse_codes(rows: Sequence[Row], name: str) -> None:
         listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
         raise DatasetError(
             f"the numbers in {name!r} stand for {len(kinds)} classes, and the data set does not name them; give "
-            f'--choices "{listed}" and --counted {min(map(int, kinds))}'
+            f'--set choices="{listed}" and --set counted={min(map(int, kinds))}'
         )
 
 
@@ -326,7 +326,7 @@ def _by_kind(rows: Sequence[Row]) -> list[Free | str]:
         return [
             Free("numeric", tuple(row.answers))
             if number
-            else f"the answer {row.answers[0]!r:.60} is not one number, as most are; --grader exact keeps all"
+            else f"the answer {row.answers[0]!r:.60} is not one number, as most are; --set grader=exact keeps all"
             for row, number in zip(rows, numbers, strict=True)
         ]
     return list(_of_texts(rows))
@@ -346,7 +346,7 @@ def _of_texts(rows: Sequence[Row]) -> list[Free]:
     if words and median(words) > _LONG_WORDS and sum(map(_from_question, rows)) < 0.8 * len(rows):
         raise DatasetError(
             f"the answers are texts of {median(words):g} words in the middle, which comparing does not grade: name a "
-            "grader (--grader f1, contains, judge or python:module:function), or another field (--answer)"
+            "grader (--set grader=f1, contains, judge or python:module:function), or another field (--set answer=FIELD)"
         )
     # whether the answers stay the same without punctuation and articles
     plain = [
