@@ -63,8 +63,6 @@ def sweep_page(
     """Return the page of a sweep, which needs no network and no script.
 
     Args:
-        ends: By key, of the cells that ended.
-        gpus: GPUs of a cell.
         links: Link each cell's output, by its path from the folder of the sweep.
     """
     matrix = Matrix(cells, ends, gpus)

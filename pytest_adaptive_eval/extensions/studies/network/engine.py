@@ -51,11 +51,7 @@ class AgentCall:
 
 @dataclass(frozen=True, slots=True)
 class SubjectCall:
-    """Items for a subject; its result is one completion per item.
-
-    Args:
-        model, role, position: See `AgentCall`.
-    """
+    """Items for a subject; its result is one completion per item."""
 
     model: str
     role: Role
@@ -85,7 +81,6 @@ class Engine:
 
     Args:
         replies: See `pytest_adaptive_eval.models.replies.ReplyStore`.
-        concurrency: Concurrent calls to models behind servers.
     """
 
     def __init__(self, pool: AgentPool, replies: MutableMapping[str, str], concurrency: int = 8) -> None:
