@@ -25,7 +25,7 @@ from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
-from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture, question
+from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.state import Finding, sets_up_only
@@ -76,11 +76,7 @@ class Respondent:
     own_cap: Cap | None = None
 
     def cap(self, max_tokens: int | None, name: str) -> None:
-        """Set the evaluation's cap on the answers of the subject, until `uncap`.
-
-        Raises:
-            ConfigError: Nothing caps the answers of this subject.
-        """
+        """Set the evaluation's cap on the answers of the subject, until `uncap`."""
         if max_tokens is None:
             return
         if not isinstance(self.subject, Subject) or self.subject.cap is None:
@@ -127,7 +123,6 @@ class AskingLoop:
         self.session = self._open_session()
 
     def _open_session(self) -> Session:
-        """Create the session, with the gate conditions that could be read."""
         evaluation = self.evaluation
         try:
             # `bind` sets the number of decodings where it depends on the subject
@@ -182,28 +177,21 @@ class AskingLoop:
     def _ask_proposals(self) -> None:
         while not self._over and (proposal := self.session.ask()) is not None:
             if not (self.recorder.administrations or self.asks_items or self._setup_only):
-                self._check_test(self.evaluation.bank.items[int(proposal.items[0, 0])])
+                item = self.evaluation.bank.items[int(proposal.items[0, 0])]
+                if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
+                    raise ConfigError(sentence)
             if not self._affordable(proposal.items.shape[1]):
                 self.session.end(StopReason.COST)
                 break
             asked_before = len(self.recorder.administrations)
-            scores = self._scores(proposal)
+            responses = self._run_batch(list(map(self._test, self.draws(proposal))))
             if self._setup_only:
                 break  # no question has a score
-            self.tell(scores)
+            self.tell(self.item_scores([response.score for response in responses]))
             ability = self._ability
             for administration in self.recorder.administrations[asked_before:]:
                 administration.theta_after = ability
             self._live.estimate(self.session)
-
-    def _check_test(self, item: Item) -> None:
-        """Refuse a test that passes whatever the model says, before the first question.
-
-        Raises:
-            ConfigError: It does.
-        """
-        if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
-            raise ConfigError(sentence)
 
     def _affordable(self, items: int) -> bool:
         """Return whether the next items fit into the budgets in tokens and money."""
@@ -248,12 +236,6 @@ class AskingLoop:
         if drawn:
             self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
 
-    def _scores(self, proposal: Proposal) -> list[float | None]:
-        """Return item scores of one proposal, up to the end of the batch or of the interview."""
-        return self.item_scores(
-            [response.score for response in self._run_batch(list(map(self._test, self.draws(proposal))))]
-        )
-
     def item_scores(self, response_scores: Sequence[float | None]) -> list[float | None]:
         """Return the score of each item from those of its samples; the last item may lack some."""
         samples = self.evaluation.samples
@@ -276,13 +258,7 @@ class AskingLoop:
         return draws
 
     def _draw(self, index: int, offset: int, sample: int, details: dict[str, Any]) -> Draw:
-        """Return the question of a bank's item.
-
-        Args:
-            index: Position of the item in the bank.
-            offset: Number of questions from the latest administration to this one, from 1.
-            details: Fields of its `Administration` that its draw sets.
-        """
+        """Return the question of a bank's item, `offset` places (from 1) after the latest administration."""
         item = self.evaluation.bank.items[index]
         administration = Administration(
             position=len(self.recorder.administrations) + offset,
@@ -296,8 +272,7 @@ class AskingLoop:
         return Draw(AskedItem(item, sample), administration)
 
     def _test(self, draw: Draw) -> Question:
-        """Create the test of a question."""
-        test = question(self.node, draw.asked.item, draw.asked.sample)
+        test = Question.of(self.node, AskedItem(draw.asked.item, draw.asked.sample))
         test.interview, test.ihook, test.administration = self, self._hook, draw.administration
         return test
 
@@ -309,18 +284,13 @@ class AskingLoop:
             self._run_protocol(test)
             responses.append(response := self._take(test))
             test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
-            if response.status.infrastructure:
-                self._check_errors()
+            if response.status.infrastructure and (fault := self.recorder.too_many_errors(self.evaluation.questions)):
+                self.give_up(fault, stop=StopReason.ERRORS)
             if self._over:
                 break
         return responses
 
-    def _check_errors(self) -> None:
-        if sentence := self.recorder.too_many_errors(self.evaluation.questions):
-            self.give_up(sentence, stop=StopReason.ERRORS)
-
     def _run_protocol(self, test: Question) -> None:
-        """Run a question in pytest's own protocol."""
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list
         items: list[Any] = self.node.session.items
         position = items.index(self.node) if self.state.worker and self.node in items else None
@@ -333,7 +303,6 @@ class AskingLoop:
                 items[position] = self.node
 
     def _take(self, test: Question) -> Response:
-        """Record the response of a question that has run."""
         self.reuse.mark(test.administration)
         response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
         try:
@@ -394,9 +363,6 @@ class AskingLoop:
         """Identify the subject as that of an interview with the same cap and fixtures, which are set up.
 
         A loop for the same interview has its journal.
-
-        Raises:
-            AdaptiveEvalError: The subject cannot answer this interview.
         """
         self._bound = True
         self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject
@@ -415,7 +381,6 @@ class AskingLoop:
         self._identify(identity)
 
     def _identify(self, identity: SubjectIdentity) -> None:
-        """Check the subject and its identity against the evaluation, and open the journal."""
         respondent = self.respondent
         identity = respondent.as_capped(identity, self.evaluation.bank.items)
         if isinstance(respondent.subject, Subject):
@@ -437,11 +402,7 @@ class AskingLoop:
             self._open_journal(respondent)
 
     def _check_judge(self) -> None:
-        """Have the judge rank a few answers.  A TOML file without a judge may have no items that only one grades.
-
-        Raises:
-            ConfigError: There is none, or it gives no rank.
-        """
+        """Have the judge rank a few answers; without one, a TOML file may have no items that only a judge grades."""
         evaluation = self.evaluation
         if evaluation.judge is not None:
             evaluation.judge.check(evaluation.bank.items)
@@ -451,11 +412,7 @@ class AskingLoop:
                     needs_judge(item, "")
 
     def _check_likelihood(self, respondent: Respondent) -> None:
-        """Refuse a model that cannot score items by likelihood, if the first item needs it.
-
-        Raises:
-            ConfigError: It cannot.
-        """
+        """Refuse a model that cannot score items by likelihood, if the first item needs it."""
         first = self._batch[0].asked.item
         if first.likelihood is not None and not getattr(respondent.subject, "rates_texts", False):
             raise ConfigError(
@@ -465,11 +422,7 @@ class AskingLoop:
             )
 
     def _prepare(self, subject: Subject) -> None:
-        """Check a subject of this package before its first answer.
-
-        Raises:
-            ConfigError: Its fixture's scope is too narrow, or it has one recorded answer where several are needed.
-        """
+        """Check a subject of this package before its first answer."""
         evaluation, fixture = self.evaluation, self.respondent.fixture
         check_scope(self.node, fixture, evaluation.name)
         subject.prepare(evaluation.bank.items)

@@ -52,11 +52,7 @@ def judges_itself(item: pytest.Item) -> ConfigError:
 
 
 def required_evaluations(item: pytest.Item, nodes: Sequence[EvaluationNode]) -> list[EvaluationNode]:
-    """Return the interviews and studies that a gate waits for.
-
-    Raises:
-        ConfigError: It names an unknown or ambiguous evaluation, or asks questions itself.
-    """
+    """Return the interviews and studies that a gate waits for."""
     if item in nodes:
         raise judges_itself(item)
     if (names := named_evaluations(item)) is None:

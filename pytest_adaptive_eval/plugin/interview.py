@@ -218,6 +218,5 @@ class _Progress:
         self._last = line
 
     def end(self) -> None:
-        """Erase the line that is drawn over."""
         if self._row is not None:
             self._row.erase()

@@ -142,9 +142,6 @@ class Progress:
     """Hooks of the process that shows progress, which add the questions to the collected tests.
 
     An interview counts with its budget until it is over, and then with the questions that were asked.
-
-    Args:
-        exchange: Holds the budgets.
     """
 
     def __init__(self, config: pytest.Config, exchange: Exchange) -> None:

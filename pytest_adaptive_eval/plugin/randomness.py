@@ -49,7 +49,6 @@ class GeneratorStates:
 
 
 def _torch() -> Any:
-    """Return the module torch if it has been imported."""
     return sys.modules.get("torch")
 
 

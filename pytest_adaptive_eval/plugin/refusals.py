@@ -87,11 +87,7 @@ _FAKES = "pyfakefs"
 
 
 def check_other_plugins(config: pytest.Config) -> None:
-    """Refuse options of other plugins with which no verdict of this run could be trusted.
-
-    Raises:
-        pytest.UsageError: One of them is on.
-    """
+    """Refuse options of other plugins with which no verdict of this run could be trusted."""
     modules = plugin_modules(config)
     for refused in _REFUSED:
         if refused.module in modules and refused.active(getattr(config.option, refused.option, None)):
@@ -113,9 +109,6 @@ def check_collected(config: pytest.Config, items: Sequence[pytest.Item], intervi
     Args:
         items: Interviews, studies and gates that are about to run.
         interviews: Whether questions will be asked, which are made while the tests run.
-
-    Raises:
-        ConfigError: One of them is loaded.
     """
     modules = plugin_modules(config)
     if interviews and "pytest_depends" in modules:
@@ -151,7 +144,6 @@ def marker_fault(item: pytest.Item) -> str:
 
 
 def _testmon_selects(option: Any) -> bool:
-    """Return whether pytest-testmon may deselect tests."""
     on = any(getattr(option, name, False) for name in ("testmon", "tmnet", "testmon_nocollect", "testmon_forceselect"))
     off = getattr(option, "no-testmon", False) or (
         getattr(option, "testmon_noselect", False) and not getattr(option, "testmon_forceselect", False)
@@ -166,7 +158,6 @@ def plugin_modules(config: pytest.Config) -> set[str]:
 
 
 def _title(module: str) -> str:
-    """Return the plugin's distribution name, such as ``pytest-forked``."""
     return module.replace("_", "-")
 
 
@@ -211,9 +202,6 @@ def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, 
 
     Returns:
         Node ids of each name; none where no gate has the name.
-
-    Raises:
-        ConfigError: A name fits two functions.
     """
     nodeids_by_name: dict[str, list[str]] = {}
     for name in names:

@@ -136,7 +136,6 @@ class RunFiles:
         write_page(self._run, path, banks=banks, series=series)
 
     def _new_baseline(self) -> Path | None:
-        """Return the path of the baseline to record, or None."""
         settings, run = self.state.settings, self._run
         if settings.missing_baseline != "record" or settings.baseline is None:
             return None
@@ -187,11 +186,7 @@ _OK, _FAILED = int(pytest.ExitCode.OK), int(pytest.ExitCode.TESTS_FAILED)
 
 
 class RunRecorder:
-    """Hooks of the process that writes the record: the controller of xdist, or the one process there is.
-
-    Args:
-        progress: Gets the number of questions that an interview asked.
-    """
+    """Hooks of the process that writes the record: the controller of xdist, or the one process there is."""
 
     def __init__(self, state: RunState, progress: Progress) -> None:
         self.state, self.config = state, state.config
@@ -235,7 +230,6 @@ class RunRecorder:
             self._add_records(attached, report.nodeid)
 
     def _add_records(self, attached: dict[str, Any], nodeid: str) -> None:
-        """Add the records of an interview, a study or a gate to the run's."""
         if record := attached.get("interview"):
             interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
             self.run.interviews.append(interview)
@@ -339,7 +333,6 @@ class RunRecorder:
         return any(verdict.get("notice") for verdict in verdicts) and not passed
 
     def _write(self, session: pytest.Session, *, passed: bool, complete: bool) -> None:
-        """Write the files, and set the exit status of the session."""
         run, complaints_before = self.run, len(self._complaints)
         status = run.exit_status or 0
         self._files.write(passed=passed)
