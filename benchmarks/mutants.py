@@ -7,6 +7,8 @@ line, the quickest of each file first, and stops at the first failure. One that 
 test that hangs counts as a failure. The command exits with 1 if fewer than 95 % of the mutants of a module are killed.
 `mutants_equivalent.toml` lists those that no test can kill.
 
+Both commands take the fast tests; with ``--slow`` before the command, the slow ones too.
+
 The tests run on a copy of the working tree, in processes forked from one that has loaded pytest, numpy and scipy. After
 changes of the tests, run ``cover`` again on them. After changes of the package, begin with an empty folder.
 """
@@ -74,7 +76,7 @@ MOST_TESTS, LONGEST_TEST, LONGEST = 40, 3.0, 12.0
 #: What these limits are multiplied by for a mutant that survives.
 SECOND_TRY = 20
 #: Of pytest.
-OPTIONS = ("-q", "-p", "no:cacheprovider")
+OPTIONS = ["-q", "-p", "no:cacheprovider"]
 #: Folder of the package that measures coverage.
 COVERAGE = str(Path(coverage.__file__).parent)
 #: Share of the mutants that must be killed.
@@ -512,6 +514,7 @@ def measure(tree: Tree, covering: Covering | None, module: str, options: argpars
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "adaptive-eval-mutants")
+    parser.add_argument("--slow", action="store_true", help="also the tests that are marked slow")
     commands = parser.add_subparsers(dest="command", required=True)
     covers = commands.add_parser("cover", help="keep which test covers which line")
     covers.add_argument("tests", nargs="+", help="files and folders of tests, and options of pytest such as -n2")
@@ -523,6 +526,8 @@ def main() -> int:
     runs.add_argument("--tests", nargs="+", help="run these for each mutant, whatever they cover")
     runs.add_argument("--verbose", action="store_true", help="also say what killed a mutant")
     options, more = parser.parse_known_args()
+    if options.slow:
+        OPTIONS.extend(["-m", ""])
     if options.command == "cover":
         return cover(options.data, [*options.tests, *more])
     load_dependencies(options.modules)

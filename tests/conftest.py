@@ -12,9 +12,10 @@ try:
     from hypothesis import settings
 except ImportError:  # the examples run without it, and pytest looks here all the same
     pass
-else:
-    settings.register_profile("same", derandomize=True, deadline=None)  # every run tries the same, on slow machines too
-    settings.load_profile("same")
+else:  # every run tries the same, on slow machines too
+    settings.register_profile("fast", derandomize=True, deadline=None, max_examples=25)
+    settings.register_profile("slow", settings.get_profile("fast"), max_examples=100)
+    settings.load_profile("fast")
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: more threads than cores only wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -28,9 +29,33 @@ sys.dont_write_bytecode = False
 LONG = ("test_examples.py", "test_panel_agents.py", "test_samples_checkpoint.py", "test_network_checkpoints.py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests first."""
+def asks_for_slow(config: pytest.Config) -> bool:
+    """Whether ``-m`` selects slow tests: ``-m slow``, or ``-m ""`` for all."""
+    return "not slow" not in config.option.markexpr
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try more examples of each property where slow tests run."""
+    if asks_for_slow(config) and "hypothesis" in sys.modules:
+        settings.load_profile("slow")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+    """Begin with long tests, run properties among the slow tests too, and keep one of the shards of CI.
+
+    ``ADAPTIVE_EVAL_CI_SHARD=2/3`` runs every third of the selected tests, from the second on.
+    """
     items.sort(key=lambda item: item.path.name not in LONG)
+    if asks_for_slow(config):
+        for item in items:
+            if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+                item.add_marker("slow")
+    yield
+    number, _, shards = os.environ.get("ADAPTIVE_EVAL_CI_SHARD", "1/1").partition("/")
+    kept = items[int(number) - 1 :: int(shards)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
 
 
 #: Groups of tests that CI must run, by parts of their skip reasons, or of their paths.

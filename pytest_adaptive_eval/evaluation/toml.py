@@ -14,6 +14,7 @@ from pytest_adaptive_eval.evaluation.studies import STUDIES
 from pytest_adaptive_eval.evaluation.study import StudyKind, StudySpec
 from pytest_adaptive_eval.evaluation.tables import BankTable, MarkerTable, RunTable
 from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.registry import lacking
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys, suggestion
 
 
@@ -117,7 +118,7 @@ def _evaluation(
         kind = data.get("kind", "ladder" if "task" in data else "bank")
         kinds = ("bank", "ladder", *studies)
         if kind not in kinds:
-            raise ConfigError(f"kind {kind!r} is not known; {suggestion(str(kind), kinds)}")
+            raise ConfigError(f"kind {kind!r} is not known; {suggestion(str(kind), kinds)}{lacking()}")
         spec: EvalSpec | StudySpec
         if kind in studies:
             spec = StudySpec(data, where, path.parent, studies[kind]())

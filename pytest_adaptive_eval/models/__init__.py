@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.kind import SubjectKind
-from pytest_adaptive_eval.registry import built_in, registered
+from pytest_adaptive_eval.registry import built_in, lacking, registered
 from pytest_adaptive_eval.text import shown_address
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def resolve(spec: str, folders: Sequence[Path] = (), *, agent: bool = False) -> 
     forms = ", ".join(kind.form for kind in kinds if kind.prefixes)
     raise ConfigError(
         f"{'agent' if agent else 'model'} {shown_address(spec)!r} is not known; expected an existing checkpoint folder "
-        f"(nothing is downloaded), {forms}"
+        f"(nothing is downloaded), {forms}{lacking()}"
     )
 
 

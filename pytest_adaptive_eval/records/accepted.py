@@ -52,7 +52,7 @@ def accepted_levels(folder: Path) -> list[AcceptedLevel]:
             level = None
         if level is None or not all(isinstance(value, str) for value in asdict(level).values()):
             raise ConfigError(
-                f"{path}, line {n}: expected an accepted level as `adaptive-eval drift --accept RUN` writes it; "
+                f"{path}, line {n}: expected an accepted level as `history --drift --accept RUN` writes it; "
                 "remove the line"
             )
         levels.append(level)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, StudyRecord
@@ -41,7 +41,7 @@ class Difference:
         """Return the two-sided interval of the change: `bounds`, or by the normal distribution."""
         if self.bounds is not None:
             return self.bounds
-        half = student_quantile(math.inf, 0.5 + confidence / 2) * self.standard_error
+        half = NormalDist().inv_cdf(0.5 + confidence / 2) * self.standard_error
         return self.change - half, self.change + half
 
     def to_json(self) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def _study_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Di
     if old is None or new is None:
         return None
     change = new.less(old)
-    z, z_recorded = (student_quantile(math.inf, level) for level in (0.975, new.confidence))
+    z, z_recorded = (NormalDist().inv_cdf(level) for level in (0.975, new.confidence))
     scale = z / z_recorded
     bounds = (
         change.estimate - scale * (change.estimate - change.low),

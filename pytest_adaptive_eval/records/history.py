@@ -336,42 +336,25 @@ class History:
             if isinstance(entry, StudyRecord) and not copied_from(record):
                 yield record, entry
 
-    def _beginning(self, since: str) -> datetime | None:
-        """Return the start of the run whose id begins so, or the time that the text names; None for an empty text."""
-        if not since:
-            return None
-        text = next((record.started for record in self.runs if record.run.startswith(since)), since)
-        try:
-            return _moment(text)
-        except ValueError:
-            examples = ", ".join(record.run for record in self.runs[-3:]) or "none"
-            raise ConfigError(
-                f"since {since!r}: expected the beginning of a run's id, or a date or time such as 2031-05-06 or "
-                f"2031-05-06T07:09; {self.source} has the runs {examples}"
-            ) from None
-
-    def series(self, *, since: str = "", until: str = "", **which: str) -> list[Series]:
+    def series(self, *, until: str = "", **which: str) -> list[Series]:
         """Return each evaluation, and each of its categories, over the runs with the same bank and scale.
 
         Areas of a task's ladders are one series for all seeds, under the bank of the newest. A series with an accepted
         level begins with its run.
 
         Args:
-            since: The first run, by the beginning of its id, or the earliest start, such as ``2031-05-06`` or
-                ``2031-05-06 07:09+02:00``, in UTC where it names no zone.
             until: Start of the last run.
             **which: As in `interviews`.
 
         Raises:
-            ConfigError: `since` names neither a run nor a time, or the file of accepted levels is damaged.
+            ConfigError: The file of accepted levels is damaged.
         """
-        first = self._beginning(since)
         accepted = {level.series: _moment(level.started) for level in self.accepted}
         points: dict[_Key, list[Point]] = {}
         newest: dict[_Key, str] = {}
         for key, content, point in self._points(which):
-            began = [moment for moment in (first, accepted.get((key[0], *key[4:]))) if moment]
-            if (until and point.started > until) or any(_moment(point.started) < moment for moment in began):
+            began = accepted.get((key[0], *key[4:]))
+            if (until and point.started > until) or (began and _moment(point.started) < began):
                 continue
             points.setdefault(key, []).append(point)
             newest[key] = content

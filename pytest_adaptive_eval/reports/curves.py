@@ -11,12 +11,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import words
@@ -123,7 +123,7 @@ def ability_trace(interview: InterviewRecord, bank: ItemBank | None) -> Trace | 
     before = [value for value in abilities if value is not None]
     if not asked or len(before) != len(abilities):
         return None
-    z = student_quantile(math.inf, words.confidence(interview))
+    z = NormalDist().inv_cdf(words.confidence(interview))
     last = _single(interview.standard_error)
     error = None
     if bank is not None and last is not None and (errors := _standard_errors(interview, before[:-1], bank)):
@@ -235,7 +235,7 @@ def difficulty_bins(interview: InterviewRecord) -> list[Bin] | None:
     count = min(_BINS, len(rows) // _PER_BIN)
     if count < 2:
         return None
-    z = student_quantile(math.inf, words.confidence(interview))
+    z = NormalDist().inv_cdf(words.confidence(interview))
     bins = []
     for start, stop in itertools.pairwise(round(n * len(rows) / count) for n in range(count + 1)):
         n, members = stop - start, rows[start:stop]
@@ -247,7 +247,7 @@ def difficulty_bins(interview: InterviewRecord) -> list[Bin] | None:
 def level_steps(interview: InterviewRecord) -> list[Step]:
     """Return the accuracy by level of a ladder, each with its own interval; an empty list without levels."""
     levels = as_mapping(interview.levels)
-    z = student_quantile(math.inf, words.confidence(interview))
+    z = NormalDist().inv_cdf(words.confidence(interview))
     steps = []
     counts = zip(as_list(levels.get("accuracy")), as_list(levels.get("asked")), strict=False)
     for level, (accuracy, count) in enumerate(counts, 1):

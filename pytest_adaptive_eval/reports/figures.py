@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.gates.condition import find_metric
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import curves, plots, words
 from pytest_adaptive_eval.reports.axes import minus, span_of
@@ -163,7 +162,7 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
         run: Id of the run to mark.
         alarms: Alarms of these series.
     """
-    z = student_quantile(math.inf, 0.95)
+    z = NormalDist().inv_cdf(0.95)
     enough = [entry for entry in series if _drawable(entry) and len(entry.points) >= FEWEST]
     drawn = sorted(enough, key=lambda entry: bool(entry.category))[:PANELS]
     ends: dict[str, list[float]] = {}
@@ -195,7 +194,7 @@ def _span(metric: str, values: Sequence[float]) -> tuple[float, float]:
 
 def history_rows(run: str, series: Sequence[Series]) -> list[tuple[str, str, str, str]]:
     """Return title, metric, earlier results and this run's result of each series of fewer than `FEWEST` runs."""
-    z = student_quantile(math.inf, 0.95)
+    z = NormalDist().inv_cdf(0.95)
     rows = []
     for entry in series:
         if not _drawable(entry) or len(entry.points) >= FEWEST:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.item import MISSING, Status, unanswered_sentence
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports.values import as_count, as_list, as_mapping, as_number, as_numbers, as_text
@@ -51,7 +51,7 @@ def ability(interview: InterviewRecord) -> str:
     """Return ``1.23 ± .31``: the estimate and half of its two-sided interval; ``-`` without an ability."""
     if not interview.theta:
         return "-"
-    z = student_quantile(math.inf, confidence(interview))
+    z = NormalDist().inv_cdf(confidence(interview))
     errors: Sequence[float | None] = interview.standard_error or (None,) * len(interview.theta)
     rows = list(zip(dimensions(interview), interview.theta, errors, strict=False))
     has_parts = bool(in_parts(interview))

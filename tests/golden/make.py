@@ -1,7 +1,7 @@
 """Make all golden files again: ``python tests/golden/make.py``, or only the named ones: ``... make.py streams``.
 
-The golden files in ``stored/`` hold what a change of the code's inner shape must keep: public names, exit codes,
-records and journals of earlier versions, and random streams. They come from whole runs of ``pytest --adaptive-eval``
+The golden files in ``stored/`` hold what a change of the code's inner shape must keep: records
+and journals of earlier versions, and random streams. They come from whole runs of ``pytest --adaptive-eval``
 and of ``adaptive-eval``, and from the public names alone, so that they and their tests know no inner module.
 
 They may be made again only in a change that means to alter what they hold, such as another default, a new setting or an
@@ -27,16 +27,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import golden_codes
 import golden_records
 import golden_streams
-import golden_surface
 from golden_project import STORED, text_of
 
 #: What makes the data of each stored file, in a folder of its own.
 MADE: dict[str, Callable[[Path], dict[str, Any]]] = {
-    "surface": golden_surface.surface,
-    "keys": golden_codes.keys,
     "banks": lambda _: golden_records.make_bank(),
     "records": golden_records.make_records,
     "journals": golden_records.make_journals,

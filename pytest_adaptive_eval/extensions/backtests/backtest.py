@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,6 @@ from pytest_adaptive_eval.inference.conformal import (
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.interviewer import Interviewer
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -376,7 +376,7 @@ def _cell(rated: Array, accuracy: Array, truth: Array, asked: ArrayLike, n: int,
         [rank_correlation(rated, truth)],
         [float(np.abs(accuracy - truth).mean())],
         truth.tolist(),
-        uniform=(student_quantile(math.inf, confidence) * np.sqrt(variance)).tolist(),
+        uniform=(NormalDist().inv_cdf(confidence) * np.sqrt(variance)).tolist(),
     )
 
 
@@ -392,7 +392,7 @@ def _evaluate(
     rated = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
     estimated_accuracy = mean if contender.estimate == "mean" else accuracy
     cell = _cell(rated, estimated_accuracy, truth, asked, n, confidence)
-    z = student_quantile(math.inf, confidence)
+    z = NormalDist().inv_cdf(confidence)
     if session.bank.calibrated and contender.estimate == "projection":
         cell.intervals["model-based"] = list(zip(accuracy - z * error, accuracy + z * error, strict=True))
     scale = conformal_scale(accuracy, error, asked, n)

@@ -28,6 +28,7 @@ from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 from pytest_adaptive_eval.items.responses import FormatResponses
 from pytest_adaptive_eval.records.correlation import Correlation, correlate
 from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array, Bools
 
 #: One-sided confidence of a gain above 0.  A higher one keeps fewer items, of which hardly fewer are of low quality.
@@ -192,7 +193,7 @@ def refine(
     gain = quality.gain + by_fit - quality.pooled(by_fit)
     mean = fit.probability().mean(axis=0)
     mean[:, full] = -1.0
-    instead = mean.argmax(axis=1)
+    instead = first_largest(mean)
     surely = gain - NormalDist().inv_cdf(CONFIDENCE) * error > 0
     needs, shortcut = quality.genuine & surely, ~quality.genuine & ~surely
     candidates = needs & ~low
@@ -291,7 +292,7 @@ def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bo
         )
     if not low.any():
         out.append(
-            "no item is known to be of low quality, so it is not known how many slip through: refine --twin makes some"
+            "no item is known to be of low quality, so it is not known how many slip through: bank twin makes some"
         )
     elif (slipped := float(needs[low].mean())) > 0.1:
         out.append(f"{100 * slipped:.0f} % of the items known to be of low quality look genuine")

@@ -80,12 +80,12 @@ def _rows(record: RunRecord) -> Iterator[dict[str, Any]]:
 
 
 def responses_jsonl(record: RunRecord) -> Iterator[str]:
-    """Return every answer as a line of JSON, without its end; ``docs/exports.md`` lists the columns."""
+    """Return every answer as a line of JSON, without its end; ``docs/reference/exports.md`` lists the columns."""
     return map(json.dumps, _rows(record))
 
 
 def studies_jsonl(record: RunRecord) -> Iterator[str]:
-    """Return a line of JSON per subject and quantity of all studies; ``docs/exports.md`` lists the columns."""
+    """Return a line of JSON per subject and quantity of all studies; ``docs/reference/exports.md`` lists columns."""
     return map(json.dumps, _study_rows(record))
 
 

@@ -147,7 +147,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
             if first != second:
                 raise DatasetError(
                     f"the answers of {name!r} name choices by {_WORDS[best]} or by {_WORDS[other]}, which differ: "
-                    f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --counted {best} or --counted "
+                    f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set counted={best} or "
                     f"{other}"
                 )
     return best
@@ -158,7 +158,7 @@ def _unexplained(rows: Sequence[tuple[Any, Choices]], reading: Sequence[frozense
     answer, choices = next(row for row, found in zip(rows, reading, strict=True) if not found)
     return DatasetError(
         f"the answers of {name!r} name a choice in {sum(map(bool, reading))} of {len(rows)} rows only: found "
-        f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --answer another field, or --choices"
+        f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set answer=FIELD, or --set choices=FIELDS"
     )
 
 
@@ -173,7 +173,7 @@ def _check_numbers(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, 
     if min(zeros, lasts) * _CONTRADICTED > max(zeros, lasts):
         raise DatasetError(
             f"the numbers in {name!r} count the choices from 0 ({zeros} are 0) and from 1 ({lasts} name the last); "
-            f"explained are {explained['0']} and {explained['1']} of {len(rows)} rows; give --counted 0 or --counted 1"
+            f"explained are {explained['0']} and {explained['1']} of {len(rows)} rows; give --set counted=0 or 1"
         )
 
 

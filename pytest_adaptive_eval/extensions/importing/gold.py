@@ -77,7 +77,7 @@ def _check(item: Item) -> None:
             right = "its expected answer" if expected else "a wrong answer"
             raise DatasetError(
                 f"its grader {item.grader} gives {right}, {text!r:.60}, {score:g} where {expected:g} is right; name "
-                "another grader (--grader)"
+                "another grader (--set grader=NAME)"
             )
 
 

@@ -72,12 +72,12 @@ def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool 
     sample = _Sample(records, keys_of([record.data for record in records]), given.answer)
     mapping = _guessed(sample, given, labelled)
     if not (mapping.question or mapping.messages):
-        raise DatasetError(f"no question is found among the fields {_listed(sample.keys)}; give --question FIELD")
+        raise DatasetError(f"no question is found among the fields {_listed(sample.keys)}; give --set question=FIELD")
     marked = any(choices_of(mapping.choices)(record).right for record in records) if mapping.choices else False
     if not (mapping.answer or mapping.accepted or labelled or marked or mapping.grader):
         raise DatasetError(
-            f"no answer is found among the fields {_listed(sample.keys)}; give --answer FIELD, --labels FILE, or "
-            "--grader for one that needs none"
+            f"no answer is found among the fields {_listed(sample.keys)}; give --set answer=FIELD, or "
+            "labels=FILE, or grader=NAME for one that needs none"
         )
     return mapping
 
@@ -282,7 +282,7 @@ def _check_not_hidden(sample: _Sample, found: str) -> str:
     """
     better = next((key for key in sample.matching(fields.ANSWERS) if "." not in key or key == found), "")
     if better and better != found.partition(".")[0] and not sample.filled(better, 0.02):
-        other = f"; give --answer {found} if that is the answer" if found else ""
+        other = f"; give --set answer={found} if that is the answer" if found else ""
         raise DatasetError(f"the answers of {better!r} are empty, as where they are hidden{other}")
     return found
 
@@ -332,7 +332,7 @@ def _fits(sample: _Sample, columns: Sequence[str], answer: str) -> bool:
     try:
         find_convention(rows, answer)
     except DatasetError as error:
-        return "--counted" in str(error)  # the numbers fit, and the user is asked where they begin
+        return "--set counted" in str(error)  # the numbers fit, and the user is asked where they begin
     return True
 
 

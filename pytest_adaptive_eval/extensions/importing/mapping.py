@@ -38,7 +38,6 @@ class ItemMapping(Table, frozen=True):
     grader: Annotated[str, described("grader of all items")] = ""
     instruction: Annotated[str | None, described("sentence after the question; none where empty")] = None
     bare: Annotated[bool, described("leave choices and instruction out of the prompt, for likelihood scoring")] = False
-    labels: Annotated[str, described("second file with the answers: by line, or by id")] = ""
     tolerance: Annotated[float | None, described("accepted difference of a number")] = None
     meta: Annotated[Names, described("further fields to keep under meta")] = ()
 

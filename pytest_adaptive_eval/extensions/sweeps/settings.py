@@ -79,11 +79,8 @@ class Sweep:
         ]
 
 
-def read_sweep(path: Path, folder: Path | None = None) -> Sweep:
+def read_sweep(path: Path) -> Sweep:
     """Read a sweep file.
-
-    Args:
-        folder: Folder of the results, in place of the file's.
 
     Raises:
         ConfigError: The file cannot be read, has unknown keys or values of a wrong type, or names no cell.
@@ -106,8 +103,7 @@ def read_sweep(path: Path, folder: Path | None = None) -> Sweep:
     missing: list[str] = []
     checkpoints = _unique([c for text in table.checkpoints for c in _checkpoints(text, path.parent, missing)])
     evaluations = _evaluations(table.evaluations, path.parent, missing)
-    results = folder.absolute() if folder is not None else path.parent / table.folder
-    return Sweep(path, table, tuple(checkpoints), tuple(evaluations), results, tuple(missing))
+    return Sweep(path, table, tuple(checkpoints), tuple(evaluations), path.parent / table.folder, tuple(missing))
 
 
 def natural(text: str) -> list[tuple[int, int | str]]:

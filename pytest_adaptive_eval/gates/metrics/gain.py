@@ -22,6 +22,7 @@ from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
+from pytest_adaptive_eval.ties import tie_ranks
 
 
 class Gain(Metric[SessionResult]):
@@ -60,7 +61,8 @@ class Gain(Metric[SessionResult]):
         elif set(outcomes) == {Outcome.PASS}:
             outcome = Outcome.PASS
         gaps = [claim.gap(result.log, condition.confidence, sequential=result.sequential) for claim in claims]
-        smallest = min(range(len(gaps)), key=lambda n: (outcomes[n] is not Outcome.FAIL, gaps[n].estimate))
+        order = tie_ranks([gap.estimate for gap in gaps])
+        smallest = min(range(len(gaps)), key=lambda n: (outcomes[n] is not Outcome.FAIL, order[n]))
         gains = ", ".join(f"{number(gap.estimate)} over {claim.form}" for claim, gap in zip(claims, gaps, strict=True))
         notes = (
             f"accuracy as {fullest(result.bank)} gains {gains}",

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.cat.selectors import (
 from pytest_adaptive_eval.extensions.backtests.contender import Contender
 from pytest_adaptive_eval.inference.clusters import clusters, response_factors
 from pytest_adaptive_eval.irt.estimation import PseudoItems
+from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Array
 
 
@@ -39,7 +40,7 @@ def _cluster_form(train: Array, embeddings: Array | None, count: int, seed: int)
 
 def _item_total_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
     """Make a form of the items that correlate most with the subjects' means."""
-    return _form(np.argsort(-item_total(train), kind="stable")[:count].tolist())
+    return _form(tie_ranks(-item_total(train)).argsort(kind="stable")[:count].tolist())
 
 
 def _evolved_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
