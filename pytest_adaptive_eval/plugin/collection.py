@@ -37,7 +37,7 @@ from pytest_adaptive_eval.plugin.question import (
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Planned, Selection, check_named, sets_up_only
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
-from pytest_adaptive_eval.records.files import probe
+from pytest_adaptive_eval.records.journal import probe
 from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:

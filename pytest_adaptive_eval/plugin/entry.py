@@ -39,15 +39,8 @@ class _Models(argparse.Action):
 
 #: Flags by the end of their name, with further arguments of ``addoption``.
 _FLAGS: dict[str, dict[str, Any]] = {
-    "model": {
-        "metavar": "[NAME=]MODEL",
-        "action": _Models,
-        "help": "the subject",
-    },
-    "budget": {
-        "metavar": "N|N%",
-        "help": 'questions an interview: a count, or a share of the bank such as "15%%"',
-    },
+    "model": {"metavar": "[NAME=]MODEL", "action": _Models, "help": "the subject"},
+    "budget": {"metavar": "N|N%", "help": 'questions an interview: a count, or a share of the bank such as "15%%"'},
     "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
     "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},
     "fresh": {"action": "store_true", "help": "ask everything anew instead of going on where a killed run stopped"},

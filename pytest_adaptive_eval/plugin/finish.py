@@ -9,16 +9,21 @@ from typing import Any
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.evaluation.spending import Spending
-from pytest_adaptive_eval.gates.findings import findings
-from pytest_adaptive_eval.gates.misfit import with_misfit_note
+from pytest_adaptive_eval.gates.findings import findings, with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
 from pytest_adaptive_eval.models.base import Subject, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
-from pytest_adaptive_eval.records.must_pass import must_pass_answers
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
+from pytest_adaptive_eval.records.run_record import (
+    Administration,
+    InterviewRecord,
+    by_item,
+    must_pass_answers,
+    noise_of,
+    plain,
+)
 from pytest_adaptive_eval.text import relative
 
 #: Fewest repeated items for a note that all their answers are equal.

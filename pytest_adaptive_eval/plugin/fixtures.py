@@ -116,7 +116,6 @@ def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
 
     Args:
         definitions: Each overrides the one before it.
-        fixture_info: Of a test that uses it.
     """
     pending = [definitions[-1]]
     visited: set[str] = set()

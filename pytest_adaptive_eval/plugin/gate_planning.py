@@ -17,8 +17,13 @@ from pytest_adaptive_eval.plugin.gate_source import literal_conditions
 from pytest_adaptive_eval.plugin.gates import required_evaluations
 from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, resolve
-from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline, read_baseline
-from pytest_adaptive_eval.records.study_baseline import read_study_baseline
+from pytest_adaptive_eval.records.baseline import (
+    baseline_path,
+    is_tracked,
+    locate_baseline,
+    read_baseline,
+    read_study_baseline,
+)
 
 #: What to do where the baseline that the options name is not there.
 _ADVICE = (

@@ -78,7 +78,6 @@ class LiveLine:
     """The line of one interview.
 
     Args:
-        name: Name of the evaluation.
         budget: Most questions of the interview, without those that are asked again.
         questions: Most questions with those.
     """

@@ -93,11 +93,7 @@ FEWEST_WRONG = 3
 class AnswerRecorder:
     """Administrations of one interview, and the journal that keeps answers for later runs.
 
-    Args:
-        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
-
     Attributes:
-        statuses: Number of responses by status.
         journal: None where no answer may outlive the run.
     """
 
@@ -291,7 +287,6 @@ class Reuse:
 
     Args:
         store: None where every answer is asked for.
-        root: Folder that the store's path is told relative to.
     """
 
     def __init__(self, store: AnswerStore | None, root: Path) -> None:
@@ -334,11 +329,7 @@ class Reuse:
         if self._store is None:
             return {}
         count = sum(bool(entry.extra.get(REUSED)) for entry in administrations)
-        return {
-            "store": self._path,
-            "answers": count,
-            **({"refused": self._refusal} if self._refusal else {}),
-        }
+        return {"store": self._path, "answers": count, **({"refused": self._refusal} if self._refusal else {})}
 
 
 def _sentence(count: int, asked: int, store: str) -> str:

@@ -16,10 +16,6 @@ class _Refused(NamedTuple):
 
     Args:
         module: Module of the plugin; the option counts only where that is loaded.
-        option: The attribute of ``config.option``.
-        flag: The option on the command line.
-        active: Whether the option's value switches it on.
-        effect: Its effect on interviews or gates.
     """
 
     module: str
@@ -107,7 +103,6 @@ def check_collected(config: pytest.Config, items: Sequence[pytest.Item], intervi
     """Refuse plugins that would end the run with an internal error at one of our tests.
 
     Args:
-        items: Interviews, studies and gates that are about to run.
         interviews: Whether questions will be asked, which are made while the tests run.
     """
     modules = plugin_modules(config)
@@ -165,7 +160,6 @@ class _Sharding(NamedTuple):
     """Options by which a plugin runs one of several parts of the tests.
 
     Args:
-        modules: Modules of plugins with these options; they count only where one is loaded.
         shards, shard: Attributes of ``config.option``.
     """
 

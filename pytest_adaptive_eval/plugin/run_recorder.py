@@ -42,9 +42,6 @@ class RunFiles:
 
     Args:
         complaints: Gets a sentence for each file that could not be written.
-
-    Attributes:
-        paths: Written files, by name.
     """
 
     def __init__(self, state: RunState, run: RunRecord, started: datetime, complaints: list[str]) -> None:
@@ -90,8 +87,7 @@ class RunFiles:
 
     def _earlier_tries(self) -> list[str]:
         """Return a sentence for each gate that passed after other tries; none where the history cannot be read."""
-        from pytest_adaptive_eval.records.history import History
-        from pytest_adaptive_eval.records.tries import earlier_tries
+        from pytest_adaptive_eval.records.history import History, earlier_tries
 
         if not (self.state.folder / "runs").is_dir():
             return []
@@ -424,12 +420,7 @@ class RunRecorder:
         run = self.run
         if not (run.interviews or run.studies or run.gates or self._complaints or self._has_answers):
             return
-        from pytest_adaptive_eval.reports.terminal import (
-            brief_verdict_lines,
-            summary_lines,
-            warning_lines,
-            write_lines,
-        )
+        from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
         from pytest_adaptive_eval.text import guard
 
         writer, width = terminalreporter, self.config.get_terminal_writer().fullwidth

@@ -233,10 +233,8 @@ class _Waiting:
         loop: Identified by `AskingLoop.follow`, with a journal. It runs no test.
 
     Attributes:
-        spent: Cost of the answers before its tests began.
         begun: Keys in the journal of the questions that a call has begun and that have no answer yet.
         ended: Whether the next question is not known, or there is none.
-        leads: Whether its tests have begun.
     """
 
     def __init__(self, loop: AskingLoop) -> None:
