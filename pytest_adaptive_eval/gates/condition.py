@@ -109,7 +109,7 @@ class Metric(Generic[Result_contra]):
         return f"{condition.metric}.{condition.kind}({condition.value!r})"
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
-        """Refuse a bank that lacks the data of the condition; `climbed` is whether a ladder of a task is administered."""
+        """Refuse a bank that lacks the data of the condition; `climbed` if a ladder of a task is administered."""
         if self.by_levels and not climbed:
             raise ConfigError(
                 f"{self.name} is of a task that is climbed: write task= and no policy, or gate on accuracy"

@@ -410,11 +410,8 @@ def _interview_points(record: RunRecord, interview: InterviewRecord) -> Iterator
         asked = population(interview) if find_metric(metric).by_levels else content
         asked += f" unanswered {MISSING}" if interview.counting == MISSING else ""
         key = (interview.name, bank, asked, scale, metric, category)
-        yield (
-            key,
-            content,
-            Point(record.run, record.started, subject, checkpoint, value, error, *map(interval.get, ("low", "high"))),
-        )
+        ends = interval.get("low"), interval.get("high")
+        yield key, content, Point(record.run, record.started, subject, checkpoint, value, error, *ends)
 
 
 def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key, str, Point]]:
