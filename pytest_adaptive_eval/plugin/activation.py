@@ -28,7 +28,7 @@ from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
+    from pytest_adaptive_eval.models.reuse import AnswerStore
 
 
 def _settings_of(config: pytest.Config) -> Settings:
@@ -138,7 +138,7 @@ def _open_answers(config: pytest.Config, settings: Settings) -> AnswerStore | No
     """Open the store of answers that runs share, if one is wanted."""
     if settings.reuse is None or config.option.collectonly:
         return None
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
+    from pytest_adaptive_eval.models.reuse import AnswerStore
 
     answers = AnswerStore(settings.reuse)
     config.add_cleanup(answers.close)

@@ -10,7 +10,7 @@ from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
+    from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.records.run_record import Administration
 
 #: Note of studies in a run that shares answers.

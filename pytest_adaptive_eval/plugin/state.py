@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.result import SessionResult
     from pytest_adaptive_eval.gates.study_result import StudyResult
     from pytest_adaptive_eval.items.item import Response
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
     from pytest_adaptive_eval.models.base import Completion, Subject, Usage
+    from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.plugin.exchange import Exchange
     from pytest_adaptive_eval.plugin.randomness import GeneratorStates
     from pytest_adaptive_eval.records.journal import Journal
