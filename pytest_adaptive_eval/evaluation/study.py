@@ -25,8 +25,7 @@ from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.result import StudyResult
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Agent, Subject
     from pytest_adaptive_eval.tasks import TaskFamily
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.

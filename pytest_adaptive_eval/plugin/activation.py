@@ -141,7 +141,7 @@ def activate(config: pytest.Config) -> None:
         check_outputs(config, settings)
         answers = None
         if settings.reuse is not None and not config.option.collectonly:
-            from pytest_adaptive_eval.models.answer_store import AnswerStore
+            from pytest_adaptive_eval.models.reuse import AnswerStore
 
             answers = AnswerStore(settings.reuse)
             config.add_cleanup(answers.close)

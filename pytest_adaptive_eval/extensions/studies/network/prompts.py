@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Directive, Exchange
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.agent import Message
+from pytest_adaptive_eval.models.base import Message
 from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, clean, marked, one_line
 from pytest_adaptive_eval.tasks.family import Content
 
