@@ -107,7 +107,7 @@ def _variants() -> tuple[str, Iterator[tuple[str, str]]]:
 def _format_policies() -> tuple[str, Iterator[tuple[str, str]]]:
     from pytest_adaptive_eval.extensions.backtests.format_backtest import FORMAT_CONTENDERS
 
-    title = "policies with responses in formats (filtered: items that gain by all modalities)"
+    title = "policies in formats (filtered: items that gain by all modalities)"
     return title, ((name, c.summary) for name, c in FORMAT_CONTENDERS.items())
 
 
