@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -24,9 +24,6 @@ from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
 from pytest_adaptive_eval.plugin.state import STATE, Exchange, RunState, split_models
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
-
-if TYPE_CHECKING:
-    pass
 
 
 def _settings_of(config: pytest.Config) -> Settings:
