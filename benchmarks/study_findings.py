@@ -261,7 +261,7 @@ def network_against_its_baseline() -> str:
 
 def panel_against_a_baseline() -> str:
     """`not_worse_than` on the score of a panel, whose candidate lost a point."""
-    from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
+    from pytest_adaptive_eval.gates.result import Measured, StudyResult
 
     def result(score: float, **more: Any) -> StudyResult:
         measured = Measured([score, 3.0, 3.5], np.eye(3) * 0.01)

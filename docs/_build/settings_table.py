@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.evaluation.schema import file_schema
+from pytest_adaptive_eval.evaluation.toml import file_schema
 from pytest_adaptive_eval.evaluation.tables import (
     BankTable,
     GateTable,

@@ -360,13 +360,7 @@ def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
 
 
 def propose(
-    selector: Selector,
-    view: View,
-    k: int,
-    floor: float,
-    rngs: Sequence[RandomNumbers],
-    *,
-    designed: bool = True,
+    selector: Selector, view: View, k: int, floor: float, rngs: Sequence[RandomNumbers], *, designed: bool = True
 ) -> Proposal:
     """Draw the next `k` items for every subject.
 

@@ -96,7 +96,7 @@ def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
     Raises:
         ConfigError: There is no such run or alarm, the drop began later, or the history is not a folder.
     """
-    from pytest_adaptive_eval.records.accepted import AcceptedLevel, accept_levels
+    from pytest_adaptive_eval.records.history import AcceptedLevel, accept_levels
 
     if not history.source.is_dir():
         raise ConfigError(f"--accept keeps the level in the history's folder, and {history.source} is a file")

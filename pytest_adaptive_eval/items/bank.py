@@ -227,11 +227,7 @@ class ItemBank:
         return b
 
     def index(self, item_id: str) -> int:
-        """Return the position of an item id.
-
-        Raises:
-            BankError: No item has that id.
-        """
+        """Return the position of an item id; raise BankError if no item has that id."""
         try:
             return list(self.ids).index(item_id)
         except ValueError:

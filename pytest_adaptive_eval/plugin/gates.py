@@ -14,8 +14,7 @@ from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlook_sentence
-from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.study_result import StudyResult
+from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.plugin.gate_source import FIXTURE, gets_fixture, literal_names
@@ -52,11 +51,7 @@ def judges_itself(item: pytest.Item) -> ConfigError:
 
 
 def required_evaluations(item: pytest.Item, nodes: Sequence[EvaluationNode]) -> list[EvaluationNode]:
-    """Return the interviews and studies that a gate waits for.
-
-    Raises:
-        ConfigError: It names an unknown or ambiguous evaluation, or asks questions itself.
-    """
+    """Return the interviews and studies that a gate waits for."""
     if item in nodes:
         raise judges_itself(item)
     if (names := named_evaluations(item)) is None:
@@ -102,9 +97,7 @@ class Results(NoVerdict):
     """The fixture ``adaptive_eval``: results of interviews and studies by name.
 
     Args:
-        lookup: Returns the interview or study of a name, with its result.
         on_verdict: Called with each verdict that is asked for, and its evaluation; returns the verdict for the gate.
-        on_any: Called with verdicts of which one has to hold.
     """
 
     def __init__(
@@ -139,8 +132,6 @@ class GatePlan:
     """Conditions of gates on one interview, as far as their source shows them.
 
     Args:
-        evaluation: The interview's evaluation.
-        unread_gates: Names of the gates whose conditions could not be read.
         sources: Baselines by the name that gates use: an interview of this run, or a file.
         missing: Sentences on baselines that do not exist yet, by name.
     """

@@ -19,8 +19,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.evaluation import ComparablePlan, Evaluation, StudyPlan
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
-from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.study_result import StudyResult
+from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.finish import finish
 from pytest_adaptive_eval.plugin.gates import GatePlan
@@ -218,6 +217,5 @@ class _Progress:
         self._last = line
 
     def end(self) -> None:
-        """Erase the line that is drawn over."""
         if self._row is not None:
             self._row.erase()

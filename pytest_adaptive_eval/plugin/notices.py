@@ -26,7 +26,6 @@ class _Terminal(logging.Handler):
         self._worker = getattr(config, "workerinput", {}).get("workerid")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record."""
         line = f"adaptive-eval: {plain(record.getMessage())}"
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if self._worker not in (None, _SPEAKER) or (self._worker is None and reporter is None):

@@ -78,7 +78,6 @@ class LiveLine:
     """The line of one interview.
 
     Args:
-        name: Name of the evaluation.
         budget: Most questions of the interview, without those that are asked again.
         questions: Most questions with those.
     """
@@ -142,9 +141,6 @@ class Progress:
     """Hooks of the process that shows progress, which add the questions to the collected tests.
 
     An interview counts with its budget until it is over, and then with the questions that were asked.
-
-    Args:
-        exchange: Holds the budgets.
     """
 
     def __init__(self, config: pytest.Config, exchange: Exchange) -> None:

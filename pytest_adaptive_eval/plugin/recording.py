@@ -26,7 +26,7 @@ from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
+    from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.plugin.question import Draw, Question
     from pytest_adaptive_eval.records.run_record import Administration
 
@@ -93,11 +93,7 @@ FEWEST_WRONG = 3
 class AnswerRecorder:
     """Administrations of one interview, and the journal that keeps answers for later runs.
 
-    Args:
-        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
-
     Attributes:
-        statuses: Number of responses by status.
         journal: None where no answer may outlive the run.
     """
 
@@ -138,11 +134,7 @@ class AnswerRecorder:
         return test.regraded(stored, self.journal.path)
 
     def keep(self, test: Question, response: Response) -> None:
-        """Write a response to the journal, unless a later run should ask again.
-
-        Raises:
-            JournalError: The journal cannot be written.
-        """
+        """Write a response to the journal, unless a later run should ask again."""
         storable = test.lasting or not response.status.infrastructure
         if self.journal is not None and storable and not test.administration.resumed:
             asked = test.asked
@@ -198,7 +190,10 @@ class AnswerRecorder:
         if self.journal is None:
             return None
         graded = self.journal.get(self.key(test))
-        if graded is not None and not self._lacks_score(graded):
+        # an earlier version kept unanswered ones without the score that they now have
+        if graded is not None and not (
+            self._unanswered == WRONG and graded.get("score") is None and str(graded.get("status")) in UNANSWERED
+        ):
             return graded
         if (entry := graded or self.journal.get(self.key(test) + _COMPLETION)) is None:
             return None
@@ -206,16 +201,8 @@ class AnswerRecorder:
         reused = entry.get(REUSED, False)
         return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
 
-    def _lacks_score(self, entry: Mapping[str, Any]) -> bool:
-        """Return whether an earlier version kept a response without the score that it now has."""
-        return self._unanswered == WRONG and entry.get("score") is None and str(entry.get("status")) in UNANSWERED
-
     def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
-        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
-
-        Raises:
-            JournalError: The journal cannot be written.
-        """
+        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`."""
         _note_likelihood(question, completion.likelihood)
         if self.journal is not None and not completion.status.infrastructure:
             entry = _journal_entry(question.asked.item, completion)
@@ -275,13 +262,11 @@ class AnswerRecorder:
 
 
 def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> None:
-    """Record the log-likelihoods that an answer follows from, if any."""
     if facts:
         test.administration.extra[LIKELIHOOD] = plain(facts)
 
 
 def _journal_entry(item: Item, answer: Response | Completion) -> dict[str, Any]:
-    """Return the data of an answer for the journal."""
     return {
         "item": item.id,
         "status": answer.status.value,
@@ -302,7 +287,6 @@ class Reuse:
 
     Args:
         store: None where every answer is asked for.
-        root: Folder that the store's path is told relative to.
     """
 
     def __init__(self, store: AnswerStore | None, root: Path) -> None:
@@ -345,11 +329,7 @@ class Reuse:
         if self._store is None:
             return {}
         count = sum(bool(entry.extra.get(REUSED)) for entry in administrations)
-        return {
-            "store": self._path,
-            "answers": count,
-            **({"refused": self._refusal} if self._refusal else {}),
-        }
+        return {"store": self._path, "answers": count, **({"refused": self._refusal} if self._refusal else {})}
 
 
 def _sentence(count: int, asked: int, store: str) -> str:

@@ -16,10 +16,6 @@ class _Refused(NamedTuple):
 
     Args:
         module: Module of the plugin; the option counts only where that is loaded.
-        option: The attribute of ``config.option``.
-        flag: The option on the command line.
-        active: Whether the option's value switches it on.
-        effect: Its effect on interviews or gates.
     """
 
     module: str
@@ -87,11 +83,7 @@ _FAKES = "pyfakefs"
 
 
 def check_other_plugins(config: pytest.Config) -> None:
-    """Refuse options of other plugins with which no verdict of this run could be trusted.
-
-    Raises:
-        pytest.UsageError: One of them is on.
-    """
+    """Refuse options of other plugins with which no verdict of this run could be trusted."""
     modules = plugin_modules(config)
     for refused in _REFUSED:
         if refused.module in modules and refused.active(getattr(config.option, refused.option, None)):
@@ -111,11 +103,7 @@ def check_collected(config: pytest.Config, items: Sequence[pytest.Item], intervi
     """Refuse plugins that would end the run with an internal error at one of our tests.
 
     Args:
-        items: Interviews, studies and gates that are about to run.
         interviews: Whether questions will be asked, which are made while the tests run.
-
-    Raises:
-        ConfigError: One of them is loaded.
     """
     modules = plugin_modules(config)
     if interviews and "pytest_depends" in modules:
@@ -151,7 +139,6 @@ def marker_fault(item: pytest.Item) -> str:
 
 
 def _testmon_selects(option: Any) -> bool:
-    """Return whether pytest-testmon may deselect tests."""
     on = any(getattr(option, name, False) for name in ("testmon", "tmnet", "testmon_nocollect", "testmon_forceselect"))
     off = getattr(option, "no-testmon", False) or (
         getattr(option, "testmon_noselect", False) and not getattr(option, "testmon_forceselect", False)
@@ -166,7 +153,6 @@ def plugin_modules(config: pytest.Config) -> set[str]:
 
 
 def _title(module: str) -> str:
-    """Return the plugin's distribution name, such as ``pytest-forked``."""
     return module.replace("_", "-")
 
 
@@ -174,7 +160,6 @@ class _Sharding(NamedTuple):
     """Options by which a plugin runs one of several parts of the tests.
 
     Args:
-        modules: Modules of plugins with these options; they count only where one is loaded.
         shards, shard: Attributes of ``config.option``.
     """
 
@@ -211,9 +196,6 @@ def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, 
 
     Returns:
         Node ids of each name; none where no gate has the name.
-
-    Raises:
-        ConfigError: A name fits two functions.
     """
     nodeids_by_name: dict[str, list[str]] = {}
     for name in names:

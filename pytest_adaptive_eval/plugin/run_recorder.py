@@ -42,9 +42,6 @@ class RunFiles:
 
     Args:
         complaints: Gets a sentence for each file that could not be written.
-
-    Attributes:
-        paths: Written files, by name.
     """
 
     def __init__(self, state: RunState, run: RunRecord, started: datetime, complaints: list[str]) -> None:
@@ -90,8 +87,7 @@ class RunFiles:
 
     def _earlier_tries(self) -> list[str]:
         """Return a sentence for each gate that passed after other tries; none where the history cannot be read."""
-        from pytest_adaptive_eval.records.history import History
-        from pytest_adaptive_eval.records.tries import earlier_tries
+        from pytest_adaptive_eval.records.history import History, earlier_tries
 
         if not (self.state.folder / "runs").is_dir():
             return []
@@ -136,7 +132,6 @@ class RunFiles:
         write_page(self._run, path, banks=banks, series=series)
 
     def _new_baseline(self) -> Path | None:
-        """Return the path of the baseline to record, or None."""
         settings, run = self.state.settings, self._run
         if settings.missing_baseline != "record" or settings.baseline is None:
             return None
@@ -187,11 +182,7 @@ _OK, _FAILED = int(pytest.ExitCode.OK), int(pytest.ExitCode.TESTS_FAILED)
 
 
 class RunRecorder:
-    """Hooks of the process that writes the record: the controller of xdist, or the one process there is.
-
-    Args:
-        progress: Gets the number of questions that an interview asked.
-    """
+    """Hooks of the process that writes the record: the controller of xdist, or the one process there is."""
 
     def __init__(self, state: RunState, progress: Progress) -> None:
         self.state, self.config = state, state.config
@@ -235,7 +226,6 @@ class RunRecorder:
             self._add_records(attached, report.nodeid)
 
     def _add_records(self, attached: dict[str, Any], nodeid: str) -> None:
-        """Add the records of an interview, a study or a gate to the run's."""
         if record := attached.get("interview"):
             interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
             self.run.interviews.append(interview)
@@ -339,7 +329,6 @@ class RunRecorder:
         return any(verdict.get("notice") for verdict in verdicts) and not passed
 
     def _write(self, session: pytest.Session, *, passed: bool, complete: bool) -> None:
-        """Write the files, and set the exit status of the session."""
         run, complaints_before = self.run, len(self._complaints)
         status = run.exit_status or 0
         self._files.write(passed=passed)
@@ -431,12 +420,7 @@ class RunRecorder:
         run = self.run
         if not (run.interviews or run.studies or run.gates or self._complaints or self._has_answers):
             return
-        from pytest_adaptive_eval.reports.terminal import (
-            brief_verdict_lines,
-            summary_lines,
-            warning_lines,
-            write_lines,
-        )
+        from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
         from pytest_adaptive_eval.text import guard
 
         writer, width = terminalreporter, self.config.get_terminal_writer().fullwidth

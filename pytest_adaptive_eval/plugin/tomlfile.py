@@ -78,7 +78,7 @@ def _interview(model: str) -> types.FunctionType:
 
 
 def _study(spec: StudySpec) -> types.FunctionType:
-    """Create a function that represents a study; it does nothing itself."""
+    """Create a function that represents a study."""
 
     @_function
     def run() -> None:

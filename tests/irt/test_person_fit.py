@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, pearson3
 
@@ -64,7 +64,6 @@ def test_two_kinds_of_items_by_hand():
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.5, 3), st.booleans())
-@settings(max_examples=40)
 def test_it_is_snijders_formula_with_the_prior_of_a_map(seed, sd, guessing):
     rng = np.random.default_rng(seed)
     t = 25
@@ -82,7 +81,6 @@ def test_it_is_snijders_formula_with_the_prior_of_a_map(seed, sd, guessing):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3))
-@settings(max_examples=30)
 def test_neither_order_nor_basis_nor_unscored_answers_matter(seed, dimensions):
     rng = np.random.default_rng(seed)
     t = 15

@@ -106,6 +106,7 @@ def test_the_sentence_about_memory_names_need_and_devices() -> None:
         check_memory(Path("m"), int(15.2 * GIB), {"cuda:0": 11 * GIB})
 
 
+@pytest.mark.slow
 def test_spent_memory_halves_the_batch_and_says_so(
     checkpoints: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -246,6 +247,7 @@ def test_fp8_weights_are_read_as_plain_ones(checkpoints: Any, tmp_path: Path) ->
     assert texts(load(quantised, device="cpu")) == texts(load(rounded, device="cpu"))
 
 
+@pytest.mark.slow
 def test_4_bit_weights_are_read(checkpoints: Any, tmp_path: Path) -> None:
     pytest.importorskip("bitsandbytes", reason="4-bit weights need bitsandbytes (extra bitsandbytes)")
     source, target = checkpoints.text("llama"), tmp_path / "nf4"

@@ -77,14 +77,12 @@ def model():
 """
 
 
-#: Plugins that cost time here and change nothing.
-ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio")
-
-
-def _skip_without_xdist(args: Sequence[str]) -> None:
-    """Skip the test if the arguments of its run ask for workers, and pytest-xdist is not installed."""
-    if any(re.fullmatch(r"-n\d", arg) for arg in args):
-        pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
+def plugins(args: Sequence[str]) -> list[str]:
+    """Return the flags that load this plugin, and xdist for workers: autoload is off, since others cost time here."""
+    if not any(re.fullmatch(r"-n\d", arg) for arg in args):
+        return ["-p", "adaptive_eval"]
+    pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
+    return ["-p", "adaptive_eval", "-p", "xdist"]
 
 
 class Lab:
@@ -159,15 +157,17 @@ class Lab:
         """A run in this process, without pytest's logging, which looks at every logger there is before each test."""
         flags = ["--adaptive-eval"] if active else []
         flags += [] if logging else ["-p", "no:logging"]
-        _skip_without_xdist(args)
         self._forget_compiled()
-        return self.pytester.runpytest_inprocess(*ALONE, *flags, *args, no_reraise_ctrlc=True)
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+            return self.pytester.runpytest_inprocess(*plugins(args), *flags, *args, no_reraise_ctrlc=True)
 
     def spawn(self, *args: str, timeout: float = 120) -> pytest.RunResult:
         """A run in a process of its own, as xdist and faults that kill need."""
-        _skip_without_xdist(args)
         self._forget_compiled()
-        return self.pytester.runpytest_subprocess(*ALONE, "--adaptive-eval", *args, timeout=timeout)
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+            return self.pytester.runpytest_subprocess(*plugins(args), "--adaptive-eval", *args, timeout=timeout)
 
     def _forget_compiled(self) -> None:
         """Delete compiled modules: one of the same length, written within the same second, counts as unchanged."""

@@ -138,6 +138,7 @@ def test_a_bank_that_is_none(project: Any) -> None:
     result.stderr.fnmatch_lines(["ERROR: *: a plugin made 3 of *toy.jsonl, and pytest_adaptive_eval_items gives *"])
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("maker", "problem"),
     [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from climbs import bare, climb
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import norm, pearsonr, spearmanr
 
@@ -44,7 +44,6 @@ def test_coefficients_and_intervals_by_hand() -> None:
     assert (pearson.low, pearson.high) == pytest.approx((interval.low, interval.high))
 
 
-@settings(max_examples=50)
 @given(VALUES)
 def test_coefficients_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
     x, y = ([float(pair[k]) for pair in pairs] for k in (0, 1))
@@ -57,7 +56,6 @@ def test_coefficients_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
         assert one.high - one.low > 0.0
 
 
-@settings(max_examples=50)
 @given(VALUES)
 def test_what_does_not_matter_changes_nothing(pairs: list[tuple[int, int]]) -> None:
     x, y = ([float(pair[k]) for pair in pairs] for k in (0, 1))

@@ -95,11 +95,7 @@ class ResponseMapping:
         return dataclasses.replace(other, **self.given)
 
     def parsed(self) -> dict[str, Expression]:
-        """Return the expressions by field, without that for the rows.
-
-        Raises:
-            ConfigError: One of them is malformed.
-        """
+        """Return the expressions by field, without that for the rows; raise ConfigError if one of them is malformed."""
         return {name: parse_expression(text, name) for name, text in self.given.items() if name != "rows"}
 
 

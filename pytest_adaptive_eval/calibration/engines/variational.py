@@ -326,10 +326,7 @@ class _State:
 
     @staticmethod
     def _inverse(matrices: Any) -> Any:
-        """Return the inverses of positive definite matrices (F, F, ...).
-
-        Gauss and Jordan's elimination of all at once takes a tenth of the time of `linalg.inv`, which goes one by one.
-        """
+        """Return the inverses of positive definite matrices (F, F, ...)."""
         inverse = matrices * 1.0
         for k in range(len(matrices)):
             pivot = 1.0 / inverse[k, k]

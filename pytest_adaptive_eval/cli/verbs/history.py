@@ -92,7 +92,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _flickers(history: History, options: argparse.Namespace, newest: slice) -> tuple[list[Any], list[str]]:
     """Return the items that flicker, as data and as the lines of a table."""
-    from pytest_adaptive_eval.records.flicker import flickering
+    from pytest_adaptive_eval.records.comparison import flickering
     from pytest_adaptive_eval.reports.history import flicker_lines
 
     named = {(record.run, entry.nodeid) for record, entry in history.interviews(**history_patterns(options))}

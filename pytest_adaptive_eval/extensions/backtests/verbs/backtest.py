@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
-    from pytest_adaptive_eval.models.agent import Agent
+    from pytest_adaptive_eval.models.base import Agent
 
 #: Defaults for a matrix of responses.
 POLICIES = "estimate,random,maximum-information"

@@ -52,9 +52,6 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
 class LevelItems:
     """Questions of a node by level, round and number, all different within a level.
 
-    Args:
-        pictures: Folder for the pictures of task families.
-
     Attributes:
         guess: Expected score of a guess by level.
     """
