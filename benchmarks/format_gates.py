@@ -32,6 +32,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_format_responses
@@ -43,7 +44,6 @@ from pytest_adaptive_eval.claims.gain import fullest, gap_claims
 from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.inference.betting import decide
 from pytest_adaptive_eval.inference.sampling import with_missing_bounded
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt.estimation import Estimator
 from pytest_adaptive_eval.irt.multimodal import Form
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -111,7 +111,7 @@ def parts(options: argparse.Namespace) -> None:
                 for s, own in enumerate(truth):
                     found = weighted_ability(pairs, session.log(s))
                     errors[budget].append(found.theta - own)
-                    z = np.array([student_quantile(float(f), CONFIDENCE) for f in found.freedom])
+                    z = stdtrit(found.freedom, CONFIDENCE)
                     bounds[budget].append(z * found.standard_error)
     spread = np.vstack(truths).std(axis=0)
     told = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, spread, strict=True))

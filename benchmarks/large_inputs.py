@@ -192,7 +192,7 @@ def history(folder: Path) -> None:
         for run in range(done, runs):
             write_record(folder / "runs-folder" / "runs" / f"run-{run:05}.json", recorded(run, 40, rng))
         done = runs
-        for arguments in (["history", "--last", "10"], ["history", "--last", "10"], ["drift"]):
+        for arguments in (["history", "--last", "10"], ["history", "--last", "10"], ["history", "--drift"]):
             command = [sys.executable, "-c", COMMAND, *arguments, "--from", "runs-folder"]
             show(f"{' '.join(arguments)} over {runs} runs", measure(command, folder))
 

@@ -22,6 +22,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from statistics import NormalDist
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -37,7 +38,6 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale
 from pytest_adaptive_eval.inference.ranks import Predictive, above_probability, rank_probability
 from pytest_adaptive_eval.inference.sampling import design_based
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -60,7 +60,7 @@ def predictives(session: Session, table: Conformal, known: NDArray[np.float64]) 
         if not session.policy.design_based:
             found = design_based(session.log(s), CONFIDENCE)
             estimate = found.estimate
-            standard_error = (found.high - found.low) / (2.0 * student_quantile(np.inf, CONFIDENCE))
+            standard_error = (found.high - found.low) / (2.0 * NormalDist().inv_cdf(CONFIDENCE))
         normal = Predictive.normal(estimate, standard_error)
         yield {
             "replayed": Predictive.replayed(table, float(accuracy[s]), float(scale[s])),

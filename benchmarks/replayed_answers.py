@@ -209,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--show", action="store_true", help="print the answers that label and grader disagree on")
     parser.add_argument("--only", default="", help="names of benchmarks begin with this")
     options = parser.parse_args(arguments)
-    loose = ("--grader", "instructions_loose")
+    loose = ("--set", "grader=instructions_loose")
     benchmarks = (gsm8k(), mmlu_pro_file(), mmlu_pro_answers(), ifeval("strict"), ifeval("loose", *loose))
     print("| benchmark | model | questions | labelled accuracy | gate's accuracy | items that disagree |")
     print("| --- | --- | --- | --- | --- | --- |")

@@ -222,12 +222,12 @@ def verbs(kind: str, metric: str, start: float, subject: str = "") -> str:
         reference = Path(folder, "scores.csv")
         reference.write_text("subject,mmlu\n" + "".join(f"s{day},{day}\n" for day in range(1, 15)))
         ids = sorted(path.stem for path in Path(folder, "runs").glob("*.json"))
-        for arguments in (["compare", ids[0], ids[-1]], ["drift"], ["correlate", "--reference", str(reference)]):
+        for arguments in (["--compare", ids[0], ids[-1]], ["--drift"], ["--correlate", str(reference)]):
             out = io.StringIO()
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-                main([*arguments, "--from", folder])
+                main(["history", *arguments, "--from", folder])
             lines = [" ".join(line.split()) for line in out.getvalue().splitlines() if line.strip()]
-            told.append(f"{arguments[0]}: {lines[-1].replace(folder, 'FOLDER')[:100]}")
+            told.append(f"{arguments[0][2:]}: {lines[-1].replace(folder, 'FOLDER')[:100]}")
     return "; ".join(told)
 
 
@@ -261,7 +261,7 @@ def network_against_its_baseline() -> str:
 
 def panel_against_a_baseline() -> str:
     """`not_worse_than` on the score of a panel, whose candidate lost a point."""
-    from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
+    from pytest_adaptive_eval.gates.result import Measured, StudyResult
 
     def result(score: float, **more: Any) -> StudyResult:
         measured = Measured([score, 3.0, 3.5], np.eye(3) * 0.01)

@@ -104,6 +104,13 @@ def equal(folder: Path, expected: dict[tuple[str, str], Any]) -> int:
     return sum(comparable(path) == expected[key] for key, path in found.items())
 
 
+def into(results: Path) -> str:
+    """Write a sweep file whose results go to a folder beside it; returns its name."""
+    path = results.with_suffix(".toml")
+    path.write_text(f'folder = "{results.name}"\n{(path.parent / "sweep.toml").read_text()}')
+    return path.name
+
+
 def plain(folder: Path, checkpoints: Sequence[str]) -> None:
     """One and two cells at once, against plain runs."""
     write_cells(folder, checkpoints)
@@ -112,7 +119,7 @@ def plain(folder: Path, checkpoints: Sequence[str]) -> None:
     for jobs in (1, 2):
         results = folder / f"jobs-{jobs}"
         begun, before = time.monotonic(), cpu()
-        arguments = ["sweep.toml", "--jobs", str(jobs), "--folder", str(results)]
+        arguments = [into(results), "--jobs", str(jobs)]
         subprocess.run([*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, capture_output=True, check=False)
         walls[jobs] = time.monotonic() - begun
         print(
@@ -177,7 +184,7 @@ def kills(folder: Path, checkpoints: Sequence[str]) -> None:
     assert nodes.stdout is not None
     address = nodes.stdout.readline().strip()
     results = folder / "ray"
-    command = [*COMMAND, "sweep.toml", "--ray", address, "--folder", str(results)]
+    command = [*COMMAND, into(results), "--ray", address]
     begun, kept = time.monotonic(), {}
     driver = subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     whole = len(expected)

@@ -113,6 +113,11 @@ def _services() -> Mapping[str, Service]:
     return registered(None, "adaptive_eval.services", Service)
 
 
+def lacking() -> str:
+    """Return a sentence for errors about unknown names where the extensions were removed, else an empty text."""
+    return "" if find_spec(EXTENSIONS) else f" (this installation lacks {EXTENSIONS}; reinstall pytest-adaptive-eval)"
+
+
 def _extensions() -> Iterator[tuple[str, str]]:
     """Yield the names and folders of the extensions, which are not imported; none where they were removed."""
     if found := find_spec(EXTENSIONS):

@@ -74,12 +74,13 @@ def replaced(table: T, **values: Any) -> T:
     return msgspec.structs.replace(table, **values)
 
 
-def read_table(table: type[T], data: Mapping[str, Any], where: str) -> T:
+def read_table(table: type[T], data: Mapping[str, Any], where: str, *, strict: bool = True) -> T:
     """Convert settings as the user wrote them to a typed table.
 
     Args:
         table: A subclass of `Table`.
         where: File and line, for errors.
+        strict: Whether a text such as ``"4"`` is refused where a number is expected.
 
     Raises:
         ConfigError: Names the place, the key, its value and the values that it takes.
@@ -87,7 +88,7 @@ def read_table(table: type[T], data: Mapping[str, Any], where: str) -> T:
     # None stands for keys that were not written; a written None becomes a value that no type takes
     builtins = {key: ... if value is None else _builtin(value, f"{where}: {key}") for key, value in data.items()}
     try:
-        return msgspec.convert(builtins, table)
+        return msgspec.convert(builtins, table, strict=strict)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{where}: {_sentence(table, data, str(error))}") from None
 

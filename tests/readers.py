@@ -462,12 +462,12 @@ READERS = {
     "sizes of a backtest": Reader(
         "s.csv",
         _with(_write("s.csv", "models,params,unit\nm1,1,B\nm2,2,B\n"), _write("r.csv", _MATRIX)),
-        _command("backtest", "{}/r.csv", "--stratify", "{}/s.csv", "--splits", "1", "--jobs", "1"),
+        _command("backtest", "{}/r.csv", "--set", "stratify={}/s.csv", "--splits", "1", "--jobs", "1"),
     ),
     "reference of a correlation": Reader(
         "s.csv",
         _with(_runs, _write("s.csv", "subject,score\nstep-1,0.5\n")),
-        _command("correlate", "--from", "{}", "--reference", "{}/s.csv"),
+        _command("history", "--correlate", "{}/s.csv", "--from", "{}"),
     ),
     "xlsx": Reader("m_MMBench_judged.xlsx", _workbook, _responses("m_MMBench_judged.xlsx")),
 }

@@ -29,6 +29,7 @@ FLOORS = (
         "process",
         "registry",
         "retry_after",
+        "ties",
         "typed_tables",
     ),
     ("tables", "worker"),
@@ -178,6 +179,8 @@ def lines() -> Iterator[str]:
         f"{rooms_} rooms, {len(known)} files, {between} arrows between rooms, {files_} between files, "
         f"{len(up)} upward, {len(rings)} circles"
     )
+    offered = sum(size for module, size in length.items() if room_of(module) == "extensions")
+    yield f"core {sum(length.values()) - offered} lines, extensions {offered} lines"
 
 
 if __name__ == "__main__":

@@ -320,8 +320,15 @@ def test_a_process_that_ends_itself_with_status_0_does_not_pass(runner: Runner, 
     assert bool(ended.outputs["record"]) is recorded
 
 
+def page(name: str) -> str:
+    """Read a how-to page."""
+    return (ROOT / "docs/how-to" / f"{name}.md").read_text()
+
+
 def test_every_snippet_of_the_documentation_tests_for_the_record() -> None:
-    blocks = re.findall(r"```\w+\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
+    ended = page("require-gates").partition("\n## Make sure that it came to its end\n")[2].partition("\n## ")[0]
+    text = ended + page("gate-in-github-actions") + page("gate-in-gitlab-or-jenkins")
+    blocks = re.findall(r"```\w+[^\n]*\n(.*?)```", text, re.DOTALL)
     runs = [block for block in blocks if "pytest --adaptive-eval" in block]
     assert len(runs) == 4
     for block in runs:
@@ -454,18 +461,18 @@ def test_no_job_that_a_fork_can_start_restores_the_journal(path: Path) -> None:
 
 
 def test_no_snippet_of_the_documentation_shares_the_journal_with_pull_requests() -> None:
-    blocks = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
-    for language, block in blocks:
+    for language, block in re.findall(r"```(\w+)[^\n]*\n(.*?)```", page("gate-in-gitlab-or-jenkins"), re.DOTALL):
         if language == "yaml":
-            data = yaml.safe_load(block)
             assert not RESTORING.search(block), block
-            for job in data.values() if isinstance(data, dict) else ():
+            for job in yaml.safe_load(block).values():
                 assert "cache" not in job, block
                 assert "CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_PROJECT_ID" in json.dumps(job["rules"])
         elif language == "groovy":
             assert "adaptive-eval-dir" in block
             gate = block.partition("stage('Gate')")[2].partition("steps")[0]
             assert "when { not { changeRequest() } }" in gate, "the folder is shared by all builds of the agent"
+    for block in re.findall(r"```yaml[^\n]*\n(.*?)```", page("gate-in-github-actions"), re.DOTALL):
+        assert not FOLDER.search(block), block
 
 
 def test_promotion_waits_for_the_gate() -> None:
@@ -494,8 +501,8 @@ def test_scripts_pass_shellcheck(path: Path) -> None:
 
 def test_the_documentation_names_every_input_and_output() -> None:
     action = load(ACTION)
-    text = (ROOT / "docs" / "ci.md").read_text()
+    text = page("gate-in-github-actions")
     rows = re.findall(r"^\| (`[^|]*`) \| ", text, re.MULTILINE)
     assert re.findall(r"`([\w-]+)`", " ".join(rows)) == [*action["inputs"], *action["outputs"]]
-    for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+    for block in re.findall(r"^```yaml[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         assert yaml.safe_load(block)

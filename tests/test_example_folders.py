@@ -24,7 +24,7 @@ def test_examples_cover_the_main_uses() -> None:
     table = (ROOT / "examples" / "README.md").read_text("utf-8")
     linked = set(re.findall(r"\]\((\w+)\)", table))
     assert linked == FOLDERS | {"multimodal", "promotion"}
-    page = (ROOT / "docs" / "examples.md").read_text("utf-8")
+    page = (ROOT / "docs" / "index.md").read_text("utf-8")
     assert set(re.findall(r"`examples/(\w+)`", page)) == linked, "the site lists them too"
     assert "(examples/README.md)" in (ROOT / "README.md").read_text("utf-8")
 

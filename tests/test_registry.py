@@ -66,7 +66,7 @@ def test_kinds_are_registered_under_their_names(kinds):
 
 
 def test_documented_groups_are_the_ones_in_use():
-    page = (ROOT / "docs" / "plugins.md").read_text("utf-8")
+    page = (ROOT / "docs/reference/plugins.md").read_text("utf-8")
     documented = set(re.findall(r"`(adaptive_eval\.\w+)`", page))
     source = "".join(path.read_text("utf-8") for path in (ROOT / "pytest_adaptive_eval").rglob("*.py"))
     # services are for the extensions of this package

@@ -12,6 +12,7 @@ from pytest_adaptive_eval.calibration.quality import losses, predicted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import folds
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.ties import first_smallest
 
 #: Models to choose from, the simplest first.
 CANDIDATES = ("1pl", "2pl-shrunk", "2pl", "mirt")
@@ -102,7 +103,8 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Callable[[str],
 
 def _best(means: dict[str, float]) -> str:
     """Return the model of one dimension with the smallest loss."""
-    return min((model for model in means if model != "mirt"), key=lambda model: means[model])
+    candidates = [model for model in means if model != "mirt"]
+    return candidates[int(first_smallest([means[model] for model in candidates]))]
 
 
 def _simplest(means: dict[str, float], errors: dict[str, float]) -> str:

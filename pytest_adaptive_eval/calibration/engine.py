@@ -84,7 +84,7 @@ class FitEngine:
     """One way to fit item parameters.
 
     Args:
-        name: Value of ``engine`` and ``--engine``.
+        name: Value of ``engine``.
         summary: One clause for help.
         models: Models that the engine fits.
         fit: Fit the items to scores (S, n), NaN where missing.

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from pytest_adaptive_eval.calibration.multimodal_errors import item_covariance, with_item_errors
 from pytest_adaptive_eval.calibration.multimodal_marginal import Standing, standing
 from pytest_adaptive_eval.errors import EstimationError
-from pytest_adaptive_eval.inference.rank_correlation import mean_ranks
 from pytest_adaptive_eval.irt.multimodal import (
     AT_BOUND,
     Abilities,
@@ -181,12 +180,13 @@ def roc_auc(right: ArrayLike, score: ArrayLike) -> float:
 
     NaN if all answers are alike; a fractional answer counts as right from one half.
     """
-    positive = np.asarray(right, dtype=np.float64).ravel() >= 0.5
-    ranks = mean_ranks(np.ravel(score))
-    ones, zeros = int(positive.sum()), int((~positive).sum())
-    if not ones or not zeros:
+    from scipy.stats import mannwhitneyu
+
+    positive, scores = np.ravel(right) >= 0.5, np.ravel(score)
+    ones, zeros = scores[positive], scores[~positive]
+    if not len(ones) or not len(zeros):
         return float("nan")
-    return float((ranks[positive].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+    return float(mannwhitneyu(ones, zeros, method="asymptotic").statistic / (len(ones) * len(zeros)))
 
 
 def checked_formats(scores: ArrayLike, modalities: Modalities) -> Array:

@@ -22,6 +22,7 @@ import numpy as np
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.multimodal import Abilities, MultimodalItems
+from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array, Bools
 
 #: Largest number of derivatives computed for a block of items.
@@ -101,7 +102,7 @@ def gain_error(items: MultimodalItems, theta: Array, covariance: Array) -> Array
     full = items.modalities.fullest
     mean = items.probability(theta).mean(axis=0)
     mean[:, full] = -1.0
-    best = mean.argmax(axis=1)
+    best = first_largest(mean)
     out = np.empty(len(items))
     for block in _blocks(items, len(theta)):
         by, weight = _by_item(items, theta, block)

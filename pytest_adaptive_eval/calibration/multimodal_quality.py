@@ -16,6 +16,7 @@ import numpy as np
 
 from pytest_adaptive_eval.calibration.multimodal import checked_formats
 from pytest_adaptive_eval.irt.multimodal import Modalities
+from pytest_adaptive_eval.ties import TIE
 from pytest_adaptive_eval.types import Array, Bools
 
 #: Numbers of latent classes, over which quality is averaged.
@@ -65,7 +66,7 @@ class ItemQuality:
     def worth(self, needed: int = 0) -> Array:
         """Return 1 for genuine items, or for the `needed` best if fewer are genuine, and 0 for others; shape (n,)."""
         least = np.sort(self.value)[::-1][min(max(needed, 1), len(self.value)) - 1]
-        return np.asarray(self.value >= min(0.0, float(least)), dtype=np.float64)
+        return np.asarray(self.value >= min(0.0, (1.0 + TIE) * float(least)), dtype=np.float64)
 
 
 def item_quality(scores: Array, modalities: Modalities | None = None, *, starts: int = 8, seed: int = 0) -> ItemQuality:

@@ -19,6 +19,7 @@ from pytest_adaptive_eval.cat.policy import POLICIES, SHARE
 from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Design, Evidence, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.ties import first_largest, first_smallest, tie_ranks
 from pytest_adaptive_eval.types import Array, Ints
 
 #: Shares of the bank at which designs are chosen.
@@ -128,7 +129,7 @@ def _form_order(rows: Array, noise: Array, scales: Array, means: Array, greedy: 
         np.square(shared, out=gain)
         gain /= spread
         np.copyto(gain, -1.0, where=taken)
-        order[k] = item = int(gain.argmax())
+        order[k] = item = int(first_largest(gain))
         taken[item] = True
         root = float(spread[item]) ** 0.5
         direction = inverse @ (scales * rows[:, item] / root)
@@ -139,7 +140,7 @@ def _form_order(rows: Array, noise: Array, scales: Array, means: Array, greedy: 
         spread -= np.square(along, out=along)
         np.maximum(spread, noise, out=spread)
     rest = np.flatnonzero(~taken)
-    order[greedy:] = rest[np.argsort(-(shared**2 / spread)[rest], kind="stable")]
+    order[greedy:] = rest[tie_ranks(-(shared**2 / spread)[rest]).argsort(kind="stable")]
     return order
 
 
@@ -256,7 +257,7 @@ def _best(
         pairs = zip(forms[form_shift], forms[FORM_SHIFTS[0]], strict=True)
         return sum(candidate.design.error / max(other.design.error, 1e-12) for candidate, other in pairs)
 
-    shift = min(FORM_SHIFTS, key=relative_error)
+    shift = FORM_SHIFTS[int(first_smallest(list(map(relative_error, FORM_SHIFTS))))]
     designs = [replace(candidate.design, policy="form") for candidate in forms[shift]]
     for count in counts:
         adaptive = [candidate for candidate in rated[FORM_SHIFTS[0], count] if candidate.design.selector == "variance"]
@@ -266,7 +267,8 @@ def _best(
 
 
 def _smallest(rated: Iterable[_Rated]) -> _Rated:
-    return min(rated, key=lambda candidate: candidate.design.error)
+    candidates = list(rated)
+    return candidates[int(first_smallest([candidate.design.error for candidate in candidates]))]
 
 
 def _preferred(rated: Sequence[_Rated]) -> Design:

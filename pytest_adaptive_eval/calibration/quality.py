@@ -14,6 +14,7 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.ties import first_smallest, tie_ranks
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Share of the responses held out at a time, its seed, and the seed of the choice of dimensions.
@@ -220,7 +221,7 @@ def assess(
     fractional = (observed & (scores > 0.0) & (scores < 1.0)).any(axis=0)  # whose residuals are smaller than v
     stated = ~fractional & (np.abs(infit - 1.0) > INFIT_ERRORS * error)
     misfits = np.flatnonzero(stated & ((infit < INFIT[0]) | (infit > INFIT[1])))
-    misfits = misfits[np.argsort(-np.abs(np.log(np.maximum(infit[misfits], 1e-9))))]
+    misfits = misfits[tie_ranks(-np.abs(np.log(np.maximum(infit[misfits], 1e-9)))).argsort(kind="stable")]
     right, count = np.nansum(scores, axis=0), observed.sum(axis=0)
     row = {name: k for k, name in enumerate(dict.fromkeys(names))}
     answered_by_any = np.zeros((len(row), n), dtype=bool)
@@ -320,7 +321,7 @@ def _problems(
         out.append("the fit was interrupted before it converged: run it again to the end")
     elif not bank.converged:
         out.append(
-            f"the fit did not converge in {counted(bank.about.get('iterations', 0), 'iteration')}: raise --limit, or "
+            f"the fit did not converge in {counted(bank.about.get('iterations', 0), 'iteration')}: raise limit, or "
             "use a simpler model"
         )
     if not loss and not bank.interrupted:
@@ -429,7 +430,7 @@ def _suspects(scores: Array, slopes: Array, weights: Array | None, items: Sequen
     freedom = np.maximum((w[:, None] * observed[:, negative]).sum(axis=0) - 2.0, 1.0)
     errors = correlation * np.sqrt(freedom / np.maximum(1.0 - correlation**2, 1e-6))
     evidence = ndtri(np.maximum(stdtr(freedom, errors), 1e-300))
-    clearest = np.argsort(evidence, kind="stable")
+    clearest = tie_ranks(evidence).argsort(kind="stable")
     beyond = [k for k in clearest if ndtr(evidence[k]) * len(slopes) < 1.0]
     return {items[negative[k]]: round(float(evidence[k]), 2) for k in beyond}
 
@@ -475,7 +476,7 @@ def choose_dimensions(
     tenths = list(_held_out(scores, copies, CHOOSING_SEED))
     if not tenths:
         raise ResponsesError(
-            "too few responses to hold some out and choose the number of dimensions by them: give --dimensions D"
+            "too few responses to hold some out and choose the number of dimensions by them: give dimensions"
         )
     held_out = np.logical_or.reduce(tenths)
     by_dimensions = {}
@@ -490,7 +491,7 @@ def choose_dimensions(
                 )
     weight = _held_out_weights(held_out, weights)
     means = {D: float((weight * loss).sum() / weight.sum()) for D, loss in by_dimensions.items()}
-    best = min(means, key=lambda D: means[D])
+    best = list(means)[int(first_smallest(list(means.values())))]
     gains = {D: _gain(by_dimensions[best], loss, weight) for D, loss in by_dimensions.items()}
     chosen = next(D for D, (gain, error) in gains.items() if gain <= error)
     return chosen, {D: round(mean, 4) for D, mean in means.items()}

@@ -32,8 +32,8 @@ class Recipe(FitSettings):
         if self.model not in models:
             others = [name for name, engine in ENGINES.items() if self.model in engine.models]
             raise ConfigError(
-                f"--engine {self.engine} fits {', '.join(models[:-1])} and {models[-1]}, not {self.model}: choose one "
-                f"of them, or --engine {' or '.join(others)}"
+                f"engine {self.engine} fits {', '.join(models[:-1])} and {models[-1]}, not {self.model}: choose one "
+                f"of them, or engine {' or '.join(others)}"
             )
 
     def with_model(self, model: str) -> Recipe:

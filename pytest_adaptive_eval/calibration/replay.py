@@ -15,6 +15,7 @@ from pytest_adaptive_eval.cat.stopping import Budget
 from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Share of the subjects, the weakest or the strongest, on which items are calibrated to test extrapolation to the rest.
@@ -240,11 +241,11 @@ def conformal_tables(
 
     above, below = beyond(truth > strong), beyond(truth < weak)
     _, of, sizes = np.unique(families, return_inverse=True, return_counts=True)
-    order = errors.argsort(axis=1)
+    order = np.stack([tie_ranks(row).argsort(kind="stable") for row in errors])
     return [
         Conformal(
             policy.key(bank),
-            tuple(errors[row, order[row]].tolist()),
+            tuple(np.sort(errors[row]).tolist()),
             below=float(below[row].min(initial=0.0)),
             above=float(above[row].max(initial=0.0)),
             weak=float(np.quantile(projected[row], 1.0 - SIDE)),

@@ -9,6 +9,7 @@ import numpy as np
 
 from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
+from pytest_adaptive_eval.ties import TIE, tie_ranks
 from pytest_adaptive_eval.types import Array, Ints
 
 #: Evolutionary search: subsets per generation, generations, and parents of the next one.
@@ -46,6 +47,7 @@ def anchors(points: Array, count: int, seed: int) -> tuple[Ints, Array]:
     sizes = np.bincount(label)
     centre = np.array([points[label == k].mean(axis=0) for k in range(len(sizes))])
     distance = ((points - centre[label]) ** 2).sum(axis=1)
+    distance = tie_ranks(distance, float(np.square(points).sum(axis=1).max()))
     order = np.argsort(distance, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)  # number of nearer members of the cluster
     for k in range(len(sizes)):
@@ -81,8 +83,8 @@ def evolved(scores: Array, count: int, rng: np.random.Generator) -> Ints:
     best, height = subsets[0], -2.0
     for _ in range(GENERATIONS):
         values = np.array([fitness(subset) for subset in subsets])
-        order = np.argsort(-values, kind="stable")[:ELITE]
-        if values[order[0]] > height:
+        order = np.argsort(-tie_ranks(values), kind="stable")[:ELITE]
+        if values[order[0]] > height + TIE:
             best, height = subsets[order[0]], float(values[order[0]])
         weights = np.bincount(np.concatenate([subsets[k] for k in order]), minlength=n) + MUTATION * ELITE * count / n
         log_weights = np.log(

@@ -10,6 +10,7 @@ import numpy as np
 from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Array, Ints
 
 #: Largest number of clusters: k-means of more is slow, and many would have one member.
@@ -39,6 +40,7 @@ def cluster_order(bank: ItemBank, count: int) -> Ints:
     sizes = np.bincount(label)
     centres = np.stack([np.bincount(label, column) / sizes for column in points.T], axis=1)
     distance = ((points - centres[label]) ** 2).sum(axis=1)
+    distance = tie_ranks(distance, float(np.square(points).sum(axis=1).max()))
     order = np.lexsort((distance, label))
     starts = np.cumsum(sizes) - sizes
     rank = np.empty(len(sample), dtype=np.int64)  # number of nearer members of the cluster

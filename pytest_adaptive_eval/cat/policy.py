@@ -6,20 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_adaptive_eval.cat.assisted import Assistance
-from pytest_adaptive_eval.cat.selection import (
-    LevelSelector,
-    Selector,
-    StatefulSelector,
-)
+from pytest_adaptive_eval.cat.selection import LevelSelector, Selector, StatefulSelector
 from pytest_adaptive_eval.cat.selectors import SELECTORS, Cluster, Form, Random
-from pytest_adaptive_eval.cat.stopping import (
-    AnyOf,
-    Budget,
-    Decision,
-    StandardError,
-    StoppingRule,
-    resolve_budget,
-)
+from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, StandardError, StoppingRule, resolve_budget
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.errors import ConfigError

@@ -27,6 +27,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, Proposal
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array, Ints
 
 #: Items per block of the two-level weighted draw; near the square root of a large bank's size.
@@ -235,7 +236,11 @@ def _invert_one(cumulative: Array, x: float) -> int:
 
 
 def _draw(weights: Array, u: Sequence[float]) -> Ints | int:
-    """Draw an index of each row (S, n) in proportion to its weights, not all 0, by two-level inversion of `u` (S,)."""
+    """Draw an index of each row (S, n) in proportion to its weights, not all 0, by two-level inversion of `u` (S,).
+
+    Sums round differently on other processors, by about 1e-15. That moves a draw with about that chance, because `u`
+    has 53 random bits, so no margin is kept.
+    """
     subjects, n = weights.shape
     if subjects == 1:
         return _draw_one(weights[0], u[0])
@@ -255,7 +260,7 @@ def _propensities(criteria: Array, remaining: int, floor: float, top: bool, q: A
     """Write each item's propensity at the next draw to `q`, shape (S, n); values of drawn items are undefined."""
     if top:
         q[:] = floor / remaining
-        q[np.arange(len(q)), criteria.argmax(axis=1)] += 1.0 - floor
+        q[np.arange(len(q)), first_largest(criteria)] += 1.0 - floor
         return q
     total: Array = np.add.reduce(criteria, axis=1, keepdims=True)
     share: Array | float = floor
@@ -326,11 +331,14 @@ def _mix_claim_draws(criteria: Array, view: View, probability: Array, administer
 
 
 def take_highest(ratings: Array, k: int) -> tuple[Ints, Array]:
-    """Return flat indices and values of the `k` highest ratings per row, shape (S, k), descending; set them to -1."""
+    """Return flat indices and values of the `k` highest ratings per row, shape (S, k), descending; set them to -1.
+
+    Of nearly equal ratings, the first in the row comes first.
+    """
     subjects, n = ratings.shape
     indices, values, start = np.empty((subjects, k), dtype=np.int64), np.empty((subjects, k)), _starts(subjects * n, n)
     for j in range(k):
-        highest = ratings.argmax(axis=1) + start
+        highest = first_largest(ratings) + start
         indices[:, j], values[:, j] = highest, ratings.take(highest)
         ratings.put(highest, -1.0)
     return indices, values
@@ -352,13 +360,7 @@ def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
 
 
 def propose(
-    selector: Selector,
-    view: View,
-    k: int,
-    floor: float,
-    rngs: Sequence[RandomNumbers],
-    *,
-    designed: bool = True,
+    selector: Selector, view: View, k: int, floor: float, rngs: Sequence[RandomNumbers], *, designed: bool = True
 ) -> Proposal:
     """Draw the next `k` items for every subject.
 

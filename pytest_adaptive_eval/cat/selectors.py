@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.cat.clustered import cluster_order
 from pytest_adaptive_eval.cat.selection import Selector, View, take_highest
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.ties import TIE
 from pytest_adaptive_eval.types import Array, Ints
 
 Floats = NDArray[np.floating[Any]]
@@ -68,16 +69,16 @@ class MaximumInformation:
             return None
         count = t + k + STEEPEST
         while WORTHWHILE * count <= len(bank):
-            steep = bank.steepest
-            c = None if steep.asymptote is None else steep.asymptote[:count]
-            p = irt.probability(view.theta, steep.discrimination[:count], steep.intercept[:count], c)
-            rated = irt.information(p, steep.discrimination[:count], c, squared=steep.squared_slope[:count])
-            for row, indices in zip(rated, steep.place.take(view.asked), strict=True):
-                row.put(indices[indices < count], -1.0)
+            items = np.sort(bank.steepest.order[:count])  # in the bank's order, in which the first of equal ones wins
+            A, c = bank.discrimination[items], None if bank.asymptote is None else bank.asymptote[items]
+            p = irt.probability(view.theta, A, bank.intercept[items], c)
+            rated = irt.information(p, A, c, squared=bank.squared_slope[items])
+            for row, asked in zip(rated, view.asked, strict=True):
+                row[np.isin(items, asked)] = -1.0
             best, most = take_highest(rated, k)
-            needed = len(bank) - int(steep.ceiling.searchsorted(most[:, -1].min()))
+            needed = len(bank) - int(bank.steepest.ceiling.searchsorted((1.0 - TIE) * most[:, -1].min()))
             if needed <= count:
-                return steep.order.take(best % count), p.take(best)
+                return items.take(best % count), p.take(best)
             count = needed
         return None
 

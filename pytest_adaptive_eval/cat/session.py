@@ -16,20 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.cat.policy import Policy
-from pytest_adaptive_eval.cat.selection import (
-    BUFFERS,
-    Selector,
-    SelectorSession,
-    StatefulSelector,
-    View,
-    propose,
-)
+from pytest_adaptive_eval.cat.selection import BUFFERS, Selector, SelectorSession, StatefulSelector, View, propose
 from pytest_adaptive_eval.cat.selectors import Cluster, Form, Random
-from pytest_adaptive_eval.cat.stopping import (
-    Budget,
-    Progress,
-    StopReason,
-)
+from pytest_adaptive_eval.cat.stopping import Budget, Progress, StopReason
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project

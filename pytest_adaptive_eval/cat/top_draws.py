@@ -12,14 +12,13 @@ import numpy as np
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.ties import TIE, first_largest
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Items that are rated at every step.
 CANDIDATES = 192
 #: Distance that an ability may go before limits are computed again, in steps of about the size of the next ones.
 STEPS = 4.0
-#: Relative rounding error of ratings.
-ROUNDING = 1e-12
 
 
 class TopDraws:
@@ -72,9 +71,9 @@ class TopDraws:
         p = irt.probability(theta[:, None], self._slope[rows, :, None], self._intercept[rows])
         rated = irt.weight(p)
         rated *= self._squared[rows]
-        best = rated.argmax(axis=1)
+        best = first_largest(rated)
         near = np.abs(theta - self._centre[rows]) <= self._radius[rows]
-        return best, near & (rated[np.arange(len(rows)), best] > (1.0 + ROUNDING) * self._others[rows])
+        return best, near & (rated[np.arange(len(rows)), best] > (1.0 + 2.0 * TIE) * self._others[rows])
 
     def _renew(self, s: int, theta: float, radius: float) -> None:
         """Compute the limits of a subject's items about its ability."""
@@ -100,4 +99,4 @@ class TopDraws:
         bank = self._banks[self._of[s]]
         rated = irt.information(bank.probability(np.array([[theta]])), bank.discrimination, squared=bank.squared_slope)
         rated[0, ~self._free[s]] = -1.0
-        return int(rated.argmax())
+        return int(first_largest(rated[0]))

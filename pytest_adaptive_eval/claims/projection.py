@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from statistics import NormalDist
 
 import numpy as np
 
 from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array, Ints
@@ -83,5 +82,5 @@ def model_based(accuracy: float, standard_error: float, confidence: float = 0.95
     Reports show it; no gate uses it, since it assumes that the bank is right. On real benchmarks, nominal 95 %
     intervals covered between 24 and 90 %.
     """
-    half = student_quantile(math.inf, confidence) * standard_error
+    half = NormalDist().inv_cdf(confidence) * standard_error
     return Interval(accuracy, max(0.0, accuracy - half), min(1.0, accuracy + half), confidence, "model-based")

@@ -1,18 +1,26 @@
-"""The command line: its parser, errors and exit codes."""
+"""The command line: its verbs, errors and exit codes."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from pytest_adaptive_eval import __version__
+from pytest_adaptive_eval.cli.moved import refuse_moved
 from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, USAGE
+from pytest_adaptive_eval.cli.parser import PrintCompletion, VerbParser
 from pytest_adaptive_eval.cli.screen import open_streams, put, screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.registry import registered
+
+#: Line in the list of verbs and head of the help, by the first word of verbs of two words.
+_GROUPS = {
+    "bank": (
+        "show, check, compare, share or refine a bank",
+        "Show, check, compare, share or refine banks.",
+    )
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     open_streams()
     screen.start()
+    arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        refuse_moved(arguments)
         parser = command_parser()
         try:
             options = parser.parse_args(arguments)
@@ -47,40 +57,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        self.exit(USAGE, f"{self.prog}: error: {message}\nadaptive-eval COMMAND --help lists the options\n")
-
-
-#: First line of the examples at the end of a help.
-_EXAMPLES = "examples:"
-
-
-class _HelpFormatter(argparse.HelpFormatter):
-    """Formatter that keeps the lines of examples."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return text if text.startswith(_EXAMPLES) else super()._fill_text(text, width, indent)
-
-
-def _examples(examples: Sequence[str]) -> str:
-    return "\n".join([_EXAMPLES, *(f"  adaptive-eval {example}" for example in examples)]) if examples else ""
-
-
-def command_parser() -> argparse.ArgumentParser:
+def command_parser() -> VerbParser:
     """Return the parser of the command, with all verbs."""
-    parser = _Parser(
+    parser = VerbParser(
         prog="adaptive-eval",
-        description="Adaptive evaluation of model checkpoints: banks of items, and results of runs. Interviews run in "
-        "pytest --adaptive-eval, and not here.",
+        description="Adaptive evaluation of model checkpoints: banks of questions, and results of runs. "
+        "pytest --adaptive-eval runs the interviews.",
     )
     parser.add_argument("--version", action="version", version=f"pytest-adaptive-eval {__version__}")
+    text = "print the script by which a shell completes this command (bash, fish, zsh); it needs shtab"
+    parser.add_argument("--print-completion", metavar="SHELL", action=PrintCompletion, help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    groups = {}
     for verb in registered("pytest_adaptive_eval.cli.verbs", "adaptive_eval.verbs", Verb).values():
-        verb_parser = commands.add_parser(
-            verb.name, help=verb.summary, description=verb.description, formatter_class=_HelpFormatter
-        )
+        group, _, name = verb.name.rpartition(" ")
+        if group and group not in groups:
+            summary, description = _GROUPS.get(group, (f"verbs of {group}", ""))
+            whole = commands.add_parser(group, help=summary, description=description)
+            groups[group] = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
+        verb_parser = groups.get(group, commands).add_parser(name, help=verb.summary, description=verb.description)
         verb.add_arguments(verb_parser)
-        verb_parser.epilog = "\n\n".join(filter(None, [verb_parser.epilog, _examples(verb.examples)])) or None
+        verb_parser.examples = verb.examples
         verb_parser.set_defaults(run_verb=verb.run)
     return parser

@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.logs import add_mapping_arguments, mapping_of
 from pytest_adaptive_eval.cli.screen import screen
+from pytest_adaptive_eval.cli.settings import FitTable, ReadingTable, given_settings, settings_of
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.choice import ModelChoice
     from pytest_adaptive_eval.calibration.recipe import Recipe
+    from pytest_adaptive_eval.cli.parser import VerbParser
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
 
@@ -24,7 +25,7 @@ PASSED = 0
 NOT_PASSED = 1
 INTERRUPTED = 2
 USAGE = 4
-#: Options of a fit.
+#: Options and settings of a fit.
 RECIPE = ("model", "dimensions", "engine", "device", "limit")
 
 
@@ -42,53 +43,22 @@ def parse_seed(text: str) -> int:
     return int(text)
 
 
-def add_responses_arguments(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add the responses, which `text` describes, and the options for reading them."""
-    from pytest_adaptive_eval.banks.responses import FORMATS, setting_help
-
+def add_responses_argument(parser: VerbParser, text: str) -> None:
+    """Add the responses, which `text` describes."""
     parser.add_argument("source", metavar="RESPONSES", type=Path, help=text)
-    add = parser.add_argument_group("reading responses").add_argument
-    text = f"format of the responses, recognised when omitted: {', '.join(FORMATS)}"
-    add("--format", metavar="FORMAT", choices=list(FORMATS), help=text)
-    add("--orientation", choices=("items-by-subjects", "subjects-by-items"), help="what a CSV's rows and columns are")
-    add("--metric", metavar="NAME", help=f"choice where there are several; {setting_help('metric')}")
-    add("--filter", metavar="NAME", help=f"choice where there are several; {setting_help('filter')}")
-    add("--families", metavar="CSV", type=Path, help="family or training run of each subject")
-    add_mapping_arguments(parser)
 
 
-def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
+def add_fit_arguments(parser: VerbParser) -> None:
     """Add the options of a fit, and the seed."""
-    from pytest_adaptive_eval.calibration.engines.variational import DIMENSIONS
-    from pytest_adaptive_eval.calibration.recipe import ENGINES, MODELS, Recipe
-
     add = parser.add_argument_group("calibration").add_argument
-    add("--model", choices=MODELS, help="item response model (chosen by held-out loss over families)")
-    text = f"of mirt: a number, or auto by held-out likelihood ({DIMENSIONS})"
-    add("--dimensions", metavar="D", help=text)
-    summaries = "; ".join(engine.summary for engine in ENGINES.values())
-    add("--engine", choices=list(ENGINES), help=f"{summaries} ({Recipe().engine})")
-    add("--device", help="torch device such as cuda (numpy on the processor when omitted)")
-    add("--limit", metavar="N", type=parse_count, help="largest number of iterations")
+    text = "item response model: 1pl, 2pl, 3pl, 2pl-shrunk or mirt (chosen by held-out loss over families)"
+    add("--model", metavar="NAME", help=text)
     add("--seed", metavar="N", type=parse_seed, default=0, help="of splits, folds and draws (%(default)s)")
 
 
-def add_origin_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that record where the questions of a bank come from."""
-    add = parser.add_argument
-    add(
-        "--source",
-        dest="origin",
-        metavar="TEXT",
-        help="where the data come from, for the record (the name of the data)",
-    )
-    add("--licence", metavar="NAME", help="licence of the data, for the record (read from files beside them)")
-
-
-def origin(options: argparse.Namespace, recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is recorded on the source of a bank's questions; the options win over what is known."""
-    named = {"source": options.origin, "licence": options.licence}
-    return {**recorded, **{name: text for name, text in named.items() if text}}
+def origin(settings: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is recorded on the source of a bank's questions; `settings.source` and `.licence` win."""
+    return {**recorded, **{name: text for name in ("source", "licence") if (text := getattr(settings, name))}}
 
 
 def add_low_quality_argument(parser: argparse.ArgumentParser) -> None:
@@ -98,18 +68,21 @@ def add_low_quality_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def read(options: argparse.Namespace, path: Path, items: Mapping[str, Item] | None = None) -> Responses:
-    """Read the responses at a path as the options say; one's own items grade answers without a score."""
+    """Read the responses at a path as the settings say; one's own items grade answers without a score."""
     from pytest_adaptive_eval.banks.responses import read_responses
+    from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 
     screen.progress(f"reading {path}")
+    settings = settings_of(options, ReadingTable)
+    expressions = {field.name: getattr(settings, field.name) for field in fields(ResponseMapping)}
     return read_responses(
         path,
-        format=options.format,
-        orientation=options.orientation,
-        metric=options.metric,
-        filter=options.filter,
-        families=options.families,
-        mapping=mapping_of(options),
+        format=settings.format,
+        orientation=settings.orientation,
+        metric=settings.metric,
+        filter=settings.filter,
+        families=settings.families,
+        mapping=ResponseMapping(**expressions) if any(expressions.values()) else None,
         items=items,
         note=screen.note,
     )
@@ -117,26 +90,20 @@ def read(options: argparse.Namespace, path: Path, items: Mapping[str, Item] | No
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """Return the recipe of the options, without the dimensions where those are ``auto``."""
-    from pytest_adaptive_eval.calibration.recipe import Recipe
+    from pytest_adaptive_eval.calibration.recipe import ENGINES, MODELS, Recipe
+    from pytest_adaptive_eval.typed_tables import find_named
 
-    model, engine = options.model or Recipe().model, options.engine or Recipe().engine
+    settings = settings_of(options, FitTable)
+    model, engine = options.model or Recipe().model, settings.engine or Recipe().engine
+    find_named("--model", model, dict.fromkeys(MODELS))
+    find_named("engine", engine, ENGINES)
     Recipe(model, engine=engine).check_model()
-    dimensions = _dimensions(options.dimensions, model)
-    if options.device is not None:
-        _check_device(options.device)
-    return Recipe(model, dimensions, engine, options.seed, options.device, options.limit)
-
-
-def _dimensions(text: str | None, model: str) -> int | None:
-    """Return the number of dimensions; None by default and for ``auto``."""
-    dimensions = None
-    if text not in (None, "auto"):
-        if not text.isdecimal() or int(text) < 1:
-            raise ConfigError(f"--dimensions {text}: expected a number of at least 1, or auto")
-        dimensions = int(text)
-    if model != "mirt" and (text == "auto" or dimensions not in (None, 1)):
-        raise ConfigError(f"--dimensions {text} goes with --model mirt; {model} has one")
-    return dimensions
+    if model != "mirt" and settings.dimensions not in (None, 1):
+        raise ConfigError(f"dimensions {settings.dimensions} goes with --model mirt; {model} has one")
+    if settings.device is not None:
+        _check_device(settings.device)
+    dimensions = None if settings.dimensions == "auto" else settings.dimensions
+    return Recipe(model, dimensions, engine, options.seed, settings.device, settings.limit)
 
 
 def _check_device(device: str) -> None:
@@ -145,9 +112,9 @@ def _check_device(device: str) -> None:
 
         torch.zeros(1, device=device)
     except ImportError:
-        raise ConfigError("--device needs torch: pip install pytest-adaptive-eval[hf]") from None
+        raise ConfigError("device needs torch: pip install pytest-adaptive-eval[hf]") from None
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"--device {device} cannot be used: {str(error).splitlines()[0]:.200}") from None
+        raise ConfigError(f"device {device} cannot be used: {str(error).splitlines()[0]:.200}") from None
 
 
 def with_chosen_model(
@@ -173,14 +140,14 @@ def with_chosen_model(
 
 
 def _with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Responses) -> Recipe:
-    """Return the recipe with the number of dimensions that ``--dimensions auto`` chooses."""
+    """Return the recipe with the number of dimensions that ``auto`` chooses."""
     from pytest_adaptive_eval.calibration.families import copies, grouped
     from pytest_adaptive_eval.calibration.quality import choose_dimensions
 
-    if options.dimensions != "auto":
+    if settings_of(options, FitTable).dimensions != "auto":
         if recipe.dimensions is not None and recipe.dimensions >= len(responses.subjects):
             raise ConfigError(
-                f"--dimensions {recipe.dimensions}: {responses.source} has {len(responses.subjects)} subjects, and "
+                f"dimensions {recipe.dimensions}: {responses.source} has {len(responses.subjects)} subjects, and "
                 "there must be more of them than dimensions"
             )
         return recipe
@@ -193,7 +160,7 @@ def _with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Res
         weights=grouped(responses, firsts).weights,
     )
     losses_text = ", ".join(f"{D}: {loss:.4f}" for D, loss in losses.items())
-    screen.note(f"{dimensions} for --dimensions auto; held-out loss by dimensions: {losses_text}")
+    screen.note(f"{dimensions} for dimensions = auto; held-out loss by dimensions: {losses_text}")
     return replace(recipe, dimensions=dimensions)
 
 
@@ -218,11 +185,14 @@ def budgets_of(options: argparse.Namespace, items: int) -> list[str]:
     return names
 
 
-def refuse(options: argparse.Namespace, flags: Iterable[str], reason: str) -> None:
-    """Raise a ConfigError if an option was given that does not apply."""
-    for flag in flags:
-        if getattr(options, flag.replace("-", "_")) not in (None, False, []):
-            raise ConfigError(f"--{flag} {reason}; leave it out")
+def refuse(options: argparse.Namespace, names: Iterable[str], reason: str) -> None:
+    """Raise a ConfigError if an option or a setting was given that does not apply."""
+    settings = given_settings(options)
+    for name in names:
+        if name in settings:
+            raise ConfigError(f"{name} = {settings[name]} {reason}; leave it out")
+        if getattr(options, name.replace("-", "_"), None) not in (None, False, []):
+            raise ConfigError(f"--{name} {reason}; leave it out")
 
 
 def spare(writes: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:

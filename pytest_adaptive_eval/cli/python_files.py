@@ -72,10 +72,10 @@ def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> Inte
         root: The folder in which pytest starts.
         settings: As `pytest_settings` gives them.
     """
-    patterns = _words(settings.get("python_files")) or ["test_*.py", "*_test.py"]
+    patterns = ini_words(settings.get("python_files")) or ["test_*.py", "*_test.py"]
     if not any(fnmatch(path.name, pattern) for pattern in patterns):
         return None
-    folders = [root / name for name in _words(settings.get("testpaths"))]
+    folders = [root / name for name in ini_words(settings.get("testpaths"))]
     if folders and not any(path.is_relative_to(folder) for folder in folders):
         return None
     tree = _parsed(path)
@@ -85,7 +85,8 @@ def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> Inte
     return Interviews(len(functions), any("model" in _arguments(function) for function in functions))
 
 
-def _words(setting: object) -> list[str]:
+def ini_words(setting: object) -> list[str]:
+    """Return the words of a setting of pytest, a text or a list."""
     if isinstance(setting, str):
         return setting.split()
     return [name for name in setting if isinstance(name, str)] if isinstance(setting, list) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,39 +18,26 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import RunRecord
 
-
 #: Help of an argument that names a run.
 RUN = "a record's path, an id or its beginning, or latest, the newest that asked something"
 #: ANSI codes of pytest's terminal markup.
 _CODES = {"bold": "1", "light": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34"}
 
 
-def add_source_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the history of runs."""
+def add_source_argument(add: Callable[..., object], name: str = "source") -> None:
+    """Add the option for the history of runs, as the attribute `name`."""
     text = "history: a run folder, a folder or zip of records, or one record (%(default)s)"
-    parser.add_argument("--from", metavar="SOURCE", dest="source", type=Path, default=Path(".adaptive-eval"), help=text)
+    add("--from", metavar="SOURCE", dest=name, type=Path, default=Path(".adaptive-eval"), help=text)
 
 
-def add_bank_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the present places of banks."""
-    text = "where the bank of an evaluation is now; by default, where the run found it"
-    parser.add_argument("--bank", metavar="EVALUATION=PATH", action="append", default=[], help=text)
-
-
-def add_pattern_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select evaluations of a history."""
-    texts = {
-        "evaluation": 'its name, such as "text*"',
-        "subject": 'its name, such as "step-*"',
-        "bank": 'its name or content hash, such as "text" or "1f3a*"',
-    }
-    for name, text in texts.items():
-        parser.add_argument(f"--{name}", metavar="PATTERN", default="*", help=text)
+def add_bank_argument(add: Callable[..., object], text: str) -> None:
+    """Add the option for the present places of banks, which `text` describes."""
+    add("--bank", metavar="EVALUATION=PATH", action="append", default=[], help=text)
 
 
 def history_patterns(options: argparse.Namespace) -> dict[str, str]:
     """Return the patterns of the options, as `History.interviews` takes them."""
-    return {name: getattr(options, name) for name in ("evaluation", "subject", "bank")}
+    return {name: getattr(options, name) for name in ("evaluation", "subject")}
 
 
 def no_runs_text(options: argparse.Namespace) -> str:

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.cli.project import Data, Project
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.ties import first_largest
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation.evaluation import Evaluation
@@ -216,7 +217,8 @@ def _add_planned(
         evaluation = EvalSpec(readable, CONFIG, project.root).build(Settings(project.root, Path(folder)))
         threshold = _threshold(evaluation)
         condition = Condition("accuracy", "at_least", threshold)
-        worst = max(outlooks(condition, evaluation.bank, evaluation.policy), key=lambda outlook: outlook.expected)
+        forecasts = outlooks(condition, evaluation.bank, evaluation.policy)
+        worst = forecasts[int(first_largest([outlook.expected for outlook in forecasts]))]
     reason = (
         f"of {len(evaluation.bank)}: {_POWER:.0%} chance of a verdict if the accuracy is {PLANNING_MARGIN:g} from the "
         "threshold"
@@ -238,7 +240,7 @@ def _chance(item: Any) -> float:
 def _config(
     source: Mapping[str, Any], subject: _Subject | None, budget: int | str, reason: str, threshold: float
 ) -> str:
-    lines = ["# Written by adaptive-eval init; the settings are listed by `adaptive-eval schema`.", "", "[[eval]]"]
+    lines = ["# Written by adaptive-eval init, which writes a schema for editors with --schema FILE.", "", "[[eval]]"]
     lines += [f"{key} = {json.dumps(value)}" for key, value in source.items()]
     if subject is not None:
         lines.append(f"model = {json.dumps(subject.spec)}")
@@ -314,7 +316,8 @@ def _add_workflow(project: Project, setup: Setup) -> None:
 
 
 def _github_lines(install: str, commands: list[str]) -> Iterator[str]:
-    yield "# Written by adaptive-eval init. Promotion by a baseline: docs/promotion.md of pytest-adaptive-eval."
+    yield "# Written by adaptive-eval init. Promotion by a baseline: pytest-adaptive-eval,"
+    yield "# docs/how-to/gate-in-github-actions.md."
     yield from ("name: adaptive-eval", "", "on:", "  workflow_dispatch:", "", "permissions:", "  contents: read", "")
     yield from ("jobs:", "  gate:", "    runs-on: ubuntu-latest # or the label of a runner that has the model")
     yield from ("    timeout-minutes: 60", "    steps:")
@@ -324,6 +327,7 @@ def _github_lines(install: str, commands: list[str]) -> Iterator[str]:
 
 
 def _gitlab_lines(install: str, commands: list[str]) -> Iterator[str]:
-    yield "# Written by adaptive-eval init. Promotion by a baseline: docs/promotion.md of pytest-adaptive-eval."
+    yield "# Written by adaptive-eval init. Promotion by a baseline: pytest-adaptive-eval,"
+    yield "# docs/how-to/gate-in-gitlab-or-jenkins.md."
     yield from ("adaptive-eval:", "  image: python:3.12", "  rules:", "    - when: manual", "  script:")
     yield from (f"    - {json.dumps(command)}" for command in (install, *commands))

@@ -17,15 +17,23 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.evaluation.policy import item_count, make_policy, policy_name
-from pytest_adaptive_eval.evaluation.presenting import LIKELIHOOD, PRESENTATION_KEYS, check_keys, presentation_of
 from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
 from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, InterviewTable, MarkerTable
 from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, Item
+from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS, ChoiceLikelihood
 from pytest_adaptive_eval.items.naming import items_naming
-from pytest_adaptive_eval.items.presentation import REPORT_KEY, presented
+from pytest_adaptive_eval.items.presentation import (
+    PLAIN,
+    REPORT_KEY,
+    Example,
+    Presentation,
+    example_of,
+    presented,
+    template_fields,
+)
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
@@ -37,6 +45,60 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.tasks import TaskFamily
 
+#: Keys of an evaluation that say how its items are presented.
+PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "delimiter", "candidates")
+#: Value of ``ask`` by which likelihoods score the items.
+LIKELIHOOD = "likelihood"
+
+
+def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
+    """Check the settings of the presentation that need no bank."""
+    fields = template_fields(PLAIN if table.template is None else table.template)
+    find_named("normalization", table.normalization, NORMALIZATIONS)
+    if table.candidates is not None:
+        find_named("candidates", table.candidates, CANDIDATES)
+    if table.ask != LIKELIHOOD:
+        refuse_keys(data, ("normalization",), 'goes with ask = "likelihood": add that, or remove it')
+        if "choices" not in fields and not table.examples:
+            refuse_keys(data, ("candidates", "delimiter"), 'goes with examples or ask = "likelihood": remove it')
+    else:
+        refuse_keys(
+            data, ("samples", "repeat"), 'goes with written answers, and ask = "likelihood" has none: remove it'
+        )
+    if table.examples and "examples" not in fields:
+        raise ConfigError("examples are given, and the template has no {examples}: add it, or remove examples")
+    if not table.examples:
+        refuse_keys(data, ("shots",), "goes with examples, and there are none: remove it, or name a file of examples")
+        if table.template is not None and "examples" in fields:
+            raise ConfigError("template has {examples}, and there are none: name a file of items as examples")
+    if table.template is not None or table.examples:
+        refuse_keys(data, ("formats",), "and a template exclude each other, since a format leaves out the prompt")
+
+
+def presentation_of(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -> Presentation | None:
+    """Return how items are presented; None if as the bank has them."""
+    if table.template is None and not table.examples and table.ask != LIKELIHOOD:
+        return None
+    template = PLAIN if table.template is None else table.template
+    listed = "choices" in template_fields(template)
+    candidates = table.candidates or ("letter" if listed else "text")
+    examples, shots = _examples(table, read)
+    likelihood = None
+    if table.ask == LIKELIHOOD:
+        likelihood = ChoiceLikelihood(table.normalization, table.delimiter, candidates)
+    return Presentation(template, examples, shots, likelihood, table.delimiter, candidates)
+
+
+def _examples(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -> tuple[tuple[Example, ...], int]:
+    """Return the examples, one more than are shown if there is one, and the number that are shown."""
+    if not table.examples:
+        return (), 0
+    items = read(table.examples)
+    shots = len(items) if table.shots is None else table.shots
+    if shots > len(items):
+        raise ConfigError(f"shots is {shots}, and {table.examples} has {len(items)} items: give more, or ask for fewer")
+    return tuple(map(example_of, items[: shots + 1])), shots
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -45,19 +107,12 @@ class Settings:
     Args:
         root: Folder for relative paths that do not exist beside the file.
         folder: Folder of the journal and the records.
-        model: Text that names the subject.
         fresh: Start every interview anew, whatever the journal holds.
         record, junit: Additional files for the run's record and the gate report.
-        graders: Modules whose functions may grade.
         baseline: File that gates call ``"baseline"``: a run's record, a history of runs, or recorded answers.
         missing_baseline: Action where there is no baseline yet.
-        html: File for the report for people.
-        unsafe_code: Run code that a model wrote without a sandbox.
-        model_options: Options for loading or reaching the subject.
         required_gates: Node ids, or ends of them, of gates without whose results nothing is promoted.
-        side_by_side: Ask interviews of one model in the same calls.
         reuse: Store of answers that runs share; None where every answer is asked for.
-        models: Texts that name the subjects of single evaluations, by the evaluation's name.
     """
 
     root: Path
@@ -87,9 +142,6 @@ class Evaluation:
     Args:
         seed: Seed as the user set it; recorded.
         stream: Seed of this evaluation's own draws, from `seed` and `name`.
-        budget: Administrations.
-        notes: Notes for readers of any verdict.
-        path: Path of the bank.
         lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
         samples: Administrations of each item; its score is their mean.
         repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
@@ -99,7 +151,6 @@ class Evaluation:
         max_tokens: Cap on answers; None for the subject's own.
         must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
         open_budget: Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
-        spending: Prices, and budgets in tokens and money.
         wrong_answer: Answer that the test has to fail; None where any made-up one serves.
         unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
     """
@@ -129,12 +180,7 @@ class Evaluation:
         return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
 
     def with_default_budget(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
-        """Return the evaluation with the budget that its gates need, if nobody has written one.
-
-        Args:
-            conditions: Conditions of its gates.
-            baselines: Known baselines, by the name that conditions use.
-        """
+        """Return the evaluation with the budget that its gates need, if nobody has written one."""
         if not self.open_budget:
             return self
         needed = default_budget(conditions, self.bank, self.policy, baselines) + len(self.must_pass)
@@ -180,12 +226,7 @@ class EvalSpec:
     """One evaluation as written by the user.
 
     Args:
-        data: Settings by name, as in `MarkerTable`.
-        where: File and line, for errors.
         base: Folder that the bank's path is relative to.
-
-    Raises:
-        ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
     """
 
     data: Mapping[str, Any]
@@ -245,9 +286,6 @@ class EvalSpec:
             read: Function that reads the bank at a path.
             selector: Function that returns a plugin's selector of a name.
             tasks: Function that returns the task families by name; the built-in families by default.
-
-        Raises:
-            ConfigError, BankError: Anything the user can correct.
         """
         fixed = self.table.policy == FIXED_FORM
         seed = self.table.seed if settings.seed is None else settings.seed
@@ -368,7 +406,6 @@ class EvalSpec:
         )
 
     def _bank_path(self, path: str, root: Path) -> Path:
-        """Return the place of a bank beside the file, else below `root`."""
         folders = (self.base, root)
         if (existing := find_input(Path(path).expanduser(), folders)) is not None:
             return existing
@@ -444,7 +481,6 @@ def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, 
 
 
 def _item_with_sample(bank: ItemBank) -> str | None:
-    """Return the id of the first item that sets ``meta.sample``."""
     return next((item.id for item in items_naming(bank.items, "sample") if "sample" in item.meta), None)
 
 

@@ -38,11 +38,7 @@ def make_policy(
 
     Args:
         data: The same settings, only those that were written.
-        find_selector: Function that returns a selector that is not built in, by name.
         budget: Budget of the command line, which takes precedence.
-
-    Raises:
-        ConfigError: A name is unknown, or a setting does not apply to the policy.
     """
     name = policy_name(table)
     if name == LADDER:

@@ -1,7 +1,6 @@
 """Studies as written in TOML: evaluations of several models, or of one model in a network.
 
-A kind of study is a module that offers a `StudyKind`: its settings, its metrics and the construction of its plan. The
-kinds are registered, see `evaluation.studies`.
+A kind of study is a module that offers a `StudyKind`: its settings, its metrics and the construction of its plan.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from pytest_adaptive_eval.evaluation.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.registry import Service, registered
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.gates.study_result import StudyResult
+    from pytest_adaptive_eval.gates.result import StudyResult
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Agent, Subject
     from pytest_adaptive_eval.tasks import TaskFamily
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
@@ -85,11 +84,7 @@ class ComparablePlan(StudyPlan, Protocol):
         """Key of all that must be equal for two runs of the study to measure the same quantities."""
 
     def recall(self, account: Mapping[str, Any]) -> StudyResult:
-        """Return the recorded result of an earlier run, as a baseline.
-
-        Raises:
-            BaselineError: The account is damaged, or that of another study.
-        """
+        """Return the recorded result of an earlier run, as a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +93,6 @@ class StudyContext:
 
     Args:
         folders: Folders that relative paths are looked up in, in order.
-        tasks: Function that returns the task families by name.
-        read: Function that reads the bank at a path.
     """
 
     folders: tuple[Path, ...]
@@ -122,15 +115,7 @@ class StudyKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StudySpec:
-    """One study as written by the user.
-
-    Args:
-        where: File and line, for errors.
-        base: Folder of the file.
-
-    Raises:
-        ConfigError: A key is unknown, or a value has a wrong type.
-    """
+    """One study as written by the user."""
 
     data: Mapping[str, Any]
     where: str
@@ -151,14 +136,7 @@ class StudySpec:
         return self.table.kind if self.table.name is None else self.table.name
 
     def build(self, settings: Settings, context: StudyContext) -> StudyPlan:
-        """Return the plan, after a check of every setting and of the models' paths.
-
-        Args:
-            context: Its folders besides that of the file.
-
-        Raises:
-            ConfigError: Anything that the user can correct.
-        """
+        """Return the plan, after a check of every setting and of the models' paths."""
         with located(self.where):
             return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
 
@@ -174,7 +152,6 @@ class Member:
     Args:
         name: Unique in its study.
         spec: Existing checkpoint folder, or ``http://HOST:PORT/v1#MODEL``.
-        options: Options of its loader.
     """
 
     name: str
@@ -195,10 +172,6 @@ def members(
     Args:
         folders: Folders that relative paths are looked up in, in order. The first is that of the file, which for a
             model of the command line is the last.
-
-    Raises:
-        ConfigError: There is no candidate, two members have one name, or one is neither an existing folder nor on a
-            server.
     """
     if settings.model is not None:
         kind, _ = resolve(settings.model, folders, agent=True)
@@ -255,11 +228,7 @@ def population_key(settings: Mapping[str, Any]) -> str:
 
 
 def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], Agent | Subject]:
-    """Return a function that loads a model of a study, as an agent or as a subject.
-
-    Args:
-        cache: Folder for hashes of checkpoints.
-    """
+    """Return a function that loads a model of a study, as an agent or as a subject."""
     kind, spec = resolve(member.spec, agent=not subject)
     return partial(kind.load, spec, member.options, cache, agent=not subject)
 
@@ -280,3 +249,20 @@ def study_costs(by_role: Iterable[Mapping[str, Usage]], loads: Mapping[str, int]
             sums[role] = sums.get(role, Usage()) + usage
     roles = {role: usage.to_json() for role, usage in sums.items() if usage.calls}
     return {"total": sum(sums.values(), Usage()).to_json(), "roles": roles, "loads": dict(loads)}
+
+
+#: Loaders of the built-in kinds.
+STUDIES: Mapping[str, Callable[[], StudyKind]] = {
+    name: kind.load for name, kind in registered(None, "adaptive_eval.study_kinds", Service).items()
+}
+
+
+def merge_kinds(provided: Iterable[Mapping[str, Callable[[], StudyKind]]]) -> Mapping[str, Callable[[], StudyKind]]:
+    """Return the loaders of several plugins by kind."""
+    kinds: dict[str, Callable[[], StudyKind]] = {}
+    for loaders in provided:
+        for name, load in loaders.items():
+            if name in (*kinds, "bank", "ladder"):
+                raise ConfigError(f"plugins provide the study kind {name!r} more than once: rename one of them")
+            kinds[name] = load
+    return kinds

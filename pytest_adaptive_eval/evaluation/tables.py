@@ -90,8 +90,7 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
     formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
     ask: Annotated[
-        Literal["generate", "likelihood"],
-        described("the model writes an answer, or likelihoods of choices are read"),
+        Literal["generate", "likelihood"], described("the model writes an answer, or likelihoods of choices are read")
     ] = "generate"
     normalization: Annotated[str, described("comparison of the choices' likelihoods", NORMALIZATIONS)] = "raw"
     template: Annotated[

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_names
-from pytest_adaptive_eval.gates.verdict import Verdict
+from pytest_adaptive_eval.gates.verdict import CORRECTED, Outcome, Verdict
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -27,12 +28,7 @@ LadderPolicy: TypeAlias = "Climb | AdaptiveClimb"
 Result_contra = TypeVar("Result_contra", contravariant=True)
 
 #: Condition kinds, each with the name of its argument.
-KINDS: Mapping[str, str] = {
-    "at_least": "target",
-    "not_worse_than": "margin",
-    "rank_within": "k",
-    "above": "name",
-}
+KINDS: Mapping[str, str] = {"at_least": "target", "not_worse_than": "margin", "rank_within": "k", "above": "name"}
 #: Kinds that gates on a study may use.
 STUDY_KINDS = ("at_least", "not_worse_than", "rank_within", "above")
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
@@ -113,14 +109,7 @@ class Metric(Generic[Result_contra]):
         return f"{condition.metric}.{condition.kind}({condition.value!r})"
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
-        """Refuse a bank that lacks the data of the condition.
-
-        Args:
-            climbed: True if a ladder of a task is administered.
-
-        Raises:
-            ConfigError: Names what is missing.
-        """
+        """Refuse a bank that lacks the data of the condition; `climbed` if a ladder of a task is administered."""
         if self.by_levels and not climbed:
             raise ConfigError(
                 f"{self.name} is of a task that is climbed: write task= and no policy, or gate on accuracy"
@@ -155,17 +144,11 @@ class Metric(Generic[Result_contra]):
         raise NotImplementedError(f"{type(self).__name__}.judge")
 
     def forecast(
-        self,
-        condition: Condition,
-        bank: ItemBank,
-        policy: Policy,
-        baseline: Baseline | None,
-        margin: float | None,
+        self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
     ) -> list[Outlook]:
         """Return the number of items that a verdict takes, for true values on either side; empty if not known.
 
         Args:
-            baseline: Baseline of a paired gate.
             margin: Distance of the true value from the threshold.
         """
         return []
@@ -176,11 +159,7 @@ class Metric(Generic[Result_contra]):
 
 
 def find_metric(name: str) -> Metric[Any]:
-    """Return the metric of a name such as ``accuracy`` or ``ability.cross``.
-
-    Raises:
-        ConfigError: There is no such metric, or it has no components.
-    """
+    """Return the metric of a name such as ``accuracy`` or ``ability.cross``."""
     stem, dot, component = name.partition(".")
     try:
         metric: Metric[Any] = load_metric(stem)
@@ -198,14 +177,7 @@ def registered_metric(name: object) -> Metric[Any] | None:
 
 
 def register_metrics(provided: Iterable[Iterable[Metric[Any]]]) -> None:
-    """Make the metrics of other packages known everywhere, in place of those registered before.
-
-    Args:
-        provided: Results of the hook ``pytest_adaptive_eval_metrics``.
-
-    Raises:
-        ConfigError: Two metrics have one name.
-    """
+    """Make the metrics of other packages known everywhere, in place of those registered before."""
     REGISTERED.clear()
     for metric in chain.from_iterable(provided):
         if not isinstance(metric, Metric):
@@ -221,17 +193,12 @@ class Condition:
 
     Args:
         metric: Name of a metric, or ``ability.PART`` on a bank administered in formats.
-        kind: A key of `KINDS`.
         value: Target, margin or k; 0 for ``above``.
         name: The baseline or the subject to compare with.
         confidence: 1 - alpha of each one-sided decision, in [0.5, 1).
         probability: Required probability of a rank condition, in (0.5, 1).
         method: Test of an ability: bets on the draws, at the accuracy that the ability implies, or a likelihood ratio,
             see `claims.classification`.
-        subject: Subject of a study; empty for the candidate.
-
-    Raises:
-        ConfigError: A value is out of range, or the metric has no such condition.
     """
 
     metric: str
@@ -353,14 +320,7 @@ class Condition:
         return threshold[0] if threshold else self.value
 
     def check(self, bank: ItemBank, *, climbed: bool = False) -> None:
-        """Refuse a bank that lacks the data of the condition.
-
-        Args:
-            climbed: True if a ladder of a task is administered.
-
-        Raises:
-            ConfigError: The bank has no ability scale, no levels, or no such reference subject.
-        """
+        """Refuse a bank that lacks the data of the condition."""
         if not self.measure.on_banks:
             raise ConfigError(f"the bank {bank.name!r} has no {self.metric}, which studies measure: gate on accuracy")
         if self.subject:
@@ -368,11 +328,7 @@ class Condition:
         self.measure.check_bank(self, bank, climbed=climbed)
 
     def check_study(self, metrics: Sequence[str], subjects: Sequence[str], candidate: str) -> None:
-        """Refuse a quantity that the study does not measure, or an unknown subject.
-
-        Raises:
-            ConfigError: Another quantity, an unknown subject, or a subject that is to be above itself.
-        """
+        """Refuse a quantity that the study does not measure, or an unknown subject."""
         if self.metric not in metrics:
             raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(metrics)}")
         other = "" if self.kind == "not_worse_than" else self.name  # a baseline is another study
@@ -389,3 +345,63 @@ class Condition:
     def to_json(self) -> dict[str, Any]:
         """Return the fields that differ from their default, for the record."""
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+
+
+def with_note(verdict: Verdict, note: str, outcome: Outcome | None = None) -> Verdict:
+    """Return the verdict with a note before all others, and with another outcome if given."""
+    return replace(verdict, notes=(note, *verdict.notes), outcome=verdict.outcome if outcome is None else outcome)
+
+
+def corrected_confidence(confidence: float, family: int) -> float:
+    """Return the confidence of a FAIL among `family` claims (Bonferroni)."""
+    return 1.0 - (1.0 - confidence) / max(family, 1)
+
+
+def undecided_interval(
+    interval: Interval, family: int, interval_at: Callable[[float], Interval], required: float
+) -> Interval:
+    """Return the interval of an INCONCLUSIVE verdict, whose upper bound is corrected where it alone would deny.
+
+    Args:
+        required: Required value; the corrected bound reaches it, since the claim is not denied.
+    """
+    if interval.high >= required or family < 2:
+        return interval
+    high = interval_at(corrected_confidence(interval.confidence, family)).high
+    return replace(interval, high=max(high, required), method=f"{interval.method}{CORRECTED}{family} claims (Holm)")
+
+
+def decide_by_bounds(
+    verdict: Verdict, condition: Condition, family: int, interval_at: Callable[[float], Interval], required: float
+) -> Verdict:
+    """Return the verdict of one-sided bounds.
+
+    Args:
+        required: PASS if the lower bound reaches it, FAIL if the corrected upper bound does not.
+    """
+    interval = interval_at(condition.confidence)
+    outcome = Outcome.INCONCLUSIVE
+    if interval.low >= required:
+        outcome = Outcome.PASS
+    elif interval_at(corrected_confidence(condition.confidence, family)).high < required:
+        outcome = Outcome.FAIL
+    else:
+        interval = undecided_interval(interval, family, interval_at, required)
+    return replace(verdict, outcome=outcome, interval=interval)
+
+
+def decide_by_probability(
+    verdict: Verdict, condition: Condition, fact: str, probability: float, highest: float | None = None
+) -> Verdict:
+    """Return the verdict of a rank or a comparison.
+
+    Args:
+        probability: Probability that the requirement holds.
+        highest: Upper bound of that probability, if unknown subjects widen it.
+    """
+    required = condition.probability
+    outcome = Outcome.PASS if probability >= required else Outcome.INCONCLUSIVE
+    if (probability if highest is None else highest) <= 1.0 - required:
+        outcome = Outcome.FAIL
+    stated = f"{fact} with probability {number(probability)}, {number(required, 2)} required"
+    return replace(verdict, outcome=outcome, stated=stated)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from pytest_adaptive_eval.inference.betting import DISTANCES, UNIT
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.types import Array
 
 #: Cost of the mean over several bets, of predictions that are not there yet, and of the last draw's overshoot, in nats.
@@ -119,6 +119,6 @@ def fixed_size(outlook: Outlook, power: float) -> int:
 
     The correction for a finite bank is applied.
     """
-    alpha, beta = (student_quantile(math.inf, level) for level in (outlook.confidence, power))
+    alpha, beta = (NormalDist().inv_cdf(level) for level in (outlook.confidence, power))
     of_infinite_bank = (alpha + beta) ** 2 * outlook.variance / outlook.gap**2
     return math.ceil(of_infinite_bank / (1.0 + of_infinite_bank / outlook.size))

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.inference.betting import decide
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.ties import first_smallest
 from pytest_adaptive_eval.types import Array
 
 #: Distance from the threshold, in accuracy, at which a gate without a margin forecasts its verdict.
@@ -84,16 +85,14 @@ def paired_outlooks(
 
 
 def _assumed(condition: Condition) -> tuple[float, ...]:
-    """Return the distances that the bets of a paired gate assume."""
     return tuple(distance * condition.value for distance in MARGINS)
 
 
 def _partial_baseline_outlook(condition: Condition, baseline: Baseline) -> Outlook:
     """Return the outlook of a candidate that follows the draws of a baseline with answers to some items.
 
-    Only a bound on such a draw is known. It limits the stakes, so that wealth grows more slowly than any variance
-    shows. Therefore candidates that differ on `FLIPS` of the answers are simulated, and the variance is the one that
-    gives as many verdicts.
+    A bound on such a draw limits the stakes, so wealth grows more slowly than any variance shows. So candidates that
+    differ on `FLIPS` of the answers are simulated, and the variance is the one that gives as many verdicts.
     """
     log, n = baseline.log, len(baseline.scores)
     assert log is not None
@@ -130,9 +129,6 @@ def outlooks(
         baseline: Baseline of a paired gate, for a candidate like it.
         margin: Distance of the true value from the threshold; `PLANNING_MARGIN` or the paired gate's own margin when
             omitted. A baseline with answers to some items always uses its own.
-
-    Raises:
-        ConfigError: The metric has no forecast.
     """
     forecast = condition.measure.forecast(condition, bank, policy, baseline, margin)
     if not forecast:
@@ -180,8 +176,9 @@ def outlook_sentence(
     comparable = len(bank) if baseline is None else baseline.draws
     budget = min(budget, comparable)
     drawn = max(budget - must_pass, 0)
-    worst = min(forecast, key=lambda outlook: outlook.chance(drawn))
-    chance = worst.chance(drawn)
+    chances = [outlook.chance(drawn) for outlook in forecast]
+    least = int(first_smallest(chances))
+    worst, chance = forecast[least], chances[least]
     if condition.kind == "not_worse_than":
         case = f"if it is as good as {condition.name} and {FLIPS:.0%} of the answers differ"
     else:

@@ -45,9 +45,7 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
     interval reaches an end of the scale, nothing is known beyond the other bound, which stands alone.
 
     Args:
-        metric, requirement: As of a `Verdict`.
         bounds: Estimate, lower and upper bound; None where a record lacks one.
-        method: The interval's.
     """
     estimate, low, high = ("-" if value is None else number(value) for value in bounds)
     found = f"{estimate} [{low}, {high}]"
@@ -154,7 +152,6 @@ class Verdict:
         return self.sentence
 
     def _repr_html_(self) -> str:
-        """Return the sentence for a notebook, with its outcome in bold."""
         outcome, _, rest = self.sentence.partition(" ")
         return f"<b>{escape(outcome)}</b> {escape(rest)}"
 

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.ties import first_smallest
 from pytest_adaptive_eval.types import Array, Ints
 
 #: Iterations of k-means; the centres of a few thousand items hardly move after half of them.
 ITERATIONS = 20
+#: Squared distances up to this share of the largest squared length are those of equal points: products round them.
+COPIES = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,42 +41,46 @@ def clusters(points: NDArray[Any], count: int, seed: int) -> Clusters:
         count: At least 1.
         seed: Seed of the first centres (k-means++, Arthur & Vassilvitskii 2007).
     """
-    x: NDArray[Any] = np.asarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
-    centres = _spread(x, count, np.random.default_rng(seed))
-    label = _nearest(x, centres)
+    x = np.asarray(points, dtype=np.float64)  # products in single precision would decide many near-ties
+    norms = np.einsum("nd,nd->n", x, x)
+    centres = _spread(x, norms, count, np.random.default_rng(seed))
+    label = _nearest(x, norms, centres)
+    each, sums, previous = np.arange(len(centres))[:, None], np.zeros_like(centres), np.full(len(x), -1)
     for _ in range(ITERATIONS):
-        members = np.zeros((len(centres), len(x)), dtype=x.dtype)
-        members[label, np.arange(len(x))] = 1.0
-        sizes = members.sum(axis=1, keepdims=True)
-        centres = np.where(sizes > 0, members @ x / np.maximum(sizes, 1.0), centres)  # products: quick in any dimension
-        previous, label = label, _nearest(x, centres)
-        if (previous == label).all():
+        moved = np.flatnonzero(previous != label)
+        if not len(moved):
             break
-    squared_distance = ((x - centres[label]) ** 2).sum(axis=1, dtype=np.float64)
+        change = (label[moved] == each) - (previous[moved] == each).astype(np.float64)
+        sums += change @ x[moved]  # a product is quick in any dimension, and soon few points move
+        sizes = np.bincount(label, minlength=len(centres))[:, None]
+        centres = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres)
+        previous, label = label, _nearest(x, norms, centres)
+    squared_distance = ((x - centres[label]) ** 2).sum(axis=1)
     filled, label = np.unique(label, return_inverse=True)
+    scale = norms.max()  # both members of a pair are as near to their centre, and copies are at it
     chosen = [
-        int(members[squared_distance[members].argmin()])
+        int(members[first_smallest(squared_distance[members], scale)])
         for members in map(np.flatnonzero, label == np.c_[: len(filled)])
     ]
     return Clusters(np.array(chosen, dtype=np.int64), label.astype(np.int64), float(squared_distance.sum()))
 
 
-def _nearest(x: NDArray[Any], centres: NDArray[Any]) -> Ints:
-    """Return the centre nearest to each point."""
-    squared_distance = np.square(centres).sum(axis=1) - 2.0 * (x @ centres.T)  # without the point's own square
-    return np.asarray(squared_distance.argmin(axis=1))
+def _nearest(x: Array, norms: Array, centres: Array) -> Ints:
+    """Return the centre nearest to each point, shape (n,), from the points and their squared lengths."""
+    own = np.square(centres).sum(axis=1)
+    squared_distance = own - x @ (2.0 * centres.T)  # without the point's own square
+    return first_smallest(squared_distance, norms + own.max())
 
 
-def _spread(x: NDArray[Any], count: int, rng: np.random.Generator) -> NDArray[Any]:
+def _spread(x: Array, norms: Array, count: int, rng: np.random.Generator) -> Array:
     """Return first centres, each drawn in proportion to the squared distance to those before; none twice."""
-    norms = np.square(x).sum(axis=1)
     chosen = [int(rng.integers(len(x)))]
     nearest = np.full(len(x), np.inf)  # squared distance to the nearest centre
     while len(chosen) < count:
         squared_distance = norms + norms[chosen[-1]] - 2.0 * (x @ x[chosen[-1]])
         np.minimum(nearest, squared_distance, out=nearest)
-        nearest[nearest <= 1e-6 * norms.max()] = 0.0  # equal points differ by rounding
-        total = nearest.cumsum()
+        nearest[nearest <= COPIES * norms.max()] = 0.0
+        total = nearest.cumsum()  # rounding moves a draw with a chance of 1e-15, since no limit is at a round number
         if total[-1] <= 0:
             break
         drawn = int(np.searchsorted(total, rng.random() * total[-1], side="right"))

@@ -7,10 +7,10 @@ and as *repeats* after the interview, which serve this measurement alone.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.types import Array
 
@@ -53,15 +52,12 @@ def allowed_variance(variances: ArrayLike) -> float:
     everywhere. The mean is then enlarged by the ratio of Student's and the normal quantile, with the degrees of freedom
     of a mean of values that vary as these do (Satterthwaite 1946).
     """
+    from scipy.special import stdtrit  # imported late: it takes a quarter of a second
+
     values = np.append(np.asarray(variances, dtype=np.float64), LARGEST)
     mean, scatter = float(values.mean()), float(values.var(ddof=1)) / len(values) if len(values) > 1 else math.inf
     freedom = max(2.0 * mean**2 / scatter, 1.0) if scatter > 0 else math.inf
-    return mean * (student_quantile(freedom, SURE) / _normal_quantile()) ** 2
-
-
-@functools.cache
-def _normal_quantile() -> float:
-    return student_quantile(math.inf, SURE)
+    return mean * (float(stdtrit(freedom, SURE)) / NormalDist().inv_cdf(SURE)) ** 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,4 +145,4 @@ def noise_margin(log: DesignLog, confidence: float) -> Any:
     """
     if not np.any(log.noise):
         return 0.0
-    return student_quantile(math.inf, (7.0 + confidence) / 8.0) * log.decoding_sd
+    return NormalDist().inv_cdf((7.0 + confidence) / 8.0) * log.decoding_sd

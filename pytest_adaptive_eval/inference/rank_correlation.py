@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pytest_adaptive_eval.types import Array
+from pytest_adaptive_eval.ties import tie_ranks
 
 
 def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["half", "autojudger"] = "half") -> float:
@@ -27,6 +27,7 @@ def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["ha
         raise ValueError(
             f"estimates of shape {e.shape} for truths of shape {t.shape}; expected two lists of one length"
         )
+    e, t = tie_ranks(e), tie_ranks(t)  # estimates from equal scores differ by rounding
     i, j = np.triu_indices(len(e), 1)
     product = np.sign(e[i] - e[j]) * np.sign(t[i] - t[j])
     if ties == "half":
@@ -38,30 +39,18 @@ def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["ha
     return float(100.0 * (0.5 + 0.5 * product.mean()))
 
 
-def mean_ranks(values: ArrayLike) -> Array:
-    """Return ranks from 1, ties at their mean; all NaN if one value is.
-
-    They are those of `scipy.stats.rankdata`, whose import takes nearly a second.
-    """
-    array = np.asarray(values, dtype=np.float64)
-    if np.isnan(array).any():
-        return np.full(array.shape, np.nan)
-    _, place, counts = np.unique(array, return_inverse=True, return_counts=True)
-    return np.asarray((counts.cumsum() - 0.5 * (counts - 1))[place])
-
-
 def rank_correlation(estimate: ArrayLike, truth: ArrayLike) -> float:
     """Return Spearman's rho, ties at their mean rank; NaN if either is constant or has a NaN."""
-    x, y = (ranks - ranks.mean() for ranks in map(mean_ranks, (estimate, truth)))
-    norm = float(np.sqrt((x**2).sum() * (y**2).sum()))
-    return float((x * y).sum()) / norm if norm > 0 else float("nan")
+    from scipy.stats import rankdata  # imported late: it takes nearly a second
+
+    ranks = rankdata([tie_ranks(np.asarray(values)) for values in (estimate, truth)], axis=1)
+    if np.isnan(ranks).any() or not np.ptp(ranks, axis=1).all():
+        return float("nan")
+    return float(np.corrcoef(ranks)[0, 1])
 
 
 def kendall_tau(estimate: ArrayLike, truth: ArrayLike) -> float:
-    """Return Kendall's tau-b, which allows for ties; NaN if either is constant."""
-    signs = []
-    for values in (estimate, truth):
-        x = np.asarray(values, dtype=np.float64)
-        signs.append(np.sign(np.subtract.outer(x, x)))
-    pairs = float(np.sqrt((signs[0] ** 2).sum() * (signs[1] ** 2).sum()))  # each twice
-    return float((signs[0] * signs[1]).sum()) / pairs if pairs > 0 else float("nan")
+    """Return Kendall's tau-b, which allows for ties; NaN if either is constant or has a NaN."""
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(tie_ranks(np.asarray(estimate)), tie_ranks(np.asarray(truth))).statistic)

@@ -24,14 +24,13 @@ from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
+from pytest_adaptive_eval.ties import TIE
 from pytest_adaptive_eval.types import Array
 
 #: Draws of a predictive distribution, at the middles of as many equal shares of its probability.
 DRAWS = 2000
 #: Random draws of several values at once.
 JOINT = 4000
-#: Accuracies nearer than this are tied: a sum over a bank in another order differs by less.
-TIE = 1e-9
 #: Share of the errors, the largest of either side, whose mean excess gives the length of that side's tail.
 TAIL = 0.2
 

@@ -16,7 +16,6 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import widen_for_noise
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.types import Array
 
 #: Lower limit for model standard deviations in weights, per remaining item.
@@ -135,6 +134,8 @@ def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
     model show the effect of one such error. So a draw of mean weight is added that lies as far as the draws could have
     on average, had each been such an error.
     """
+    from scipy.special import stdtrit  # imported late: it takes a quarter of a second
+
     weights, t = _weights(log), len(log)
     error = log.predictions - log.low if side < 0 else log.high - log.predictions
     extreme = float(weights @ log.totals) + side * float((error / log.propensities).mean())
@@ -142,7 +143,7 @@ def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
     middle, concentration = float(weights @ totals), float((weights**2).sum())
     empirical = float((weights**2) @ (totals - middle) ** 2) / (1.0 - concentration)
     spread = math.sqrt(max(empirical, float((weights[:-1] ** 2) @ log.variance)))
-    return middle + side * student_quantile(max(1.0 / concentration - 1.0, 1.0), confidence) * spread
+    return middle + side * float(stdtrit(max(1.0 / concentration - 1.0, 1.0), confidence)) * spread
 
 
 def _weights(log: DesignLog) -> Array:

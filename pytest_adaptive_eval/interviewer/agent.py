@@ -15,9 +15,9 @@ from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.interviewer.memory import MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.agent import Agent, Message
-from pytest_adaptive_eval.models.base import Usage
-from pytest_adaptive_eval.models.requests import identity_key, request_key
+from pytest_adaptive_eval.models.base import Agent, Message, Usage
+from pytest_adaptive_eval.models.reuse import identity_key, request_key
+from pytest_adaptive_eval.ties import first_largest
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class AgentInterviewer:
             index, reason = (self._rate if self.mode == "rate" else self._reply)(offered, memory, ability)
         except Unreadable as error:
             self._fallbacks[error.kind] += 1
-            index = max(range(len(offered)), key=lambda i: offered[i].distance)
+            index = int(first_largest([candidate.distance for candidate in offered]))
             reason = f"chosen because it is the farthest candidate; {self.agent.identity.name} made no choice"
             return Choice(order[index], f"{reason} ({error.problem})", error.kind)
         return Choice(order[index], reason)

@@ -93,11 +93,7 @@ class AutoJudger:
         return np.ones(view.probability.shape) if scale is None else scale.relate(view).proximity
 
     def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Interview:
-        """Begin one interview per seed.
-
-        Raises:
-            ConfigError: The embeddings do not fit the bank.
-        """
+        """Begin one interview per seed; raise ConfigError if the embeddings do not fit the bank."""
         return Interview(self, bank, seeds)
 
     def points(self, bank: ItemBank) -> NDArray[Any]:
@@ -242,7 +238,7 @@ class Interview:
             self._choose(subject, positions, sight, ratings[subject])
         return ratings
 
-    def _retrieval_order(self, near: Array, t: int) -> NDArray[Any]:
+    def _retrieval_order(self, near: Array, t: int) -> Array:
         """Return the key by which candidates are retrieved, shape (S, n), at least 0."""
         if self.settings.retrieval == "nearest-difficulty":
             return near
@@ -368,7 +364,7 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else round(value, 6)
 
 
-def _top(key: NDArray[Any]) -> Array:
+def _top(key: Array) -> Array:
     """Return the largest finite key of each subject, shape (S, 1), or 1 if it is 0."""
     largest = np.where(np.isfinite(key), key, 0.0).max(axis=1, keepdims=True)
-    return np.asarray(np.where(largest > 0, largest, 1.0), dtype=np.float64)
+    return np.asarray(np.where(largest > 0, largest, 1.0))

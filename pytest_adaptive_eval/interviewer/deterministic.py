@@ -15,6 +15,7 @@ from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.interviewer.memory import MemoryTable
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.ties import TIE, first_largest
 
 #: Clusters in place of categories if items have none, as many as AutoJudger's first items.
 CLUSTERS = 10
@@ -73,16 +74,17 @@ class DeterministicInterviewer:
         counts = [min(map(memory.count, candidate.categories), default=0) for candidate in candidates]
         largest = max((c.distance for c in candidates if math.isfinite(c.distance)), default=0.0)
 
-        def rating(index: int) -> tuple[float, int]:
+        def rating(index: int) -> float:
             candidate, p = candidates[index], candidates[index].probability
             difficulty = 1.0 if p is None else 4.0 * p * (1.0 - p)
             distance = candidate.distance / largest if largest > 0 and math.isfinite(candidate.distance) else 1.0
-            return (1.0 + min(counts)) / (1.0 + counts[index]) * difficulty * distance, -candidate.position
+            return (1.0 + min(counts)) / (1.0 + counts[index]) * difficulty * distance
 
-        index = max(range(len(candidates)), key=rating)
+        order = sorted(range(len(candidates)), key=lambda index: candidates[index].position)
+        index = order[int(first_largest(list(map(rating, order))))]
         chosen = candidates[index]
         reasons = [_coverage(chosen, counts, index, memory), _difficulty(chosen, candidates, ability)]
-        if largest > 0 and chosen.distance == largest:
+        if largest > 0 and chosen.distance >= (1.0 - TIE) * largest:
             reasons.append("it is far from all questions so far")
         return Choice(index, "chosen because " + (_joined(list(filter(None, reasons))) or "it suits best, all in all"))
 
@@ -118,7 +120,7 @@ def _difficulty(chosen: Candidate, candidates: Sequence[Candidate], ability: flo
     if chosen.difficulty is None or chosen.probability is None:
         return ""
     uncertain = [abs(candidate.probability - 0.5) for candidate in candidates if candidate.probability is not None]
-    most = abs(chosen.probability - 0.5) == min(uncertain)
+    most = abs(chosen.probability - 0.5) <= min(uncertain) + TIE
     if ability is None:
         return f"the chance of a right answer is {chosen.probability:.0%}" if most else ""
     if abs(chosen.difficulty - ability) <= NEAR:

@@ -12,6 +12,7 @@ from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.ties import first_largest, tie_ranks
 from pytest_adaptive_eval.types import Array, Ints
 
 FirstItems = Literal["cluster", "difficulty", "random", "none"]
@@ -40,17 +41,15 @@ def by_cluster(
     sample = np.arange(len(points))
     if len(points) > POINTS:
         sample = np.sort(np.random.default_rng(seed).choice(sample, POINTS, replace=False))
-    sampled_points = points[sample]
-    accuracy = None if responses is None else np.nanmean(responses, axis=1)
-    best, highest = sample[:count], -np.inf
-    for restart in range(restarts):
-        clustering = clusters(sampled_points, count, 1000 * seed + restart)
-        items = sample[clustering.items]
-        rating = -clustering.inertia
-        if responses is not None and accuracy is not None:
-            rating = _ranking_accuracy(responses[:, items], accuracy)
-        if rating > highest:
-            best, highest = items, rating
+    sampled_points = np.asarray(points[sample], dtype=np.float64)
+    found = [clusters(sampled_points, count, 1000 * seed + restart) for restart in range(restarts)]
+    if responses is None:
+        ratings, scale = [-clustering.inertia for clustering in found], float(np.square(sampled_points).sum())
+    else:
+        accuracy = np.nanmean(responses, axis=1)
+        ratings = [_ranking_accuracy(responses[:, sample[clustering.items]], accuracy) for clustering in found]
+        scale = 100.0
+    best = sample[found[int(first_largest(ratings, scale))].items]
     rest = np.setdiff1d(np.arange(len(points)), best)[: count - len(best)]
     return np.concatenate([best, rest])
 
@@ -85,6 +84,6 @@ def by_difficulty(difficulty: Array, count: int) -> Ints:
 
     The easiest item is first. Items without a difficulty (NaN) are last.
     """
-    order = np.argsort(difficulty, kind="stable")
+    order = tie_ranks(difficulty).argsort(kind="stable")
     size = max(count, int((~np.isnan(difficulty)).sum()))
     return np.asarray(order[((np.arange(count) + 0.5) * size / count).astype(np.int64)])

@@ -7,10 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.inference.clusters import COPIES
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.ties import TIE, first_largest
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
-Floats = NDArray[np.float32]
 Retrieval = Literal["farthest", "nearest-difficulty", "random"]
 
 #: Most widenings of an empty window; its bounds are then within 1e-7 of 0 and 1.
@@ -20,8 +21,9 @@ DOUBLINGS = 20
 class Distances:
     """Squared Euclidean distances of all items to the nearest administered item.
 
-    An administered item costs one product of the embeddings with a vector. Memory is 4 d bytes per item for the
-    embeddings, shared by all subjects, and 4 bytes per item and subject.
+    An administered item costs one product of the embeddings with a vector. Memory is 8 d bytes per item for the
+    embeddings, shared by all subjects, and 8 bytes per item and subject: in single precision, the processor's rounding
+    would decide which item is the farthest.
 
     Args:
         points: Shape (n, d).
@@ -29,12 +31,12 @@ class Distances:
 
     def __init__(self, points: NDArray[Any], subjects: int) -> None:
         # a row per dimension: the product then adds whole rows, which is faster than a sum along each item
-        self._coordinates: Floats = np.ascontiguousarray(points.T, dtype=np.float32)
-        self._norms: Floats = np.einsum("dn,dn->n", self._coordinates, self._coordinates)
-        #: Shape (S, n); infinite before the first item.
-        self.nearest: Floats = np.full((subjects, len(points)), np.inf, dtype=np.float32)
+        self._coordinates: Array = np.ascontiguousarray(points.T, dtype=np.float64)
+        self._norms: Array = np.einsum("dn,dn->n", self._coordinates, self._coordinates)
+        #: Shape (S, n); infinite before the first item, 0 for its copies.
+        self.nearest: Array = np.full((subjects, len(points)), np.inf)
 
-    def points(self, items: Ints) -> Floats:
+    def points(self, items: Ints) -> Array:
         """Return the embeddings of some items, shape (t, d)."""
         return np.asarray(self._coordinates[:, items].T)
 
@@ -45,7 +47,7 @@ class Distances:
             distances += self._norms
             distances += self._norms[column][:, None]
             np.minimum(self.nearest, distances, out=self.nearest)
-        np.maximum(self.nearest, 0.0, out=self.nearest)  # rounding may give equal items a distance below 0
+        self.nearest[self.nearest <= COPIES * self._norms.max()] = 0.0
 
 
 def proximity(bank: ItemBank, logits: Array) -> Array:
@@ -62,7 +64,7 @@ def proximity(bank: ItemBank, logits: Array) -> Array:
 
 
 def within(p: Array, window: tuple[float, float] | None, available: Bools) -> tuple[Bools, Ints]:
-    """Return the available items whose predicted score is in the window.
+    """Return the available items whose predicted score is in the window, or nearly at a limit of it.
 
     An empty window is widened: its distances to 0 and to 1 are halved until it has an item.
 
@@ -79,30 +81,34 @@ def within(p: Array, window: tuple[float, float] | None, available: Bools) -> tu
     if window is None:
         return available, widened
     low, high = window
-    inside = (p >= low) & (p <= high) & available
+    inside = _between(p, low, high) & available
     for times in range(1, DOUBLINGS + 1):
         empty = np.flatnonzero(~inside.any(axis=1))
         if not len(empty):
             break
         low, high = low / 2.0, (1.0 + high) / 2.0
         widened[empty] = times
-        inside[empty] = (p[empty] >= low) & (p[empty] <= high) & available[empty]
+        inside[empty] = _between(p[empty], low, high) & available[empty]
     else:
         empty = np.flatnonzero(~inside.any(axis=1))
         inside[empty] = available[empty]
     return inside, widened
 
 
-def best(key: NDArray[Any], inside: Bools, count: int) -> list[Ints]:
+def _between(p: Array, low: float, high: float) -> Bools:
+    return np.asarray((p >= low - TIE) & (p <= high + TIE))
+
+
+def best(key: Array, inside: Bools, count: int) -> list[Ints]:
     """Return, per subject, the `count` items inside with the highest keys, best first, ties by position.
 
     Args:
         key: Shape (S, n). Finite or infinite, at least 0.
         inside: Shape (S, n).
     """
-    keys = np.where(inside, key, key.dtype.type(-1.0))
+    keys = np.where(inside, key, -1.0)
     rows, items = np.arange(len(keys)), np.empty((len(keys), min(count, keys.shape[1])), dtype=np.int64)
     for rank in range(items.shape[1]):  # faster than a partition for a few of many
-        items[:, rank] = keys.argmax(axis=1)
+        items[:, rank] = first_largest(keys)
         keys[rows, items[:, rank]] = -1.0
     return [row[:size] for row, size in zip(items, inside.sum(axis=1), strict=True)]

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array, Bools
 
 
@@ -304,7 +305,7 @@ class MLE:
             heights = irt.log_likelihood(answers, irt.logits(points, A[s], d[s]), parameters[2])
             fit = minimize(
                 negative,
-                points[heights.argmax()],
+                points[int(first_largest(heights))],
                 jac=True,
                 method="L-BFGS-B",
                 bounds=[(-self.bound, self.bound)] * dimensions,

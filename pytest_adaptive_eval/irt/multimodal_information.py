@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.multimodal import Abilities, Information, MultimodalItems, Population, estimate_abilities
+from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Ints
 
 Rule = Literal["fisher", "d-optimal"]
@@ -106,7 +107,7 @@ class FormatInterview:
             else:
                 value = self._information.gain(self._weights, self._slopes)
             value = np.where(self._open, value * self._worth[:, None], -1.0)
-            best = int(value.argmax())
+            best = int(first_largest(value.ravel()))
             chosen = np.array([best] if self._open.ravel()[best] else [], dtype=np.int64)
         else:
             weights = np.where(self._open, self._weights, 0.0)
@@ -114,7 +115,7 @@ class FormatInterview:
                 rated = (weights * self._squared).sum(axis=1)
             else:
                 rated = self._information.joint_gain(weights, self._slopes)
-            item = int(np.where(self._open.any(axis=1), rated * self._worth, -1.0).argmax())
+            item = int(first_largest(np.where(self._open.any(axis=1), rated * self._worth, -1.0)))
             chosen = item * self._open.shape[1] + np.flatnonzero(self._open[item])
         chosen = chosen[:calls]
         self._open.ravel()[chosen] = False

@@ -136,7 +136,7 @@ class Predictor:
     def design(self, policy: str, count: int) -> Design | None:
         """Return the design of a policy for the count nearest to `count` by ratio, or None."""
         designs = [design for design in self.designs if design.policy == policy]
-        return min(designs, key=lambda design: abs(math.log(design.count / count)), default=None)
+        return min(designs, key=lambda design: max(design.count, count) / min(design.count, count), default=None)
 
     def predict(self, design: Design, curves: Curves, items: Ints, scores: Array) -> tuple[Array, Array]:
         """Return what `Evidence.predict` returns, for one design."""

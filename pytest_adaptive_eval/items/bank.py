@@ -56,29 +56,18 @@ class Steepest:
     """Items of a bank by falling slope, so that a selector can skip flat ones.
 
     Args:
-        order, place: Shape (n,). Positions in the bank, and the position of each item of the bank in this order.
-        discrimination: Shape (n, D).
-        intercept, squared_slope: Shape (n,).
-        asymptote: Shape (n,).
+        order: Shape (n,). Positions in the bank.
         ceiling: Shape (n,). Upper limit of the item information, ``|A|^2 / 4`` rounded up, in rising order.
     """
 
     order: Ints
-    place: Ints
-    discrimination: Array
-    intercept: Array
-    squared_slope: Array
-    asymptote: Array | None
     ceiling: Array
 
     @classmethod
     def of(cls, bank: ItemBank) -> Steepest:
         """Return the items of a bank sorted."""
         order = np.argsort(-bank.squared_slope, kind="stable")
-        squared = bank.squared_slope[order]
-        c = None if bank.asymptote is None else bank.asymptote[order]
-        ceiling = squared[::-1] * (0.25 * (1.0 + 1e-9))
-        return cls(order, np.argsort(order), bank.discrimination[order], bank.intercept[order], squared, c, ceiling)
+        return cls(order, bank.squared_slope[order[::-1]] * (0.25 * (1.0 + 1e-9)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,11 +227,7 @@ class ItemBank:
         return b
 
     def index(self, item_id: str) -> int:
-        """Return the position of an item id.
-
-        Raises:
-            BankError: No item has that id.
-        """
+        """Return the position of an item id; raise BankError if no item has that id."""
         try:
             return list(self.ids).index(item_id)
         except ValueError:

@@ -240,11 +240,7 @@ class Item:
         return score
 
     def _last_answer(self, text: str) -> str:
-        """Return the last answer of a transcript.
-
-        Raises:
-            BankError: The text is no transcript of this item.
-        """
+        """Return the last answer of a transcript; raise BankError if the text is no transcript of this item."""
         try:
             return answers_of(self.turns, text)[-1]
         except ValueError as error:
@@ -264,11 +260,7 @@ class Item:
         return transcript(self.turns, answers, GRADED_CHARACTERS)
 
     def _kind(self) -> GraderKind:
-        """Return the kind of grader.
-
-        Raises:
-            BankError: No kind has the name.
-        """
+        """Return the kind of grader; raise BankError if no kind has the name."""
         kinds = grader_kinds()
         if self.grader in kinds:
             return kinds[self.grader]

@@ -29,13 +29,7 @@ _PART = re.compile(
 
 
 def _translated(pattern: str) -> str:
-    """Return a pattern of `re` in the form that `regex` reads in the same way.
-
-    `regex` takes ``{e}`` for approximate matching and ``[[:`` for a named class; for `re` both are plain characters.
-
-    Raises:
-        ValueError: The pattern has more than `_ATOMS` atoms with its counted repetitions expanded.
-    """
+    """Return a pattern of `re` in the form that `regex` reads in the same way."""
     translated: list[str] = []
     counts, last = [0], 0  # atoms of each open group, and of the latest atom or group
     for part in _PART.finditer(pattern):

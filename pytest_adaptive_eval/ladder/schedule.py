@@ -26,6 +26,7 @@ import numpy as np
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Ladder, Levels, area_bounds, reach, smoothed
+from pytest_adaptive_eval.ties import first_smallest
 from pytest_adaptive_eval.types import Array, Bools
 
 #: Rates of lapses, and of successes by chance besides the family's guessing parameter, with equal prior weights.
@@ -159,4 +160,4 @@ class Schedule:
             variance, third = (now[k][group].sum() + np.where(group, then[k] - now[k], 0.0) for k in (0, 1))
             halves.append((reach(variance, third, z, 1) ** 2, reach(variance, third, z, -1) ** 2))
         widths = np.sqrt(halves[0][0] + halves[1][1]) + np.sqrt(halves[0][1] + halves[1][0])
-        return int(np.argmin(np.where(available, widths, np.inf)))
+        return int(first_smallest(np.where(available, widths, np.inf)))

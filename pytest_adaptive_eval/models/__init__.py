@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.kind import SubjectKind
-from pytest_adaptive_eval.registry import built_in, registered
+from pytest_adaptive_eval.registry import built_in, lacking, registered
 from pytest_adaptive_eval.text import shown_address
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+    from pytest_adaptive_eval.models.base import Agent, Completion, Subject, SubjectIdentity
 
 __all__ = [
     "Completion",
@@ -72,7 +71,7 @@ def resolve(spec: str, folders: Sequence[Path] = (), *, agent: bool = False) -> 
     forms = ", ".join(kind.form for kind in kinds if kind.prefixes)
     raise ConfigError(
         f"{'agent' if agent else 'model'} {shown_address(spec)!r} is not known; expected an existing checkpoint folder "
-        f"(nothing is downloaded), {forms}"
+        f"(nothing is downloaded), {forms}{lacking()}"
     )
 
 

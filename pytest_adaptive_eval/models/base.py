@@ -9,7 +9,7 @@ import json
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
@@ -406,10 +406,7 @@ class Subject(abc.ABC):
     def _answer_turns(
         self, items: Sequence[Item], arrived: Callable[[int, Completion], object] | None
     ) -> list[Completion]:
-        """Answer items; those with turns in several calls, each after the answers to the one before.
-
-        The completion of an item with turns has its transcript. A turn without an answer ends its item.
-        """
+        """Answer items; those with turns in several calls, each after the answers to the one before."""
         said: list[list[Completion]] = [[] for _ in items]
         waiting = list(range(len(items)))
         while waiting:
@@ -469,11 +466,7 @@ class Subject(abc.ABC):
         self._ready.clear()
 
     def complete(self, item: Item) -> Completion:
-        """Return the whole completion of an item.
-
-        Raises:
-            Unscored: The answer is empty, or it failed.
-        """
+        """Return the whole completion of an item; raise Unscored if the answer is empty, or it failed."""
         item, log = _drawn(item, self.sample), RequestLog.current
         completion = self.complete_anew(item) if log is None else log.complete(self, item)
         if completion.unread:
@@ -526,12 +519,95 @@ def _key(item: Item) -> tuple[Any, ...]:
 
 
 def sample_of(item: Item) -> int:
-    """Return the index of the draw, from the item's ``meta``.
-
-    Raises:
-        BankError: It is no whole number.
-    """
+    """Return the index of the draw, from the item's ``meta``; raise BankError if it is no whole number."""
     sample = item.meta.get("sample", 0)
     if isinstance(sample, bool) or not isinstance(sample, int):
         raise BankError(f"item {item.id!r}: meta.sample is {sample!r}, expected a whole number")
     return sample
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat.
+
+    Args:
+        images: Image files.
+        root: Folder that must contain the images.
+    """
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    images: tuple[str, ...] = ()
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Reply of an agent.
+
+    Args:
+        text: Reply without the reasoning.
+        status: ``ok`` if the agent ended its reply by itself; otherwise the text is unusable.
+        detail: Reason for a status other than ok.
+        reasoning: Reasoning before the reply, if the model shows it.
+    """
+
+    text: str
+    status: Status = Status.OK
+    detail: str = ""
+    reasoning: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """Ratings of continuations by an agent.
+
+    Args:
+        scores: Log-likelihood of the label after each candidate, in nats; NaN if `status` is not ok.
+    """
+
+    scores: tuple[float, ...]
+    status: Status = Status.OK
+    detail: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A model that works for the run."""
+
+    @property
+    def identity(self) -> SubjectIdentity:
+        """Identity: everything that its replies depend on."""
+
+    @property
+    def rates(self) -> bool:
+        """Whether `prefer` works: likelihoods are available and plausible."""
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
+    ) -> Reply:
+        """Return the reply to a chat, with the model's own cap by default.  A fault is a status.
+
+        A back end may ignore the JSON schema `schema`. `draw` numbers equal requests: a model that samples draws anew
+        for each number, and a greedy one may give one reply to all.
+        """
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
+        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
+
+    def close(self) -> None:
+        """Release memory, devices and connections."""
+
+
+def added(messages: Sequence[Message], candidate: str) -> list[Message]:
+    """Return the chat with a candidate added to the user's last message."""
+    if messages and messages[-1].role == "user":
+        return [*messages[:-1], replace(messages[-1], text=messages[-1].text + candidate)]
+    return [*messages, Message("user", candidate)]

@@ -18,10 +18,9 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.turns import later_turns
-from pytest_adaptive_eval.models.agent import Agent, Message
-from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.base import Agent, Message, Usage
 from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, Unranked, marked, one_line, read_rank
-from pytest_adaptive_eval.models.requests import request_key
+from pytest_adaptive_eval.models.reuse import request_key
 from pytest_adaptive_eval.text import number
 
 #: Rubric of items that have none in ``meta.rubric``.

@@ -20,24 +20,24 @@ from pytest_adaptive_eval.evaluation import STUDIES, CodeRunner, EvalSpec, Study
 from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.exchange import Planned, Selection
 from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function
-from pytest_adaptive_eval.plugin.gate_parameters import hide_parameters
-from pytest_adaptive_eval.plugin.gate_plan import GatePlan
 from pytest_adaptive_eval.plugin.gate_planning import count_fail_claims, plan_gate
-from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
-from pytest_adaptive_eval.plugin.interview import Interview
-from pytest_adaptive_eval.plugin.model_fixture import check_scope
-from pytest_adaptive_eval.plugin.named_models import check_named
+from pytest_adaptive_eval.plugin.gates import GatePlan, is_gate, named_evaluations, order
+from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
-from pytest_adaptive_eval.plugin.question import PLACEHOLDER, Question, crash_line, is_placeholder, question
-from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault
-from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
-from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
-from pytest_adaptive_eval.plugin.study import Study
-from pytest_adaptive_eval.plugin.told_lines import told_lines
-from pytest_adaptive_eval.plugin.tomlfile import EvalFile
-from pytest_adaptive_eval.records.files import probe
+from pytest_adaptive_eval.plugin.notices import told_lines
+from pytest_adaptive_eval.plugin.question import (
+    PLACEHOLDER,
+    AskedItem,
+    Question,
+    check_scope,
+    crash_line,
+    is_placeholder,
+)
+from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault, near_names, required_gates, shard_of
+from pytest_adaptive_eval.plugin.state import EvaluationNode, Planned, Selection, check_named, sets_up_only
+from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
+from pytest_adaptive_eval.records.journal import probe
 from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class Collection:
             if same_test and name not in ("", ids[at]) and parameters == f"{before}{name}{after}]":
                 item_names[name] = None
         try:
-            return [question(interview, *self._sample(bank, name)) for name in item_names]
+            return [Question.of(interview, AskedItem(*self._sample(bank, name))) for name in item_names]
         except UsageError as error:
             raise pytest.Collector.CollectError(f"{interview.nodeid}: {error}") from None
 
@@ -290,7 +290,6 @@ class Collection:
 
     @contextlib.contextmanager
     def _keep_mistake(self) -> Iterator[None]:
-        """Keep a user's error in this context until collection has found all of them."""
         try:
             yield
         except UsageError as error:
@@ -314,20 +313,29 @@ class Collection:
                 node.evaluation = node.gate_plan.evaluation
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
-        """Put the tests in order, and publish the plan of the run."""
         state = self.state
         selected, nodeids = set(items), {item.nodeid for item in items}
         left_out = [gate for nodeid, gate in self._gates.items() if nodeid not in nodeids]
         state.family += sum(count_fail_claims(gate, state) for gate in left_out)
         items[:] = order(items, state.needs)
-        self._uncount_deselected(set(items) - selected)
+        reporter = self.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and (restored := set(items) - selected):
+            deselected = reporter.stats.get("deselected", [])
+            deselected[:] = [item for item in deselected if item not in restored]
         if state.worker:  # a worker prints nothing
             state.exchange.publish_lines(self.pytest_report_collectionfinish(items))
-        planned = [self._planned(item) for item in items if isinstance(item, EvaluationNode) or item in state.needs]
+        planned = [
+            Planned(
+                item.nodeid,
+                item.evaluation.questions if isinstance(item, Interview) else 0,
+                [node.nodeid for node in state.needs.get(item, ())],
+            )
+            for item in items
+            if isinstance(item, EvaluationNode) or item in state.needs
+        ]
         state.exchange.plan(planned, self._selection(left_out, collected))
 
     def _check_run(self, items: Sequence[pytest.Item]) -> None:
-        """Check everything that the run needs, before it calls a model."""
         interviews = [item for item in items if isinstance(item, Interview)]
         planned = [item for item in items if isinstance(item, EvaluationNode) or item in self.state.needs]
         check_collected(self.config, planned, bool(interviews))
@@ -390,17 +398,6 @@ class Collection:
             return bool(self.config.getini("strict"))
         except (KeyError, ValueError):
             return False
-
-    def _planned(self, item: pytest.Item) -> Planned:
-        budget = item.evaluation.questions if isinstance(item, Interview) else 0
-        return Planned(item.nodeid, budget, [node.nodeid for node in self.state.needs.get(item, ())])
-
-    def _uncount_deselected(self, restored: set[pytest.Item]) -> None:
-        """Remove interviews that a gate restored from the count of deselected tests."""
-        reporter = self.config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and restored:
-            deselected = reporter.stats.get("deselected", [])
-            deselected[:] = [item for item in deselected if item not in restored]
 
 
 def _outlook(interview: Interview) -> Iterator[str]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import csv
 import functools
 import importlib
 import inspect
+import json
 import re
+import site
+import sysconfig
 import textwrap
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,12 +18,14 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from hashlib import sha256
-from pathlib import Path, PurePath
+from importlib.metadata import Distribution
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from pytest_adaptive_eval.plugin.installed import is_installed
+import pytest_adaptive_eval
 
 #: Types whose `repr` is the same in every process.
 _PLAIN = (str, int, float, complex, bool, bytes, Decimal, Fraction, PurePath, Enum)
@@ -57,11 +63,7 @@ def _fixtures(node: pytest.Function, answers: str) -> list[object]:
 
 
 class _Reader:
-    """Reader of code and of the code and values that it uses.
-
-    Args:
-        root: Removed from texts, since it differs between machines.
-    """
+    """Reader of code and of what it uses; `root`, which differs between machines, is removed from texts."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
@@ -69,7 +71,6 @@ class _Reader:
         self._pending: list[Any] = []
 
     def read(self, starts: Iterable[object]) -> list[str]:
-        """Return the sources of the user's code and the values that it names."""
         texts = set()
         self._follow(starts)
         while self._pending:
@@ -88,7 +89,6 @@ class _Reader:
         return sorted(texts)
 
     def _follow(self, values: Iterable[object]) -> None:
-        """Add values that were not visited to the pending ones."""
         for value in values:
             if id(value) not in self._visited:
                 self._visited[id(value)] = value
@@ -155,7 +155,6 @@ def _named(code: Any, root: str) -> Iterator[tuple[str, Any]]:
 
 
 def _names(code: types.CodeType | None) -> set[str]:
-    """Return the names that code may look up in its module."""
     if code is None:
         return set()
     inner = (_names(part) for part in code.co_consts if isinstance(part, types.CodeType))
@@ -171,3 +170,91 @@ def _of_the_user(value: object, root: str) -> bool:
     except (OSError, TypeError):
         return False
     return not is_installed(file, root)
+
+
+#: Names of folders that only installers write to.
+_PACKAGE_FOLDERS = frozenset(("site-packages", "dist-packages"))
+#: Metadata of a distribution.  A source tree that is installed as editable has an .egg-info without a version.
+_METADATA = re.compile(r".+\.dist-info|.+-.+\.egg-info")
+
+
+@functools.cache
+def is_installed(file: str, root: str) -> bool:
+    """Return whether a file belongs to Python, to this package, or to an installed distribution.
+
+    Both the path of a link and its target count. An editable install is the user's own code, and so is a file of the
+    user's project that a link in a package folder points to.
+    """
+    named, real = Path(file).absolute(), Path(file).resolve()
+    if _in_package_folder(real, root) or _is_listed(real) or _is_listed(named):
+        return True
+    if not _in_package_folder(named, root):
+        return False
+    user_folders = [Path(root), *(project for folder in named.parents for project in _editable_projects(folder))]
+    return not any(real.is_relative_to(project) for project in user_folders)
+
+
+def _in_package_folder(file: Path, root: str) -> bool:
+    # the project itself may lie in a package folder
+    inner = file.relative_to(root) if file.is_relative_to(root) else file
+    return not _PACKAGE_FOLDERS.isdisjoint(inner.parts) or any(
+        file.is_relative_to(folder) for folder in _package_folders()
+    )
+
+
+@functools.cache
+def _package_folders() -> tuple[Path, ...]:
+    """Return folders whose files are all installed: their paths as named and with links resolved."""
+    paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    paths += [*site.getsitepackages(), site.getusersitepackages()]
+    folders = [*map(Path, paths), Path(pytest_adaptive_eval.__file__).parent]
+    return tuple({form for folder in folders for form in (folder.absolute(), folder.resolve())})
+
+
+def _is_listed(file: Path) -> bool:
+    for folder in file.parents:
+        files, modules = _contents(folder)
+        inner = file.relative_to(folder)
+        if (files or modules) and (inner.as_posix() in files or PurePosixPath(inner.parts[0]).stem in modules):
+            return True
+    return False
+
+
+@functools.cache
+def _contents(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the files of the distributions in a folder, and the modules of those that list no files."""
+    files: set[str] = set()
+    modules: set[str] = set()
+    for distribution in _distributions(folder):
+        if record := distribution.read_text("RECORD"):
+            files.update(row[0] for row in csv.reader(record.splitlines()) if row)
+        elif listed := distribution.read_text("installed-files.txt"):
+            files.update(line.removeprefix("../") for line in listed.splitlines())
+        else:
+            named = distribution.read_text("top_level.txt") or distribution.metadata["Name"] or ""
+            modules.update(name.replace("-", "_") for name in named.split())
+    return frozenset(files), frozenset(modules)
+
+
+@functools.cache
+def _editable_projects(folder: Path) -> tuple[Path, ...]:
+    """Return the source folders of the editable distributions in a folder."""
+    from urllib.request import url2pathname  # it takes a tenth of a second
+
+    projects = []
+    for distribution in _distributions(folder):
+        try:
+            origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+            if origin.get("dir_info", {}).get("editable"):
+                projects.append(Path(url2pathname(urlsplit(origin["url"]).path)).resolve())
+        except (ValueError, AttributeError, KeyError):  # a damaged file says nothing
+            continue
+    return tuple(projects)
+
+
+def _distributions(folder: Path) -> Iterator[Distribution]:
+    try:
+        entries = list(folder.iterdir())
+    except OSError:
+        return
+    yield from (Distribution.at(entry) for entry in entries if _METADATA.fullmatch(entry.name))

@@ -16,8 +16,7 @@ from pytest_adaptive_eval.plugin.state import STATE, Once
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.interview import Interview
-    from pytest_adaptive_eval.plugin.study import Study
+    from pytest_adaptive_eval.plugin.interview import Interview, Study
 
 #: Subjects that `check_models` loaded, until an interview takes them.
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
@@ -49,9 +48,6 @@ def check_models(config: pytest.Config, interviews: Iterable[Interview], studies
 
     Those are the subjects of the interviews, their interviewers and judges, and the members of the studies. `subject`
     yields a subject that was loaded here. The user's own fixture `model` cannot be checked before it runs.
-
-    Raises:
-        ConfigError, CheckpointError: A model cannot be used.
     """
     checked = config.stash.setdefault(_CHECKED, {})
     cache = config.stash[STATE].folder / "cache"
@@ -120,7 +116,6 @@ def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
 
     Args:
         definitions: Each overrides the one before it.
-        fixture_info: Of a test that uses it.
     """
     pending = [definitions[-1]]
     visited: set[str] = set()

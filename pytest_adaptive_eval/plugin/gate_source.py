@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Mapping
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pytest
@@ -58,13 +60,13 @@ def literal_conditions(item: pytest.Item) -> list[NamedCondition] | None:
         return None
     reader = _ConditionReader(tree, variables, results, names[0] if names and len(names) == 1 else None)
     try:
-        return [reader.read(node) for node in _kind_attributes(tree)] or None
+        nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+        return [reader.read(node) for node in nodes if node.attr in KINDS] or None
     except (LookupError, TypeError):
         return None
 
 
 def _parsed(function: Callable[..., object]) -> ast.Module | None:
-    """Return the syntax tree of a function's source, or None if it has no source."""
     try:
         return ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
@@ -72,13 +74,7 @@ def _parsed(function: Callable[..., object]) -> ast.Module | None:
 
 
 class _ConditionReader:
-    """Conditions of one gate's syntax tree.
-
-    Args:
-        variables: Values of names that the source may use as arguments.
-        results: Expressions of names that are assigned once.
-        only_name: The evaluation, if the gate names no other.
-    """
+    """Conditions of one gate's syntax tree; `results` are the expressions of names that are assigned once."""
 
     def __init__(
         self, tree: ast.AST, variables: Mapping[str, Any], results: Mapping[str, ast.expr], only_name: str | None
@@ -87,11 +83,7 @@ class _ConditionReader:
         self._variables, self._results, self._only_name = variables, results, only_name
 
     def read(self, node: ast.Attribute) -> NamedCondition:
-        """Return the condition of an attribute such as ``result.accuracy.at_least``, with its evaluation.
-
-        Raises:
-            LookupError, TypeError: The source does not show it.
-        """
+        """Return the condition of ``result.accuracy.at_least`` with its evaluation, or raise a LookupError."""
         call = self._calls[node]
         metric, part = node.value, ""
         if isinstance(metric, ast.Subscript) and isinstance(index := metric.slice, ast.Constant):
@@ -120,11 +112,6 @@ class _ConditionReader:
         raise LookupError
 
 
-def _kind_attributes(tree: ast.AST) -> Iterator[ast.Attribute]:
-    """Yield attributes that are named like a condition's kind, such as ``at_least``."""
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in KINDS)
-
-
 def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:
     """Yield names whose value in the test is neither a parameter nor the module's."""
     for node in ast.walk(tree):
@@ -135,7 +122,6 @@ def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _assigned(tree: ast.AST) -> dict[str, ast.expr]:
-    """Return the values of names that are assigned exactly once."""
     assignments: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -158,7 +144,9 @@ def _passed_on(tree: ast.AST, results: Collection[str]) -> bool:
             user = parents[user]
             while isinstance(user, ast.Subscript):
                 user = parents[user]
-        return not (isinstance(user, ast.Attribute | ast.Assign | ast.FormattedValue) or _prints(user))
+        if isinstance(user, ast.Call) and isinstance(user.func, ast.Name):
+            return user.func.id not in ("print", "repr", "str")
+        return not isinstance(user, ast.Attribute | ast.Assign | ast.FormattedValue)
 
     uses = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
     return any(is_passed(n) for n in uses if n.id == FIXTURE or (n.id in results and isinstance(n.ctx, ast.Load)))
@@ -166,10 +154,6 @@ def _passed_on(tree: ast.AST, results: Collection[str]) -> bool:
 
 def _is_bank_metric(name: str) -> bool:
     return name in metric_names() and find_metric(name).on_banks
-
-
-def _prints(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "repr", "str")
 
 
 def _is_fixture_subscript(node: ast.AST) -> bool:
@@ -192,3 +176,100 @@ def _recorded(metric: str, kind: str, arguments: list[Any], keywords: dict[str, 
 
     getattr(BoundMetric(metric, Recorder()), kind)(*arguments, **keywords)  # type: ignore[arg-type]  # a metric uses no more
     return conditions[0]
+
+
+#: Argument that every scenario of pytest-bdd has.
+_EXAMPLE = "_pytest_bdd_example"
+#: Variables in the closures of pytest-bdd's scenarios and step fixtures; the same in its versions 7 to 9.
+_SCENARIO, _STEP = "templated_scenario", "context"
+
+
+def gets_fixture(item: pytest.Function, fixture: str) -> bool:
+    """Return whether a test may get a fixture by its name while it runs, as far as its code shows."""
+    params: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+    chosen = {value for value in params.values() if isinstance(value, str)}
+    pending = {*item.fixturenames, *_lazy_names(params.values()), *_requested_names(item.obj, chosen)}
+    if _EXAMPLE in item.fixturenames:
+        if (steps := _step_functions(item, params.get(_EXAMPLE, {}))) is None:
+            return True
+        for step in steps:
+            pending.update(inspect.signature(step).parameters, _requested_names(step, chosen))
+    visited: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name == fixture:
+            return True
+        visited.add(name)
+        for definition in _definitions(item, name):
+            pending.update(definition.argnames, _requested_names(definition.func, chosen))
+        pending -= visited
+    return False
+
+
+def _definitions(item: pytest.Function, name: str) -> Sequence[Any]:
+    node: Any = item if pytest.version_tuple >= (8, 1) else item.nodeid
+    return item.session._fixturemanager.getfixturedefs(name, node) or ()
+
+
+def _requested_names(function: Callable[..., object], chosen: Iterable[str]) -> set[str]:
+    """Return the names that a function may give to ``getfixturevalue``: texts in its code, or the given parameters."""
+    texts = _texts_of_requests(function)
+    return set() if texts is None else {*texts, *chosen}
+
+
+@functools.lru_cache(maxsize=4096)
+def _texts_of_requests(function: Callable[..., object]) -> frozenset[str] | None:
+    """Return the texts in a function that uses ``getfixturevalue``; None for any other function."""
+    texts: set[str] = set()
+    used = False
+    wrapped: Any = function
+    while wrapped is not None:
+        for code in _codes(getattr(wrapped, "__code__", None)):
+            used |= "getfixturevalue" in code.co_names
+            constants = [getattr(wrapped, "__globals__", {}).get(name) for name in code.co_names]
+            texts.update(value for value in (*code.co_consts, *constants) if isinstance(value, str))
+        wrapped = getattr(wrapped, "__wrapped__", None) or getattr(wrapped, "func", None)
+    return frozenset(texts) if used else None
+
+
+def _codes(code: types.CodeType | None) -> Iterator[types.CodeType]:
+    """Yield a function's code object, and those of functions and comprehensions within it."""
+    if code is not None:
+        yield code
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                yield from _codes(constant)
+
+
+def _lazy_names(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if type(value).__module__.startswith("pytest_lazy"):
+            yield str(getattr(value, "name", "")).partition(".")[0]
+            yield from _lazy_names(getattr(value, "args", ()) or ())
+            yield from _lazy_names((getattr(value, "kwargs", {}) or {}).values())
+        elif isinstance(value, Mapping):
+            yield from _lazy_names([*value, *value.values()])
+        elif isinstance(value, list | tuple | set | frozenset):
+            yield from _lazy_names(value)
+
+
+def _closure(function: Any) -> Mapping[str, Any]:
+    return inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+
+
+def _step_functions(item: pytest.Function, example: Any) -> list[Callable[..., object]] | None:
+    """Return the functions of a scenario's steps; None where the scenario cannot be read."""
+    manager: Any = item.session._fixturemanager
+    # pytest 9.2 keeps fixtures by the node that defines them
+    fixture_tables = [getattr(manager, f"_arg2{by}fixturedefs", {}) for by in ("", "node2", "nodeid2")]
+    try:
+        names = [step.name for step in _closure(item.obj)[_SCENARIO].render(example).steps]
+        steps: list[Any] = [
+            _closure(definition.func).get(_STEP)
+            for fixture in {name for table in fixture_tables for name in table}
+            for definition in _definitions(item, fixture)
+        ]
+        step_definitions = [step for step in steps if hasattr(step, "step_func")]
+        return [step.step_func for step in step_definitions if any(step.parser.is_matching(name) for name in names)]
+    except (LookupError, AttributeError, TypeError):
+        return None

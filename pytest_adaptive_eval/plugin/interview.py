@@ -8,20 +8,26 @@ fixtures (the model) are set up once.
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.evaluation import Evaluation
+from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+from pytest_adaptive_eval.evaluation import ComparablePlan, Evaluation, StudyPlan
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
-from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.finish import finish
-from pytest_adaptive_eval.plugin.gate_plan import GatePlan
+from pytest_adaptive_eval.plugin.gates import GatePlan
+from pytest_adaptive_eval.plugin.progress import live_row
+from pytest_adaptive_eval.plugin.recording import STUDY_NOTE
 from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
-from pytest_adaptive_eval.records.run_record import InterviewRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord, plain
+from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
 
 
 class Interview(EvaluationNode):
@@ -70,3 +76,146 @@ class Interview(EvaluationNode):
         answers = self.result.must_pass if self.result is not None else ()
         if not self.gate_plan.judged and any(answer.failed for answer in answers):
             pytest.fail(f"FAIL {self.record.name}: {must_pass_sentence(answers)}; no gate judges it", pytrace=False)
+
+
+#: Lines of progress on a terminal that cannot rewrite one.
+LINES = 10
+
+
+class Study(EvaluationNode):
+    """A study, and its result."""
+
+    noun = "study"
+    evaluation: StudyPlan
+    kind = ""
+    record: StudyRecord | None = None
+    result: StudyResult | None = None
+    #: An error that is not of this package, such as in a grader of the user's.
+    fault: Exception | None = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        #: Baselines by the name that gates use: another study of this run, or a recorded one.
+        self.sources: dict[str, EvaluationNode | StudyResult] = {}
+        #: Reasons why baselines do not exist yet, by name.
+        self.missing: dict[str, str] = {}
+
+    def _with_run(self, result: StudyResult) -> StudyResult:
+        """Return a result with what gates need of the run: the number of claims, and the baselines."""
+        baselines = {}
+        for name, source in self.sources.items():
+            study_result = self.state.lookup(source.nodeid)[1] if isinstance(source, EvaluationNode) else source
+            assert isinstance(study_result, StudyResult)
+            baselines[name] = study_result
+        return replace(result, family=self.state.family, baselines=baselines, no_baselines=dict(self.missing))
+
+    def administer(self) -> None:
+        """Run the study, with the stored replies of an earlier run."""
+        if sets_up_only(self.config):
+            return
+        plan, state = self.evaluation, self.state
+        from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
+        from pytest_adaptive_eval.records.journal import interview_key
+
+        key = interview_key(
+            name=f"{self.nodeid} {plan.name}",
+            bank=self.kind,
+            scale="",
+            policy=plan.to_json(),
+            seed=0,  # the plan has the seed
+            checkpoint="",  # the key of each reply has a hash of its model
+            decoding="",
+        )
+        replies = ReplyCache(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
+        begun, usage = clock.elapsed(), False
+        progress = _Progress(self)
+        try:
+            result = plan.hold(replies, progress)
+        except AdaptiveEvalError as error:
+            result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
+        except Exception as error:  # it voids this study only
+            self.fault, result = error, replace(plan.void(f"{type(error).__name__}: {error}"), broken=True)
+        finally:
+            progress.end()
+            replies.close()
+        self.result = self._with_run(result)
+        self.record = StudyRecord(
+            name=plan.name,
+            nodeid=self.nodeid,
+            kind=self.kind,
+            candidate=result.candidate,
+            members=plain(result.members),
+            metrics=plain(result.findings()),
+            asked=result.asked,
+            size=result.size,
+            unit=result.unit,
+            account=plain(result.account),
+            costs=plain(result.costs),
+            seconds=round(clock.elapsed() - begun, 3),
+            error=plain(result.error),
+            notes=plain([*result.notes, *([STUDY_NOTE] if state.answers is not None else [])]),
+            extra={
+                **({} if result.broken else {"journal": replies.path.name}),
+                **({"usage_error": True} if usage else {}),
+                **({"population": plan.population} if isinstance(plan, ComparablePlan) else {}),
+            },
+        )
+
+    def restore(self, data: dict[str, Any]) -> None:
+        """Set the result from the JSON data of the process that held the study."""
+        self.result = self._with_run(self.evaluation.restore(data))
+
+    def runtest(self) -> None:
+        """Fail when the study is void."""
+        if self.record is None:
+            pytest.fail("the study did not take place", pytrace=False)
+        record = self.record
+        self.user_properties += [(name, clean_xml(str(value), 200)) for name, value in _properties(record)]
+        if self.fault is not None:
+            raise self.fault
+        if record.error:
+            pytest.fail(f"ERROR {record.name}: {record.error}", pytrace=False)
+
+
+def _properties(record: StudyRecord) -> list[tuple[str, Any]]:
+    """Return properties for pytest's own report: the study's size, and the candidate's metrics."""
+    properties: list[tuple[str, Any]] = [
+        ("kind", record.kind), ("candidate", record.candidate), (f"{record.unit}_that_count", record.asked),
+        (record.unit, record.size),
+    ]  # fmt: skip
+    for metric, rows in record.metrics.items():
+        for row in rows:
+            if row["subject"] == record.candidate:
+                for name in ("estimate", "low", "high", "error"):
+                    if (value := row.get(name)) is not None:
+                        properties.append((metric if name == "estimate" else f"{metric}_{name}", number(value)))
+                if rank := row.get("rank"):
+                    properties.append((f"{metric}_rank", number(rank["mean"], 1)))
+    return properties
+
+
+class _Progress:
+    """Progress of a study on the terminal: one line that is drawn over, or a few lines where that is not possible."""
+
+    def __init__(self, study: Study) -> None:
+        self._name = clean_terminal(study.evaluation.name, 60)
+        config = study.config
+        quiet = study.state.worker or config.get_verbosity() < 0
+        self._reporter: Any = None if quiet else config.pluginmanager.getplugin("terminalreporter")
+        self._row = None if quiet else live_row(config)
+        self._last = ""
+
+    def __call__(self, done: int, whole: int, doing: str) -> None:
+        line = f"adaptive-eval: {self._name}: {clean_terminal(doing, 60)}"
+        if self._reporter is None or line == self._last:
+            return
+        if self._row is not None:
+            self._row.draw(line)
+        elif (done - 1) % max(1, math.ceil(whole / LINES)) == 0 or done == whole:
+            self._reporter.ensure_newline()
+            self._reporter.write_line(line)
+        self._last = line
+
+    def end(self) -> None:
+        if self._row is not None:
+            self._row.erase()

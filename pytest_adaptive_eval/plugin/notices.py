@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.plugin.live_line import live_row
+from pytest_adaptive_eval.plugin.progress import live_row
 from pytest_adaptive_eval.records.run_record import plain
+from pytest_adaptive_eval.text import wrap
 
 #: The worker of xdist that writes to the terminal: each checks the models before the first question.
 _SPEAKER = "gw0"
@@ -23,7 +26,6 @@ class _Terminal(logging.Handler):
         self._worker = getattr(config, "workerinput", {}).get("workerid")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record."""
         line = f"adaptive-eval: {plain(record.getMessage())}"
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if self._worker not in (None, _SPEAKER) or (self._worker is None and reporter is None):
@@ -50,3 +52,14 @@ def show_log_warnings(config: pytest.Config) -> None:
     logger, handler = logging.getLogger("pytest_adaptive_eval"), _Terminal(config)
     logger.addHandler(handler)
     config.add_cleanup(lambda: logger.removeHandler(handler))
+
+
+def told_lines(config: pytest.Config, line: str) -> list[str]:
+    """Return a line as a terminal shows it; logs, and the workers of xdist, keep it whole.
+
+    A width that is set by ``COLUMNS`` counts as a terminal's.
+    """
+    reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+    if not (getattr(reporter, "isatty", False) or "COLUMNS" in os.environ) or hasattr(config, "workerinput"):
+        return [line]
+    return wrap(line, config.get_terminal_writer().fullwidth, "    ", "")

@@ -6,19 +6,141 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_adaptive_eval.plugin.live_line import shows_live
+from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.errors import EstimationError
+from pytest_adaptive_eval.inference.betting import anytime_valid
+from pytest_adaptive_eval.inference.sampling import mean_of_draws
+from pytest_adaptive_eval.text import clean_terminal, columns, number
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.exchange import Exchange
+    from pytest_adaptive_eval.plugin.state import Exchange
+
+#: Seconds between two drawings, and confidence of each bound of the interval.
+EVERY, CONFIDENCE = 0.1, 0.95
+#: Columns of an evaluation's name.
+NAME = 30
+
+
+class LiveRow:
+    """The row of a terminal below the line that pytest is writing.
+
+    What is shown is noted before it is written, since Ctrl-C mostly arrives while the terminal writes.
+    """
+
+    def __init__(self, writer: Any) -> None:
+        self._writer, self._shown = writer, False
+
+    @property
+    def room(self) -> int:
+        """Columns of the row."""
+        return int(self._writer.fullwidth) - 1
+
+    def draw(self, text: str) -> None:
+        """Show a text in place of the one before."""
+        below = "" if self._shown else "\n"
+        self._shown = True
+        self._writer.write_raw(f"{below}\r\x1b[2K{clean_terminal(text, self.room)}", flush=True)
+
+    def erase(self) -> None:
+        """Remove the text, and return to the end of the line above."""
+        if self._shown:
+            column = self._writer.width_of_current_line
+            forward = f"\x1b[{column}C" if column else ""
+            self._shown = False
+            self._writer.write_raw(f"\r\x1b[2K\x1b[A{forward}", flush=True)
+
+
+#: Key of the run's row in ``config.stash``.
+_ROW: pytest.StashKey[LiveRow] = pytest.StashKey()
+
+
+def live_row(config: pytest.Config) -> LiveRow | None:
+    """Return the run's row; None where this process writes to no terminal, or is not the only one that writes."""
+    reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+    # other reporters draw lines of their own
+    if reporter is None or not reporter.isatty or type(reporter).__module__ != "_pytest.terminal":
+        return None
+    logs = config.pluginmanager.hasplugin("logging") and (config.getoption("log_cli_level") or config.getini("log_cli"))
+    shows = any(config.getoption(name, False) for name in ("setupshow", "usepdb", "trace"))
+    if logs or shows or config.getoption("capture", "fd") == "no" or hasattr(config, "workerinput"):
+        return None
+    return config.stash.setdefault(_ROW, LiveRow(config.get_terminal_writer()))
+
+
+def shows_live(config: pytest.Config) -> bool:
+    """Return whether interviews have a live line in this process."""
+    distributed = config.getoption("numprocesses", None) or config.getoption("dist", "no") not in ("no", None)
+    return config.get_verbosity() == 0 and not distributed and live_row(config) is not None
+
+
+class LiveLine:
+    """The line of one interview.
+
+    Args:
+        budget: Most questions of the interview, without those that are asked again.
+        questions: Most questions with those.
+    """
+
+    def __init__(self, config: pytest.Config, name: str, budget: int, questions: int) -> None:
+        self._row = live_row(config) if shows_live(config) else None
+        self._name = clean_terminal(name, NAME, keep_end=True)
+        self._budget, self._questions = budget, questions
+        self._begun, self._drawn, self._asked = clock.elapsed(), 0.0, 0
+        self._estimate = ""
+
+    def estimate(self, session: Session) -> None:
+        """Take the estimate of a session and its interval, as far as the draws give one."""
+        if self._row is None or not session.asked:
+            return
+        log = session.log()
+        try:
+            middle = mean_of_draws(log)
+            interval = anytime_valid(log, middle, CONFIDENCE)
+        except EstimationError:  # the items were not drawn
+            return
+        self._estimate = f", {number(middle, 2)} [{number(interval.low, 2)}, {number(interval.high, 2)}]"
+        self._draw()
+
+    def count(self, asked: int) -> None:
+        """Take the number of questions asked so far."""
+        self._asked = asked
+        if self._row is not None and clock.elapsed() - self._drawn >= EVERY:
+            self._draw()
+
+    def end(self) -> None:
+        """Erase the line."""
+        if self._row is not None:
+            self._row.erase()
+
+    def _draw(self) -> None:
+        assert self._row is not None
+        self._drawn = clock.elapsed()
+        most = self._budget if self._asked <= self._budget else self._questions
+        count, left = f"{self._asked} of {most}", ""
+        if self._asked:
+            seconds = (self._drawn - self._begun) / self._asked * max(most - self._asked, 0)
+            left = f", at most {_duration(seconds)} left"
+        forms = (
+            f"{self._name}: question {count}{self._estimate}{left}",
+            f"{self._name}: {count}{self._estimate}{left}",
+            f"{self._name}: {count}{self._estimate}",
+            f"{self._name}: {count}",
+        )
+        self._row.draw(next((form for form in forms if columns(form) <= self._row.room), count))
+
+
+def _duration(seconds: float) -> str:
+    """Return ``0:07`` or ``1:02:03``."""
+    whole = round(seconds)
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"
 
 
 class Progress:
     """Hooks of the process that shows progress, which add the questions to the collected tests.
 
     An interview counts with its budget until it is over, and then with the questions that were asked.
-
-    Args:
-        exchange: Holds the budgets.
     """
 
     def __init__(self, config: pytest.Config, exchange: Exchange) -> None:

@@ -17,7 +17,7 @@ import pytest
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
-from pytest_adaptive_eval.models.base import Completion, RequestLog, Subject, repeated_request
+from pytest_adaptive_eval.models.base import Completion, RequestLog, Subject, SubjectIdentity, repeated_request
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import Once
 from pytest_adaptive_eval.records.run_record import plain
@@ -75,7 +75,9 @@ class AskedItem:
         Raises:
             Unscored: The answer is neither a text nor a number for a numeric grader; it is not counted as wrong.
         """
-        if not isinstance(text, str) and not (self.item.grader == "numeric" and _is_number(text)):
+        given: object = text
+        number = isinstance(given, numbers.Real) and not isinstance(given, bool)
+        if not isinstance(given, str) and not (number and self.item.grader == "numeric"):
             self.text = ""
             self.fault = Unscored(
                 Status.ERROR.value,
@@ -110,15 +112,6 @@ class Draw:
     asked: AskedItem
     administration: Administration
     key: str = ""
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def question(template: pytest.Function, item: Item, sample: int = 0) -> Question:
-    """Create the test of one item from the placeholder; samples are named ``ITEM``, ``ITEM#2`` ..."""
-    return Question.of(template, AskedItem(item, sample))
 
 
 class Question(Once):
@@ -181,15 +174,13 @@ class Question(Once):
         if self.interview is None:
             super().setup()
             return
-        with self._once("setup", self.interview, runs_code=self._runs_fixtures()) as again:
+        fixtures = [found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if name != "item"]
+        # one of a module, without parameters, is called once
+        runs_code = any(fixture.cached_result is None or fixture.params is not None for fixture in fixtures)
+        with self._once("setup", self.interview, runs_code=runs_code) as again:
             if not again:
                 with self.requests.active():  # a fixture may ask
                     super().setup()
-
-    def _runs_fixtures(self) -> bool:
-        """Return whether the set-up calls a fixture; one of a module, without parameters, is called once."""
-        fixtures = [found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if name != "item"]
-        return any(fixture.cached_result is None or fixture.params is not None for fixture in fixtures)
 
     def runtest(self) -> None:
         """Run the test, or take the answer from the journal.  The first run counts."""
@@ -204,10 +195,7 @@ class Question(Once):
 
     @contextlib.contextmanager
     def _once(self, phase: str, interview: QuestionOwner, *, runs_code: bool = True) -> Iterator[bool]:
-        """Run a phase, with the interview's random state if it runs code that may draw.
-
-        If a plugin runs the phase again, it ends as the first time did.
-        """
+        """Run a phase, with the interview's random state if it `runs_code`; a second time, end as the first did."""
         if phase in self._begun:
             interview.reruns += 1
             if self._raised is not None:
@@ -224,7 +212,6 @@ class Question(Once):
 
     @contextlib.contextmanager
     def _sampled(self) -> Iterator[None]:
-        """Set the number of the item's sample on the subjects."""
         sample = self.asked.sample
         subjects = [value for value in self.funcargs.values() if isinstance(value, Subject)] if sample else []
         try:
@@ -337,11 +324,7 @@ class Question(Once):
         )
 
     def regraded(self, stored: Mapping[str, Any], path: Path) -> Response:
-        """Return an answer from a journal, after grading its text again where the item's own grader decides.
-
-        Raises:
-            JournalError: The entry is not an answer, or its text now gets another score.
-        """
+        """Return an answer from a journal, after grading its text again where the item's own grader decides."""
         item = self.asked.item
         anew = "begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
         try:
@@ -432,7 +415,8 @@ class Question(Once):
     def take_report(self, report: pytest.TestReport, error: BaseException | None, *, of_subtest: bool) -> None:
         """Take up a report of this test, or of one of its subtests, which may change its response."""
         if of_subtest:
-            self._note_subtest(report, error)
+            if report.failed and self._subtest is None:
+                self._subtest = error  # which does not reach the test
             return
         if not report.passed:
             self._note(report, error)
@@ -455,17 +439,8 @@ class Question(Once):
         elif report.when == "setup" and self.administration.position == 1:
             self.interview.give_up(f"the fixtures of the first question could not be set up: {line}")
 
-    def _note_subtest(self, report: pytest.TestReport, error: BaseException | None) -> None:
-        """Keep the first failure of a subtest, which does not reach the test."""
-        if report.failed and error is not None:
-            self._subtest = self._subtest or error
-
     def _contradict(self, report: pytest.TestReport, error: BaseException | None) -> None:
-        """Mark an answer wrong if a check failed outside the test itself, such as in a subtest.
-
-        Plugins for soft assertions fail the report and not the test. A fault other than an assertion is an error, since
-        the answer may be right.
-        """
+        """Mark an answer wrong if a check failed outside the test itself, and as a fault if it failed otherwise."""
         fault = self._subtest or (error if report.failed else None)
         if fault is None or self.response is None or self.response.score is None:
             return
@@ -486,3 +461,31 @@ def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     unknown = getattr(report.longrepr, "errorstring", None)  # of a fixture that is not there
     text = getattr(crash, "message", None) or unknown or str(report.longrepr or "")
     return str(plain(next((line for line in text.splitlines() if line.strip()), report.outcome)))
+
+
+#: Fixture scopes that outlive a question.
+WIDE_SCOPES = ("session", "package", "module", "class")
+
+
+def check_scope(node: pytest.Function, name: str, where: str) -> None:
+    """Refuse a fixture that would load the model for every question."""
+    definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
+    if definitions and definitions[-1].scope not in WIDE_SCOPES:
+        raise ConfigError(
+            f"{where}: the fixture {name!r} has scope {definitions[-1].scope!r} and would load the model for every "
+            'question: write @pytest.fixture(scope="module") or a wider one'
+        )
+
+
+def find_model_fixture(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
+    """Return the name, value and identity of the question's model fixture."""
+    identified = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
+    name = "model" if "model" in identified else next(iter(identified), "model")
+    subject = funcargs.get(name)
+    if name in identified:
+        return name, subject, identified[name].identity
+    return (
+        name,
+        subject,
+        SubjectIdentity("" if subject is None else getattr(subject, "__name__", type(subject).__name__)),
+    )

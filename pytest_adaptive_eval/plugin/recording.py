@@ -6,22 +6,79 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
+from pytest_adaptive_eval.items.graders.kinds.words import folded
 from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
+from pytest_adaptive_eval.items.reading.truth import truth_of
 from pytest_adaptive_eval.models.base import Completion, Subject
 from pytest_adaptive_eval.models.caps import truncation_warning
-from pytest_adaptive_eval.plugin.constant_answers import ConstantAnswers
 from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
+from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.plugin.question import Draw, Question
+    from pytest_adaptive_eval.records.run_record import Administration
+
+#: Answers from which on a constant one is named, and its share of them.
+FEWEST, SHARE = 20, 0.95
+#: Labels of a bank at most that one guesses, and questions for each of them.
+LABELS, QUESTIONS_PER_LABEL = 3, 10
+#: Characters of an answer that is named.
+_SHOWN = 60
+
+
+class ConstantAnswers:
+    """Counts of expected and given answers, from which a constant subject and a guessing one are known."""
+
+    def __init__(self) -> None:
+        self._expected: Counter[str] = Counter()
+        self._given: Counter[str] = Counter()
+        self._choices: list[float] = []
+
+    def expect(self, item: Item) -> None:
+        """Count the expected answer of a question."""
+        self._choices.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
+        label = truth_of(item.answer) if item.grader == "yesno" else None
+        self._expected[label or " | ".join(map(folded, item.answers))] += 1
+
+    def add(self, text: str) -> None:
+        """Count an answer."""
+        self._given[folded(text[: 2 * _SHOWN]).strip(" .*`\"'")] += 1
+
+    @property
+    def guessing(self) -> float | None:
+        """Expected score of random choices, or of the best constant answer where few labels are all that is expected.
+
+        None where neither is known.
+        """
+        if not self._choices:
+            return None
+        if not np.isnan(self._choices).any():
+            return float(np.mean(self._choices))
+        count = self._expected.total()
+        if not 1 < len(self._expected) <= LABELS or count < QUESTIONS_PER_LABEL * len(self._expected):
+            return None
+        return max(self._expected.values()) / count
+
+    def note(self) -> str:
+        """Return a sentence if nearly all answers are the same, though others are expected; else empty."""
+        count = self._given.total()
+        text, most = self._given.most_common(1)[0] if self._given else ("", 0)
+        if count < FEWEST or most < SHARE * count or not text or len(self._expected) < 2:
+            return ""
+        return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject says the same to every question"
+
 
 #: Suffix of the journal's keys of completions that no test has graded yet.
 _COMPLETION = " completion"
@@ -36,11 +93,7 @@ FEWEST_WRONG = 3
 class AnswerRecorder:
     """Administrations of one interview, and the journal that keeps answers for later runs.
 
-    Args:
-        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
-
     Attributes:
-        statuses: Number of responses by status.
         journal: None where no answer may outlive the run.
     """
 
@@ -81,11 +134,7 @@ class AnswerRecorder:
         return test.regraded(stored, self.journal.path)
 
     def keep(self, test: Question, response: Response) -> None:
-        """Write a response to the journal, unless a later run should ask again.
-
-        Raises:
-            JournalError: The journal cannot be written.
-        """
+        """Write a response to the journal, unless a later run should ask again."""
         storable = test.lasting or not response.status.infrastructure
         if self.journal is not None and storable and not test.administration.resumed:
             asked = test.asked
@@ -141,7 +190,10 @@ class AnswerRecorder:
         if self.journal is None:
             return None
         graded = self.journal.get(self.key(test))
-        if graded is not None and not self._lacks_score(graded):
+        # an earlier version kept unanswered ones without the score that they now have
+        if graded is not None and not (
+            self._unanswered == WRONG and graded.get("score") is None and str(graded.get("status")) in UNANSWERED
+        ):
             return graded
         if (entry := graded or self.journal.get(self.key(test) + _COMPLETION)) is None:
             return None
@@ -149,16 +201,8 @@ class AnswerRecorder:
         reused = entry.get(REUSED, False)
         return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
 
-    def _lacks_score(self, entry: Mapping[str, Any]) -> bool:
-        """Return whether an earlier version kept a response without the score that it now has."""
-        return self._unanswered == WRONG and entry.get("score") is None and str(entry.get("status")) in UNANSWERED
-
     def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
-        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
-
-        Raises:
-            JournalError: The journal cannot be written.
-        """
+        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`."""
         _note_likelihood(question, completion.likelihood)
         if self.journal is not None and not completion.status.infrastructure:
             entry = _journal_entry(question.asked.item, completion)
@@ -218,13 +262,11 @@ class AnswerRecorder:
 
 
 def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> None:
-    """Record the log-likelihoods that an answer follows from, if any."""
     if facts:
         test.administration.extra[LIKELIHOOD] = plain(facts)
 
 
 def _journal_entry(item: Item, answer: Response | Completion) -> dict[str, Any]:
-    """Return the data of an answer for the journal."""
     return {
         "item": item.id,
         "status": answer.status.value,
@@ -232,3 +274,64 @@ def _journal_entry(item: Item, answer: Response | Completion) -> dict[str, Any]:
         "text": plain(answer.text),
         "detail": plain(answer.detail),
     }
+
+
+#: Note of studies in a run that shares answers.
+STUDY_NOTE = (
+    "no reply was taken from the store (--adaptive-eval-reuse): replies in studies and of agents are never shared"
+)
+
+
+class Reuse:
+    """Answers that one interview takes from the store.
+
+    Args:
+        store: None where every answer is asked for.
+    """
+
+    def __init__(self, store: AnswerStore | None, root: Path) -> None:
+        self._store = store
+        self._path = relative(store.path, root) if store is not None else ""
+        self._subject: Subject | None = None
+        self._taken = 0
+        self._refusal = "the model is no Subject of this package" if store is not None else ""
+
+    def bind(self, subject: object) -> None:
+        """Let a subject take answers from the store, unless there is a reason against it."""
+        if not isinstance(subject, Subject):
+            return
+        self._subject, self._taken = subject, subject.reused
+        if self._store is None:
+            return
+        from pytest_adaptive_eval.models.reuse import KnownAnswers
+
+        self._refusal = subject.no_reuse
+        subject.known = None if self._refusal else KnownAnswers(self._store, subject)
+
+    def mark(self, administration: Administration) -> None:
+        """Mark a question whose test took an answer from the store."""
+        if self._subject is not None and self._subject.reused > self._taken:
+            administration.extra[REUSED], self._taken = True, self._subject.reused
+
+    def notes(self, administrations: list[Administration], *, judged: bool) -> list[str]:
+        """Return what to tell with any verdict: the number of such answers, or why there is none."""
+        count = sum(bool(entry.extra.get(REUSED)) for entry in administrations)
+        if self._store is None:  # an interrupted run may have taken some
+            return [_sentence(count, len(administrations), "a store of earlier ones")] if count else []
+        if self._refusal:
+            return [f"no answer was taken from the store (--adaptive-eval-reuse): {self._refusal}"]
+        anew = "; its judge graded them anew" if judged and count else ""
+        notes = [_sentence(count, len(administrations), self._path) + anew]
+        return [*notes, self._store.fault] if self._store.fault else notes
+
+    def to_json(self, administrations: list[Administration]) -> dict[str, Any]:
+        """Return the facts for the record; empty where nothing was to be reused."""
+        if self._store is None:
+            return {}
+        count = sum(bool(entry.extra.get(REUSED)) for entry in administrations)
+        return {"store": self._path, "answers": count, **({"refused": self._refusal} if self._refusal else {})}
+
+
+def _sentence(count: int, asked: int, store: str) -> str:
+    verb = "was" if count == 1 else "were"
+    return f"{count} of {counted(asked, 'answer')} {verb} not asked for but taken from {store}"

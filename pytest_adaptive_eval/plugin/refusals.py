@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,10 +16,6 @@ class _Refused(NamedTuple):
 
     Args:
         module: Module of the plugin; the option counts only where that is loaded.
-        option: The attribute of ``config.option``.
-        flag: The option on the command line.
-        active: Whether the option's value switches it on.
-        effect: Its effect on interviews or gates.
     """
 
     module: str
@@ -86,11 +83,7 @@ _FAKES = "pyfakefs"
 
 
 def check_other_plugins(config: pytest.Config) -> None:
-    """Refuse options of other plugins with which no verdict of this run could be trusted.
-
-    Raises:
-        pytest.UsageError: One of them is on.
-    """
+    """Refuse options of other plugins with which no verdict of this run could be trusted."""
     modules = plugin_modules(config)
     for refused in _REFUSED:
         if refused.module in modules and refused.active(getattr(config.option, refused.option, None)):
@@ -110,11 +103,7 @@ def check_collected(config: pytest.Config, items: Sequence[pytest.Item], intervi
     """Refuse plugins that would end the run with an internal error at one of our tests.
 
     Args:
-        items: Interviews, studies and gates that are about to run.
         interviews: Whether questions will be asked, which are made while the tests run.
-
-    Raises:
-        ConfigError: One of them is loaded.
     """
     modules = plugin_modules(config)
     if interviews and "pytest_depends" in modules:
@@ -150,7 +139,6 @@ def marker_fault(item: pytest.Item) -> str:
 
 
 def _testmon_selects(option: Any) -> bool:
-    """Return whether pytest-testmon may deselect tests."""
     on = any(getattr(option, name, False) for name in ("testmon", "tmnet", "testmon_nocollect", "testmon_forceselect"))
     off = getattr(option, "no-testmon", False) or (
         getattr(option, "testmon_noselect", False) and not getattr(option, "testmon_forceselect", False)
@@ -165,5 +153,68 @@ def plugin_modules(config: pytest.Config) -> set[str]:
 
 
 def _title(module: str) -> str:
-    """Return the plugin's distribution name, such as ``pytest-forked``."""
     return module.replace("_", "-")
+
+
+class _Sharding(NamedTuple):
+    """Options by which a plugin runs one of several parts of the tests.
+
+    Args:
+        shards, shard: Attributes of ``config.option``.
+    """
+
+    modules: tuple[str, ...]
+    shards: str
+    shard: str
+
+
+_SHARDINGS = (
+    _Sharding(("pytest_split",), "splits", "group"),
+    _Sharding(("pytest_shard",), "num_shards", "shard_id"),
+    _Sharding(("pytest_test_groups", "pytest_split_tests"), "test-group-count", "test-group"),
+)
+
+
+def shard_of(config: pytest.Config) -> str:
+    """Return the options that make this run one shard of several, such as ``--splits=2 --group=1``; else empty."""
+    loaded = plugin_modules(config)
+    for modules, *names in _SHARDINGS:
+        values = [getattr(config.option, name, None) for name in names]
+        if loaded.intersection(modules) and isinstance(values[0], int) and values[0] > 1:
+            flags = zip(names, values, strict=True)
+            return " ".join(f"--{name.replace('_', '-')}={value}" for name, value in flags)
+    return ""
+
+
+def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, list[str]]:
+    """Find the gates that the settings require.
+
+    Args:
+        names: Node ids, or ends of node ids that begin after ``/`` or ``::``. A name without brackets means the gate
+            with all its parameters.
+        gates: Node id of each collected gate, with the node id of its function, which has no brackets.
+
+    Returns:
+        Node ids of each name; none where no gate has the name.
+    """
+    nodeids_by_name: dict[str, list[str]] = {}
+    for name in names:
+        matches = [nodeid for nodeid, function in gates.items() if _fits(name, nodeid) or _fits(name, function)]
+        functions = list(dict.fromkeys(gates[nodeid] for nodeid in matches))
+        if len(functions) > 1:
+            raise ConfigError(
+                f"the required gate {name!r} could mean {' or '.join(functions)}: write more of the node id of the one "
+                "that is meant"
+            )
+        nodeids_by_name[name] = matches
+    return nodeids_by_name
+
+
+def near_names(name: str, gates: Mapping[str, str]) -> list[str]:
+    """Return up to three names of collected gates that resemble `name`; see `required_gates`."""
+    gate_names = {node.rpartition(cut)[2] for nodeids in gates.items() for node in nodeids for cut in ("::", "/")}
+    return difflib.get_close_matches(name, sorted(gate_names), 3)
+
+
+def _fits(name: str, nodeid: str) -> bool:
+    return nodeid == name or nodeid.endswith((f"/{name}", f"::{name}"))

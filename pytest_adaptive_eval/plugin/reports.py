@@ -74,7 +74,6 @@ class ReportHooks:
 
 
 def _guard(report: pytest.TestReport) -> None:
-    """Escape CI commands in all text of a report: faults, answers and captured output."""
     if report.longrepr is not None:
         report.longrepr = _guarded(report.longrepr)
     if report.sections:

@@ -6,10 +6,10 @@ from collections.abc import Generator
 
 import pytest
 
-from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
+from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
-from pytest_adaptive_eval.plugin.told_lines import told_lines
+from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.text import clean_terminal, relative, shown_address
 
 

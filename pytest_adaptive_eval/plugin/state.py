@@ -2,27 +2,246 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+import hashlib
+import json
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 import pytest
+from numpy.random.mtrand import get_bit_generator, set_bit_generator
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.plugin.places import PlaceGuard
+from pytest_adaptive_eval.outputs import replacing
+from pytest_adaptive_eval.text import shown_address
+from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
-    from pytest_adaptive_eval.gates.result import SessionResult
-    from pytest_adaptive_eval.gates.study_result import StudyResult
+    from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
     from pytest_adaptive_eval.items.item import Response
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
     from pytest_adaptive_eval.models.base import Completion, Subject, Usage
-    from pytest_adaptive_eval.plugin.exchange import Exchange
-    from pytest_adaptive_eval.plugin.randomness import GeneratorStates
+    from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.records.journal import Journal
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+
+
+class GeneratorStates:
+    """States of the generators of `random`, `numpy.random` and torch that belong to one interview.
+
+    A sampling model may draw from a global generator. A plugin that seeds the generators before every test would give
+    it the same draws for every question, so that repeated answers are copies of one answer.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._states: tuple[Any, ...] | None = None
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Use the interview's random states in this context, and restore the earlier states at the end."""
+        outside = _states()
+        _restore(self._first() if self._states is None else self._states)
+        try:
+            yield
+        finally:
+            self._states = _states()
+            _restore(outside)
+
+    def _first(self) -> tuple[Any, ...]:
+        source = random.Random(f"{self._key} {random.getstate()} {np.random.get_state()}")
+        python_state = random.Random(source.getrandbits(64)).getstate()
+        numpy = np.random.MT19937(source.getrandbits(64))
+        if (torch := _torch()) is None:
+            return python_state, numpy, None, None
+        torch.manual_seed(source.getrandbits(63))
+        return python_state, numpy, *_torch_states(torch)
+
+
+def _torch() -> Any:
+    return sys.modules.get("torch")
+
+
+def _torch_states(torch: Any) -> tuple[Any, Any]:
+    devices = torch.cuda.is_available() and torch.cuda.is_initialized()
+    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if devices else None
+
+
+def _states() -> tuple[Any, ...]:
+    torch = _torch()
+    # numpy's generator is exchanged as a whole, since its state takes a hundred times as long to copy
+    numpy = get_bit_generator()
+    return random.getstate(), numpy, *((None, None) if torch is None else _torch_states(torch))
+
+
+def _restore(states: tuple[Any, ...]) -> None:
+    python_state, numpy, cpu, devices = states
+    random.setstate(python_state)
+    set_bit_generator(numpy)
+    if cpu is not None:
+        torch = _torch()
+        torch.set_rng_state(cpu)
+        if devices is not None:
+            torch.cuda.set_rng_state_all(devices)
+
+
+class PlaceGuard:
+    """Process and thread of the collection, the only ones in which interviews and gates run, each once."""
+
+    def __init__(self) -> None:
+        self._process, self._thread = os.getpid(), threading.get_ident()
+        self._begun: set[str] = set()
+        self._repeated: set[str] = set()
+
+    def begin(self, nodeid: str) -> bool:
+        """Record that a test begins.  Return whether it may run."""
+        if nodeid in self._begun:
+            self._repeated.add(nodeid)
+        self._begun.add(nodeid)
+        return not self._refusal(nodeid)
+
+    def check(self, nodeid: str) -> None:
+        """Refuse a test that runs a second time or elsewhere."""
+        if refusal := self._refusal(nodeid):
+            raise ConfigError(
+                f"{nodeid}: another plugin runs this test {refusal}; interviews and gates are run once, in the process "
+                "and thread that collected them: leave that plugin out of a run with --adaptive-eval"
+            )
+
+    def _refusal(self, nodeid: str) -> str:
+        if os.getpid() != self._process:
+            return "in another process"
+        if threading.get_ident() != self._thread:
+            return "in another thread"
+        return "for a second time" if nodeid in self._repeated else ""
+
+
+#: Seconds between two checks for a result.
+_PAUSE = 0.05
+
+
+class Planned(NamedTuple):
+    """An interview or a gate that this run must account for.
+
+    Args:
+        budget: Questions; 0 for a gate.
+    """
+
+    nodeid: str
+    budget: int
+    needs: Sequence[str] = ()
+
+
+class Selection(NamedTuple):
+    """Gates that a run leaves out, and gates that the settings require.
+
+    Args:
+        chosen: Whether options such as ``-k`` deselected them, rather than a node id on the command line.
+        required: Node ids of the gates that the settings require, by their names there; see `selection.required_gates`.
+        near: Similar names of collected gates, for required gates that were not collected.
+        shard: Options by which this run is one shard of several; else empty.
+    """
+
+    deselected: Sequence[str] = ()
+    chosen: bool = False
+    required: Mapping[str, list[str]] = {}
+    near: Mapping[str, list[str]] = {}
+    shard: str = ""
+
+
+class Exchange:
+    """A folder of results by node id; there is none if the run has one process.
+
+    Args:
+        folder: The controller's folder, on a worker.
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = Path(folder) if folder else None
+        self._owns_folder = False
+        self._plan: list[Planned] = []
+        self._selection: Selection | None = None
+
+    def make(self) -> str:
+        """Make the folder, on the controller, and return its path."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-"))
+            self._owns_folder = True
+        return str(self._folder)
+
+    def close(self) -> None:
+        """Remove the folder if this process made it."""
+        if self._owns_folder and self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder, self._owns_folder = None, False
+
+    def _path(self, name: str) -> Path | None:
+        return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json" if self._folder else None
+
+    def _put(self, name: str, data: Any) -> None:
+        if path := self._path(name):
+            with replacing(path) as file:
+                file.write(json.dumps(data).encode())
+
+    def _get(self, name: str) -> Any:
+        path = self._path(name)
+        return json.loads(path.read_text()) if path is not None and path.exists() else None
+
+    def plan(self, planned: list[Planned], selection: Selection) -> None:
+        """Publish the interviews and gates that this run must account for, in their order, and its selection."""
+        self._plan, self._selection = planned, selection
+        self._put("plan", planned)
+        self._put("selection", selection)
+
+    def planned(self) -> list[Planned]:
+        """Return the planned tests, as `plan` published them."""
+        return self._plan or [Planned(*entry) for entry in self._get("plan") or ()]
+
+    def selection(self) -> Selection:
+        """Return the selection, as `plan` published it."""
+        return self._selection or Selection(*self._get("selection") or ())
+
+    def publish_lines(self, lines: list[str]) -> None:
+        """Publish lines for the controller to print."""
+        self._put("lines", lines)
+
+    def lines(self) -> list[str]:
+        """Return the lines that a worker published by `publish_lines`."""
+        lines: list[str] = self._get("lines") or []
+        return lines
+
+    def publish(self, nodeid: str, result: dict[str, Any]) -> None:
+        """Publish a result."""
+        self._put(nodeid, result)
+
+    def result(self, nodeid: str) -> dict[str, Any] | None:
+        """Return a published result, or None."""
+        data: dict[str, Any] | None = self._get(nodeid)
+        return data
+
+    def break_off(self) -> None:
+        """Publish that a worker died, so that no process waits for its results."""
+        self._put("broken", True)
+
+    def wait(self, nodeids: Iterable[str]) -> None:
+        """Wait until every result is published, a worker has died, or the controller has ended."""
+        missing = set(nodeids)
+        while missing and self._folder is not None and self._folder.exists() and not self._get("broken"):
+            missing = {nodeid for nodeid in missing if self.result(nodeid) is None}
+            if missing:
+                clock.sleep(_PAUSE)
+
 
 #: How to name an answer that a test must fail.
 WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'
@@ -35,7 +254,6 @@ class RunState:
     """State of a run in one process.  Under xdist, the controller and each worker have their own.
 
     Args:
-        exchange: Results of other processes.
         evaluations: Every interview and study that collection met, selected or not.
         needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
@@ -203,11 +421,7 @@ class QuestionOwner(Protocol):
 
 
 def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
-    """Return the one interview or study named `name`.
-
-    Raises:
-        ConfigError: No evaluation has that name, or several have it.
-    """
+    """Return the one interview or study named `name`."""
     nodes = list(nodes)
     matches = [node for node in nodes if name in (node.evaluation.name, node.nodeid)]
     matches = matches or [node for node in nodes if name in node.aliases]
@@ -223,3 +437,37 @@ def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
         f"adaptive_eval[{name!r}]: there is no such evaluation among those collected ({names}); check the name, and "
         "that the file of the evaluation is part of this run"
     )
+
+
+FLAG = "--adaptive-eval-model"
+#: ``NAME=MODEL``; a URL, a path and a kind such as ``replay:`` have other signs before the first ``=``.
+_NAMED = re.compile(r"([\w. -]+)=(.*)", re.DOTALL)
+
+
+def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
+    """Return the model of all evaluations, if there is one, and the models of single evaluations by name.
+
+    A value that is a file or a folder as a whole names that, whatever signs it has. Of several the last counts.
+    """
+    whole: str | None = None
+    named: dict[str, str] = {}
+    for value in values:
+        match = None if Path(value).exists() else _NAMED.fullmatch(value)
+        name, model = (match[1], match[2]) if match else ("", value)
+        if not model:
+            raise ConfigError(f"{FLAG} is empty: give it a value (is a variable of the shell unset?) or leave it out")
+        if name:
+            named[name] = model
+        else:
+            whole = model
+    return whole, named
+
+
+def check_named(models: Mapping[str, str], used: Collection[str]) -> None:
+    """Refuse models of evaluations that no file of the run has."""
+    for name, model in models.items():
+        if name not in used:
+            raise ConfigError(
+                f"{FLAG}={name}={shown_address(model)}: no TOML file of this run has an evaluation {name!r}; "
+                f"{suggestion(name, sorted(used))}; tests in Python take their models from fixtures"
+            )

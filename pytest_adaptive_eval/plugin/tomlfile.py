@@ -19,8 +19,28 @@ from pytest_adaptive_eval.evaluation import GateSpec, Settings, StudyKind, Study
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.fixtures import subject
+from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import AskedItem
-from pytest_adaptive_eval.plugin.told_lines import told_lines
+
+#: Parameters of a test of a TOML file until it runs.
+_PARAMETERS: pytest.StashKey[Any] = pytest.StashKey()
+
+
+def hide_parameters(item: pytest.Item) -> None:
+    """Remove the attribute `callspec` of a test of a TOML file.
+
+    Editors and other plugins take a test that has it for a parametrized function of a Python file. VS Code's runner
+    then looks for ".py" in the node id, and finds no test of the whole workspace where one has none.
+    """
+    if hasattr(item, "callspec"):
+        item.stash[_PARAMETERS] = item.callspec
+        del item.callspec
+
+
+def restore_parameters(item: pytest.Item) -> None:
+    """Restore the attribute `callspec`, which pytest needs to set up fixtures."""
+    if _PARAMETERS in item.stash:
+        item.callspec = item.stash[_PARAMETERS]  # type: ignore[attr-defined]  # of functions, as these are
 
 
 def _ask(item: AskedItem, model: Any) -> None:
@@ -58,7 +78,7 @@ def _interview(model: str) -> types.FunctionType:
 
 
 def _study(spec: StudySpec) -> types.FunctionType:
-    """Create a function that represents a study; it does nothing itself."""
+    """Create a function that represents a study."""
 
     @_function
     def run() -> None:

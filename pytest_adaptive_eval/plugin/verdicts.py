@@ -127,7 +127,6 @@ class VerdictLog:
             self._endings.setdefault(item.nodeid, error)
 
     def _check_verdicts(self, item: pytest.Item) -> None:
-        """Fail a gate that has a verdict that does not hold."""
         entries = self._entries.get(item.nodeid, ())
         failed = [entry.verdict for entry in entries if not entry.verdict]
         if failed:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScheduling
 
-from pytest_adaptive_eval.plugin.told_lines import told_lines
+from pytest_adaptive_eval.plugin.notices import told_lines
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import RunState

@@ -38,7 +38,6 @@ class Alert:
     Args:
         run: The run and its subjects; empty without a run.
         sentences: One per alarm, then one per gate that did not pass.
-        report_url: Address of a report, as given.
     """
 
     title: str
@@ -55,12 +54,7 @@ class Alert:
 
 
 def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, report_url: str = "") -> Alert:
-    """Return the message on alarms and on the gates of a run that did not pass.
-
-    Args:
-        run: The newest run.
-        report_url: Address of a report for people.
-    """
+    """Return the message on alarms and on the gates of a run that did not pass."""
     refused = [gate for gate in run.gates if not gate.holds] if run else []
     sentences = [alarm.sentence for alarm in alarms[:_LISTED]]
     sentences += [
@@ -117,12 +111,7 @@ def _slack_link(url: str) -> str:
 
 
 def open_service(url: str) -> Any:
-    """Return the ``apprise.Apprise`` for a URL, without sending anything.
-
-    Raises:
-        UsageError: apprise is missing.
-        ConfigError: No service of apprise has such a URL.
-    """
+    """Return the ``apprise.Apprise`` for a URL, without sending anything."""
     try:
         import apprise
     except ImportError:
@@ -149,12 +138,6 @@ def send(service: Any, alert: Alert) -> None:
 
     Redirects are not followed. A failure is tried again, as apprise's ``retry`` and ``wait`` in the URL say, by default
     3 times after 2 seconds each.
-
-    Args:
-        service: See `open_service`.
-
-    Raises:
-        AlertError: The service did not take the alert.
     """
     body = alert.text(f"report: {alert.report_url}" if alert.report_url else "")
     outcome = service.notify(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
-from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, RunRecord, StudyRecord
 
 #: A value and its standard error.
 Estimate = tuple[float | None, float | None]
@@ -22,7 +22,6 @@ class Difference:
     """Change of one quantity between two interviews.
 
     Args:
-        before, after: In the quantity's own unit.
         standard_error: Standard error of the change, for independent draws of the two interviews.
         bounds: Two-sided 95 % interval where the change is not normal, such as that of an area.
     """
@@ -41,7 +40,7 @@ class Difference:
         """Return the two-sided interval of the change: `bounds`, or by the normal distribution."""
         if self.bounds is not None:
             return self.bounds
-        half = student_quantile(math.inf, 0.5 + confidence / 2) * self.standard_error
+        half = NormalDist().inv_cdf(0.5 + confidence / 2) * self.standard_error
         return self.change - half, self.change + half
 
     def to_json(self) -> dict[str, Any]:
@@ -62,14 +61,10 @@ class Comparison:
     """Changes from one interview to another.
 
     Args:
-        subjects: Names of the two subjects.
         refused: Reason why the two do not compare; empty when they do.
         ability, accuracy, auc: None where one of the two has no estimate, or the scales differ; auc of ladders, in
             levels.
         quantities: Quantities of studies, such as ``energy`` and ``auc of NODE``.
-        parts: Ability components of banks in formats, on one scale.
-        categories: Accuracy by category.
-        common: Items with a score in both.
         lost, gained: Ids of the items with a higher score before, and with a higher score after.
     """
 
@@ -237,7 +232,7 @@ def _study_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Di
     if old is None or new is None:
         return None
     change = new.less(old)
-    z, z_recorded = (student_quantile(math.inf, level) for level in (0.975, new.confidence))
+    z, z_recorded = (NormalDist().inv_cdf(level) for level in (0.975, new.confidence))
     scale = z / z_recorded
     bounds = (
         change.estimate - scale * (change.estimate - change.low),
@@ -254,3 +249,65 @@ def _interval(row: Mapping[str, Any]) -> Interval | None:
         return None
     estimate, low, high, confidence = numbers
     return Interval(estimate, low, high, confidence, str(row.get("method", "")))
+
+
+#: Score from which an answer counts as right.
+RIGHT = 0.5
+
+
+@dataclass
+class Flicker:
+    """Answers of one subject to one item over several runs.
+
+    Args:
+        right, answers: Runs whose answer was right, and all runs with a score.
+        texts: The latest right and the latest wrong answer, as far as they were kept.
+    """
+
+    evaluation: str
+    item: str
+    subject: str
+    right: int = 0
+    answers: int = 0
+    texts: list[str] = field(default_factory=lambda: ["", ""])
+
+    @property
+    def flickers(self) -> bool:
+        """Whether some answers were right and some wrong."""
+        return 0 < self.right < self.answers
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return {
+            "evaluation": self.evaluation,
+            "item": self.item,
+            "subject": self.subject,
+            "right": self.right,
+            "answers": self.answers,
+            "latest_right": self.texts[0],
+            "latest_wrong": self.texts[1],
+        }
+
+
+def flickering(interviews: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[Flicker]:
+    """Return the items whose answers changed between runs, the most even first.
+
+    Only runs of the same checkpoint, decoding and item text are compared, so that the checkpoint did not change.
+    """
+    found: dict[tuple[str, ...], Flicker] = {}
+    for _, interview in interviews:
+        subject = interview.subject
+        who = str(subject.get("checkpoint") or subject.get("name") or ""), str(subject.get("decoding_hash") or "")
+        for asked in interview.administrations:
+            if asked.score is None or asked.sample:
+                continue
+            key = (interview.name, asked.item, asked.item_hash, *who)
+            entry = found.setdefault(key, Flicker(interview.name, asked.item, str(subject.get("name") or "")))
+            right = asked.score >= RIGHT
+            entry.right += right
+            entry.answers += 1
+            entry.texts[0 if right else 1] = asked.text
+    return sorted(
+        (entry for entry in found.values() if entry.flickers),
+        key=lambda entry: (-min(entry.right, entry.answers - entry.right) / entry.answers, -entry.answers, entry.item),
+    )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 from typing import Any
 
@@ -41,7 +41,6 @@ class Measure:
 
     Args:
         name: Name of the evaluation, or of a column of reference scores.
-        values: Values by the subject's name.
         elsewhere: Subjects left out because they were asked on another bank, other levels, or in another way.
     """
 
@@ -57,7 +56,6 @@ class Correlation:
 
     Args:
         spearman, pearson, kendall: None if it is undefined; Kendall's tau-b also with fewer than 5 subjects.
-        why: Reason of an undefined correlation.
     """
 
     subjects: int
@@ -68,22 +66,12 @@ class Correlation:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        return {
-            "subjects": self.subjects,
-            "spearman": self.spearman.to_json() if self.spearman else None,
-            "pearson": self.pearson.to_json() if self.pearson else None,
-            "kendall": self.kendall.to_json() if self.kendall else None,
-            "why": self.why,
-        }
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value.to_json() if isinstance(value, Interval) else value for name, value in values.items()}
 
 
 def correlate(first: Mapping[str, float], second: Mapping[str, float], confidence: float = CONFIDENCE) -> Correlation:
-    """Return the rank and linear correlation of two quantities.
-
-    Args:
-        first, second: Finite values by subject.
-        confidence: Confidence of each one-sided bound.
-    """
+    """Return the rank and linear correlation of two quantities."""
     common = [subject for subject in first if subject in second]
     n = len(common)
     if n < LEAST:
@@ -116,7 +104,6 @@ def _limited(r: float, n: int) -> float:
 
 
 def _error(r: float, n: int, growth: float) -> float:
-    """Return the standard error of Fisher's z."""
     return math.sqrt((1.0 + growth * _limited(r, n) ** 2) / (n - 3))
 
 
@@ -131,9 +118,6 @@ def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:
 
     A ladder has its area, followed by its last level; any other evaluation its accuracy, by the draws or else the
     bank's projection. If the bank or levels of an evaluation changed, those of the newest interview count.
-
-    Args:
-        interviews: Oldest first; void ones and those without a quantity are left out.
     """
     by_name: dict[str, dict[str, dict[str, InterviewRecord]]] = {}  # evaluation, population, subject
     newest: dict[str, str] = {}
@@ -156,9 +140,6 @@ def study_measures(studies: Iterable[StudyRecord]) -> list[Measure]:
 
     A panel has a score of each member. A network has its interviewee's energy, and the area of each node under the name
     ``STUDY/NODE``. Studies of other settings than the newest are left out.
-
-    Args:
-        studies: Oldest first; void ones are left out.
     """
     by_name: dict[tuple[str, str], dict[str, dict[str, float]]] = {}  # quantity, population, subject
     newest: dict[tuple[str, str], str] = {}

@@ -26,10 +26,6 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
     """Return one record of several, with their verdicts.
 
     Evaluations that share a name get the subject's name added, else the start of the run, else its id.
-
-    Args:
-        records: At least one.
-        run: Id of the new record.
     """
     whole = RunRecord(run, min(record.started for record in records))
     names: set[str] = set()
@@ -43,8 +39,12 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
         whole.extra["deselected"] = unjudged
         if any(record.extra.get("shard") for record in records):
             whole.extra["shard"] = True
-    if required := _all_required(records):
-        whole.extra["required"] = required
+    required: dict[str, dict[str, None]] = {}
+    for record in records:
+        for name, nodeids in record.required.items():
+            required.setdefault(name, {}).update(dict.fromkeys(nodeids))
+    if required:
+        whole.extra["required"] = {name: list(nodeids) for name, nodeids in required.items()}
     whole.fail_without_required()
     whole.warn()
     return whole
@@ -72,15 +72,6 @@ def _exit_status(record: RunRecord) -> int:
     if record.exit_status == 1 and record.extra.get(ONLY_REQUIRED) is True:
         return 0
     return 1 if record.exit_status is None else record.exit_status
-
-
-def _all_required(records: Sequence[RunRecord]) -> dict[str, list[str]]:
-    """Return the required gates of all records with their node ids."""
-    required: dict[str, dict[str, None]] = {}
-    for record in records:
-        for name, nodeids in record.required.items():
-            required.setdefault(name, {}).update(dict.fromkeys(nodeids))
-    return {name: list(nodeids) for name, nodeids in required.items()}
 
 
 def _unique(name: str, marks: Sequence[str], taken: set[str]) -> str:

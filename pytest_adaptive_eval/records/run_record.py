@@ -7,7 +7,7 @@ are kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple, Self
@@ -15,12 +15,59 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
 from pytest_adaptive_eval.models.caps import truncation_warning
-from pytest_adaptive_eval.records.interviewer_faults import interviewer_faults
+from pytest_adaptive_eval.text import counted
+
+
+def fallback_counts(account: object) -> tuple[int, int]:
+    """Return how many choices, and how many questions to sort, code made or sorted in place of the interviewer."""
+    return sum(_kinds(account, "fallbacks").values()), sum(_kinds(account, "category_fallbacks").values())
+
+
+def interviewer_faults(account: object) -> list[str]:
+    """Return a sentence on the choices by code, one on unsorted questions, and one on pictures that were not shown."""
+    faults = []
+    choices, unsorted = fallback_counts(account)
+    if choices:
+        faults.append(
+            f"the interviewer made no choice of its own {counted(choices, 'time')}{_listed(account, 'fallbacks')}: the "
+            "most distant candidate was asked"
+        )
+    if unsorted:
+        faults.append(
+            f"the interviewer sorted {counted(unsorted, 'question')} into no category"
+            f"{_listed(account, 'category_fallbacks')}: they count as other"
+        )
+    hidden = _interviewer(account).get("images_not_shown")
+    if isinstance(hidden, int) and hidden > 0:
+        faults.append(
+            f"the interviewer did not see {counted(hidden, 'picture')} of its candidates: mode rate compares texts; "
+            'set mode = "reply" with a model that reads images'
+        )
+    return faults
+
+
+def _interviewer(account: object) -> Mapping[str, Any]:
+    usage = account.get("interviewer") if isinstance(account, Mapping) else None
+    return usage if isinstance(usage, Mapping) else {}
+
+
+def _kinds(account: object, name: str) -> dict[str, int]:
+    """Return counts by kind; those that are none are left out."""
+    counts = _interviewer(account).get(name)
+    if not isinstance(counts, Mapping):
+        return {}
+    return {str(kind): n for kind, n in counts.items() if isinstance(n, int) and n > 0}
+
+
+def _listed(account: object, name: str) -> str:
+    return f" ({', '.join(f'{kind} {n}' for kind, n in _kinds(account, name).items())})"
+
 
 SCHEMA_VERSION = 1
 
@@ -81,7 +128,6 @@ class _Record:
     extra: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data."""
         data: dict[str, Any] = {}
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
@@ -93,11 +139,6 @@ class _Record:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the data of `to_json`, by this or another version.
-
-        Raises:
-            TypeError: A value has another type; the message names its place.
-        """
         import msgspec  # only where records are read
 
         try:
@@ -129,15 +170,11 @@ class Administration(_Record):
         position: Number in the interview, from 1.
         sample: Index of the answer when an item is asked repeatedly, from 0; it belongs to the seed of its decoding.
         propensity: Probability of the item at its draw; None for a deterministic selector.
-        predicted: Predicted score before the answer.
         rest, variance, down, up: See `pytest_adaptive_eval.inference.design.Proposal`.
         theta_before, theta_after: Ability in logits; None on an uncalibrated bank.
-        text: The answer; empty when the test did not pass it on.
         detail: Reason of a missing score.
-        reason: Reason of the choice.
         difficulty: Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one
             dimension.
-        resumed: Whether the answer comes from the journal of this run.
     """
 
     position: int
@@ -319,7 +356,6 @@ class StudyRecord(_Record):
 
     Args:
         kind: ``peers``.
-        candidate: The subject that gates are about when they name no other.
         members: `SubjectIdentity.to_json` of all subjects.
         metrics: By quantity, the leading one first, a dict a subject: ``subject``, ``estimate``, ``low``, ``high``,
             ``confidence``, ``error`` and ``rank``, as far as they are known.
@@ -373,8 +409,6 @@ class GateRecord(_Record):
 
     Args:
         interview: Name of the evaluation judged; empty if the gate had none.
-        verdict: `Verdict.to_json`.
-        line: Of the gate, from 1, for annotations.
     """
 
     name: str
@@ -407,7 +441,6 @@ class RunRecord(_Record):
     """Results of one run.
 
     Args:
-        run: Unique id.
         started: ISO 8601, UTC.
         versions: Of python, pytest, this package, and what the subject used.
         exit_status: Of the run as far as known when written.
@@ -493,12 +526,7 @@ class RunRecord(_Record):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read a record.
-
-        Raises:
-            UsageError: The record was written by a newer, incompatible version.
-            TypeError: A value has another type; the message names its place.
-        """
+        """Read a record."""
         version = data.get("schema_version")
         if version != SCHEMA_VERSION:
             raise UsageError(
@@ -514,3 +542,28 @@ _NESTED: dict[str, type[_Record]] = {
     "gates": GateRecord,
     "administrations": Administration,
 }
+
+
+def recorded_must_pass(interview: InterviewRecord) -> tuple[MustPassAnswer, ...]:
+    """Return the answers to the items of a recorded interview that must pass."""
+    return must_pass_answers(map(str, interview.policy.get("must_pass") or ()), interview.administrations)
+
+
+def must_pass_answers(items: Iterable[str], administrations: Sequence[Administration]) -> tuple[MustPassAnswer, ...]:
+    """Return the answers to items that must pass; of several answers to one the worst counts."""
+    answers: dict[str, list[Administration]] = {item: [] for item in items}
+    for administration in administrations if answers else ():
+        if administration.item in answers:
+            answers[administration.item].append(administration)
+    return tuple(_worst(item, given) for item, given in answers.items())
+
+
+def _worst(item: str, answers: Sequence[Administration]) -> MustPassAnswer:
+    """Return the lowest score of the answers to an item, or else the first that has none."""
+    scored = [(answer.score, answer.text) for answer in answers if answer.score is not None]
+    lowest = min(scored, default=None, key=lambda pair: pair[0])
+    missing = next((answer for answer in answers if answer.score is None), None)
+    if lowest is not None and (lowest[0] < 1.0 or missing is None):
+        return MustPassAnswer(item, *lowest)
+    why = ": ".join(filter(None, (missing.status, missing.detail.strip()))) if missing else ""
+    return MustPassAnswer(item, None, why)

@@ -44,17 +44,7 @@ def new_run_id(now: datetime, entropy: bytes) -> str:
 
 
 def write_run(folder: Path, record: RunRecord) -> Path:
-    """Add a run to the history.
-
-    Args:
-        folder: The run folder; the record goes to ``runs/<run>.json`` in it.
-
-    Returns:
-        The file written.
-
-    Raises:
-        JournalError: The run is there already, its id is no file name, or the file cannot be written.
-    """
+    """Add a run to the history."""
     if not _RUN.fullmatch(record.run):
         raise JournalError(f"run id {record.run!r}: expected letters, digits, '-' and '_', such as new_run_id makes")
     path = folder / "runs" / f"{record.run}.json"
@@ -65,11 +55,7 @@ def write_run(folder: Path, record: RunRecord) -> Path:
 
 
 def write_record(path: Path, record: RunRecord) -> None:
-    """Write a record to any path, replacing an earlier file in one step.
-
-    Raises:
-        JournalError: The record is no JSON data, or the path is no regular file or cannot be written.
-    """
+    """Write a record to any path, replacing an earlier file in one step."""
     try:
         pieces = [*_pieces(record.to_json(), _DEPTH), "\n"]
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list within itself
@@ -94,11 +80,7 @@ def _pieces(data: Any, depth: int) -> Iterator[str]:
 
 
 def read_run(path: Path) -> RunRecord:
-    """Read a run record.
-
-    Raises:
-        JournalError: The file is missing, damaged, or of another version; the message names it.
-    """
+    """Read a run record."""
     try:
         data = read_regular(path)
     except OSError as error:

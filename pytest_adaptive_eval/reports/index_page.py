@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.flicker import Flicker
+from pytest_adaptive_eval.records.comparison import Flicker
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
@@ -34,7 +34,6 @@ def index_page(runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Ma
 
     Args:
         runs: Oldest first, with their administrations as far as items are to be compared.
-        links: Page of a run, by the run's id, relative to this page.
     """
     style, script = asset("page.css") + asset("index.css"), asset("index.js")
     newest = list(reversed(runs))[:RUNS]
@@ -137,7 +136,6 @@ def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 
 def _flickers(flickers: Sequence[Flicker]) -> list[Markup]:
-    """Return the section of items that flicker; nothing without any."""
     if not flickers:
         return []
     rows = []

@@ -73,7 +73,6 @@ def summary_markdown(
 
     Args:
         banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
-        alarms: Alarms that last at this run.
         limit: Bytes in UTF-8, at least 2000. Sections that do not fit are left out whole, and named. GitHub drops a
             summary of more than 1 MiB, and refuses a comment of more than 65,536 characters.
     """

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
-from pytest_adaptive_eval.reports.curves import Kind, kind_of
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.pictures import THUMBNAIL, Thumbnail, thumbnail
-from pytest_adaptive_eval.reports.values import plottable
+from pytest_adaptive_eval.reports.plots import Kind, kind_of
+from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -76,11 +76,7 @@ class QuestionList:
 def question_lists(
     interviews: Sequence[tuple[str, InterviewRecord]], banks: Mapping[str, ItemBank]
 ) -> list[QuestionList]:
-    """Return the questions of each interview.
-
-    Args:
-        banks: Available banks by the interview's name.
-    """
+    """Return the questions of each interview."""
     sources = [
         (title, interview, AskedItems(interview, banks.get(interview.name)))
         for title, interview in interviews
@@ -100,11 +96,7 @@ def question_lists(
 
 
 class AskedItems:
-    """Items of a bank as they were administered.
-
-    Args:
-        bank: The interview's bank, if available.
-    """
+    """Items of a bank as they were administered."""
 
     def __init__(self, interview: InterviewRecord, bank: ItemBank | None) -> None:
         self._bank = bank
@@ -142,6 +134,9 @@ def _question(
     asked: Administration, item: Item | None, sentence: str, pictures: Mapping[tuple[str, str], Picture], cut: int
 ) -> Question:
     kind = kind_of(asked)
+    word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
+    if kind is Kind.NONE:
+        word = str(asked.status) if asked.status != "ok" else "no score"
     categories = asked.category if isinstance(asked.category, list) else [asked.category]
     answer = clean_html(asked.text, cut)
     text, expected, pictures_of_item = None, "", []
@@ -153,7 +148,7 @@ def _question(
     return Question(
         position=asked.position,
         kind=kind,
-        word=clean_html(_word(kind, asked), 40),
+        word=clean_html(word if asked.status == "ok" or kind is Kind.NONE else f"{word}, {asked.status}", 40),
         item=clean_html(asked.item, 130),
         category=clean_html(" / ".join(map(str, categories)), 120),
         broad=clean_html(categories[0], 60) if categories else "",
@@ -166,14 +161,6 @@ def _question(
         facts=clean_html(_facts(asked), 400),
         brief=bool(expected) and not asked.detail and one_line,
     )
-
-
-def _word(kind: Kind, asked: Administration) -> str:
-    """Return the result in a word."""
-    if kind is Kind.NONE:
-        return str(asked.status) if asked.status != "ok" else "no score"
-    word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
-    return word if asked.status == "ok" else f"{word}, {asked.status}"
 
 
 def asked_text(item: Item) -> str:
@@ -206,7 +193,6 @@ def _rounded(value: Any) -> str | None:
 
 
 def _facts(asked: Administration) -> str:
-    """Return numbers and reasons in one line."""
     chance = plottable(asked.propensity)
     before = asked.theta_before
     facts = {

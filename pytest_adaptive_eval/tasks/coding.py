@@ -141,11 +141,7 @@ def _missing_of_told(rng: random.Random, tokens: Sequence[_LineToken], level: in
 
 
 def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collection[int], gap: str) -> str:
-    """Return the source without a tenth of its tokens per level, so that it is not valid Python.
-
-    The first line is unchanged. One line loses a single token, which it needs. A step that is not told loses one token
-    that is `RECOVERABLE`, and no other.
-    """
+    """Return the source without a tenth of its tokens per level, so that it is not valid Python."""
     lines = program.source().splitlines()
     starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
     lines_of_untold = [range(starts[step], starts[step + 1]) for step in untold]

@@ -59,7 +59,7 @@ def content_of(family: TaskFamily) -> Content:
     if family.content is None:
         raise ConfigError(
             f"questions of {family.name!r} cannot be written by a model, since no code parses them; name a task whose "
-            "questions can, see docs/network.md"
+            "questions can, see docs/reference/networks.md"
         )
     return family.content
 

@@ -247,11 +247,7 @@ class TaskFamily:
         )
 
     def picture(self, level: int, seed: int) -> Picture:
-        """Return the picture of a level and seed.
-
-        Raises:
-            ValueError: The family has no pictures.
-        """
+        """Return the picture of a level and seed; raise ValueError if the family has no pictures."""
         render = self.question(level, seed).render
         if render is None:
             raise ValueError(f"questions of {self.name} have no pictures")

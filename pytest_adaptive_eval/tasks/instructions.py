@@ -54,11 +54,7 @@ def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
 
 
 def _versions(text: str) -> list[str]:
-    """Return what may be the text that an answer gives.
-
-    That is all of the answer, what it holds in a fence, a tag, a field of JSON, a box or an environment of LaTeX, and
-    each of these from one of its last paragraphs on, without politeness after it.
-    """
+    """Return what may be the text that an answer gives."""
     boxed = [_TEXT.sub(r"\1", box) for box in boxes(text)]
     environments = _ENVIRONMENT.findall(text) if "\\end{" in text else []
     enclosed = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed, *environments]

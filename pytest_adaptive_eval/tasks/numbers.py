@@ -108,10 +108,7 @@ def _rounded(value: Fraction) -> str:
 
 
 def _solution(equations: Sequence[Sequence[int]]) -> list[Fraction] | None:
-    """Return the solution of linear equations, each a row of coefficients and the right side; None if singular.
-
-    Uses elimination in whole numbers, whose divisions have no remainder (Bareiss 1968).
-    """
+    """Return the solution of linear equations, each a row of coefficients and the right side; None if singular."""
     rows = [list(row) for row in equations]
     n, divisor = len(rows), 1
     for i in range(n):

@@ -27,11 +27,7 @@ def _terse(rng: random.Random, level: int) -> Question:
 def _places_question(
     rng: random.Random, level: int, drawn_from: Sequence[str], links: int, *, listed: bool
 ) -> Question:
-    """Draw chains of sentences, each of which locates one thing, and ask about the first.
-
-    Each chain goes from a thing to a thing that it is kept with, to somebody who has that one, and to a place. The
-    first chain has `links` such steps from thing to thing.
-    """
+    """Draw chains of sentences, each of which locates one thing, and ask about the first."""
     things, beings = rng.sample(drawn_from, 2 * level + links - 1), rng.sample(BEINGS, level)
     locations = [rng.choice(LOCATIONS) for _ in beings]
     chains = [things[: links + 1], *(things[i : i + 2] for i in range(links + 1, len(things), 2))]

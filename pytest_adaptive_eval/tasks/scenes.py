@@ -104,10 +104,7 @@ def _grid(rng: random.Random, level: int, pixels: int) -> Question:
 
 
 def _scattered(icons: Sequence[Icon], positions: Sequence[tuple[int, int, int, int]], n: int, pixels: int) -> Picture:
-    """Draw icons into cells of an invisible grid.
-
-    A position is the cell's number, the icon's size in percent of the cell, and offsets in percent of the free room.
-    """
+    """Draw icons into cells of an invisible grid."""
     picture = blank(pixels)
     cell = pixels // n
     for icon, (number, share, down, right) in zip(icons, positions, strict=True):

@@ -152,10 +152,7 @@ def _can_be_scrambled(word: str) -> bool:
 
 @cache
 def _differences(word: str) -> tuple[int, ...]:
-    """Return the minimal sets of positions at which other words of this length differ, as bits.
-
-    Words that are not of the lexicon are compared with the lexicon alone.
-    """
+    """Return the minimal sets of positions at which other words of this length differ, as bits."""
     if word in DIFFERENCES:
         return DIFFERENCES[word]
     others = (other for other in LEXICON if len(other) == len(word) and other != word)

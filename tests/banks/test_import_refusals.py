@@ -126,7 +126,7 @@ REFUSED_ONE_BY_ONE = {
             lambda n: [f"Which {n}?", *four(n)[:3], "nan" if third(n) else four(n)[3], "ABC"[n % 3]],
         ),
         third,
-        "the choice 'nan' may stand for no value: give --missing nan if it does, or --missing '' if it is a text",
+        "the choice 'nan' may stand for no value: give --set missing=nan if it does, or --set missing= if it is a text",
     ),
     "a choice twice": (
         [
@@ -171,7 +171,7 @@ REFUSED_ONE_BY_ONE = {
     "-1 where no answer is negative": (
         asking("How many are {}?", answer=lambda n: -1 if third(n) else n),
         third,
-        "the answer '-1' may stand for no value: give --missing -1",
+        "the answer '-1' may stand for no value: give --set missing=-1",
     ),
     "a word among numbers": (asking(answer=lambda n: "several" if some(n) else n), some, "'several' is not one number"),
     "a list among numbers": (asking(answer=lambda n: "0,1,0" if some(n) else n), some, "'0,1,0' is not one number"),
@@ -214,11 +214,11 @@ REFUSED_WHOLE = {
     ),
     "the key is empty and a reply is there": (
         choosing(answerKey=lambda _: "", response=letter),
-        "'answerKey' are empty, as where they are hidden; give --answer response if that is the answer",
+        "'answerKey' are empty, as where they are hidden; give --set answer=response if that is the answer",
     ),
     "the answer is empty and a reply is there": (
         asking(answer=lambda _: "", output=lambda n: f"I think {n}"),
-        "the answers of 'answer' are empty, as where they are hidden; give --answer output",
+        "the answers of 'answer' are empty, as where they are hidden; give --set answer=output",
     ),
     "all labels are the same": (
         choosing(label=lambda _: 0),
@@ -226,10 +226,10 @@ REFUSED_WHOLE = {
     ),
     "all letters are the same": (choosing(answer=lambda _: "C"), "are all 'C', as where they are hidden"),
     "all free answers are the same": (asking(answer=lambda _: "hidden"), "are all 'hidden', as where they are hidden"),
-    "numbers from 1 to 3 of four": (choosing(answer_idx=lambda n: 1 + n % 3), "--counted 0 or --counted 1"),
+    "numbers from 1 to 3 of four": (choosing(answer_idx=lambda n: 1 + n % 3), "--set counted=0 or 1"),
     "numbers with a 0 and with the last": (
         choosing(answer=lambda n: 0 if n in (5, 9) else 1 + n % 4),
-        "from 0 .2 are 0. and from 1 .6 name the last.*--counted 0 or --counted 1",
+        "from 0 .2 are 0. and from 1 .6 name the last.*--set counted=0 or 1",
     ),
     "numbers of choices that are numbers": (
         [{"question": f"How many, {n}?", "choices": ["1", "2", "3", "4"], "answer": 1 + n % 3} for n in range(COUNT)],
@@ -256,7 +256,7 @@ REFUSED_WHOLE = {
     "letters without choices": (asking(answer=letter), "the answers are letters such as 'A', and no choices are found"),
     "0 and 1 to questions for yes or no": (
         asking("Is {} red?", answer=lambda n: n % 2),
-        "give --answer 'answer . map.0=no,1=yes.', or --grader numeric",
+        "give --set answer='answer . map.0=no,1=yes.', or --set grader=numeric",
     ),
 }
 
@@ -384,7 +384,7 @@ def test_the_user_says_which_words_stand_for_no_value(tmp_path, capsys):
         tmp_path, table("question,answer", lambda n: [f"What is {n}?", "NA" if third(n) else f"{WORDS[n % 11]} {n}"])
     )
     for given, count in (("NA", 16), ("", 24)):
-        assert main(["import", str(data), "--dry-run", "--missing", given]) == 0
+        assert main(["import", str(data), "--dry-run", "--set", f"missing={given}"]) == 0
         assert f"{count} items of 24 records" in capsys.readouterr().out
 
 
@@ -396,7 +396,7 @@ def test_a_field_that_questions_may_need_stops_the_import_until_it_is_used_or_le
         assert main(command) == 1
         assert f"nothing was written: the questions may need '{field}'" in " ".join(capsys.readouterr().out.split())
         assert not bank.exists()
-    for options in (["--meta", field], ["--partial"], ["--question", f"{{question}} {{{field}}}"]):
+    for options in (["--set", f"meta={field}"], ["--partial"], ["--set", f"question={{question}} {{{field}}}"]):
         assert main(["import", str(data), "--dry-run", *options]) == 0
     contained = [{**row, "question": f"{row['question']} {row[field]}"} for row in rows]
     assert imported(tmp_path, contained).unused == []

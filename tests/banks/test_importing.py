@@ -77,7 +77,9 @@ def test_options_win_over_guesses(tmp_path):
 def test_expressions_reach_nested_values_and_constants_name_classes(tmp_path):
     rows = [{"doc": {"text": f"film {n} was {'good' if n % 2 else 'bad'}"}, "label": n % 2} for n in range(6)]
     path = write(tmp_path, "a.jsonl", rows)
-    with pytest.raises(DatasetError, match=r"stand for 2 classes.*--choices .'name of 0','name of 1'.*--counted 0"):
+    with pytest.raises(
+        DatasetError, match=r"stand for 2 classes.*--set choices=.'name of 0','name of 1'.*--set counted=0"
+    ):
         imported(path)
     options = {"question": "Review: {doc.text}", "choices": split_list("'negative','positive'"), "counted": "0"}
     items = imported(path, **options).items
@@ -90,7 +92,7 @@ def test_expressions_reach_nested_values_and_constants_name_classes(tmp_path):
 def test_numbers_that_may_count_from_zero_or_one_are_asked_for(tmp_path):
     rows = [{"question": f"Which, {n}?", "options": ["p", "q", "r", "s"], "answer": 1 + n % 2} for n in range(6)]
     path = write(tmp_path, "a.jsonl", rows)
-    with pytest.raises(DatasetError, match="--counted 0 or --counted 1"):
+    with pytest.raises(DatasetError, match="--set counted=0 or 1"):
         imported(path)
     assert [imported(path, counted=start).items[0].answer for start in ("0", "1")] == ["B", "A"]
 
@@ -101,7 +103,7 @@ def test_numbers_that_are_places_or_texts_of_choices_are_asked_for_unless_both_a
         {"question": "0+1?", "options": ["3", "2", "1", "0"], "answer": "1"},
     ]
     path = write(tmp_path, "a.jsonl", rows)
-    with pytest.raises(DatasetError, match=r"by text or by numbers from 0.*--counted text or --counted 0"):
+    with pytest.raises(DatasetError, match=r"by text or by numbers from 0.*--set counted=text or 0"):
         imported(path)
     assert [item.answer for item in imported(path, counted="text").items] == ["B", "C"]
     rows.append({"question": "0+0?", "answer": "0"})
@@ -238,13 +240,14 @@ def test_the_command_shows_three_items_and_writes_a_bank(tmp_path, capsys):
 
     rows = [{"question": f"Who {n}?", "options": ["p", "q"], "answer": "AB"[n % 2]} for n in range(5)]
     path = write(tmp_path, "sums_test.jsonl", rows)
-    assert main(["import", str(path), "--dry-run", "--licence", "MIT"]) == 0
+    assert main(["import", str(path), "--dry-run", "--set", "licence=MIT"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("item sums-") == 3
     assert "answer       answer   (guessed)" in shown
     assert not list(tmp_path.glob("*.bank"))
     toml = write(tmp_path, "map.toml", 'question = "question"\ninstruction = "Letter?"\n')
-    assert main(["import", str(path), "-o", str(tmp_path / "a.bank"), "--mapping", str(toml), "--licence", "MIT"]) == 0
+    settings = ["--config", str(toml), "--set", "licence=MIT"]
+    assert main(["import", str(path), "-o", str(tmp_path / "a.bank"), *settings]) == 0
     bank = read_bank(tmp_path / "a.bank")
     assert (len(bank), bank.calibrated, bank.model) == (5, False, "none")
     assert bank.items[0].prompt == "Who 0?\n\nA. p\nB. q\n\nLetter?"
@@ -261,8 +264,11 @@ def test_the_command_shows_three_items_and_writes_a_bank(tmp_path, capsys):
         (["import", "{data}", "-o", "x.jsonl"], "ends with .bank"),
         (["import", "{data}", "--dry-run", "--preset", "hellaswg"], "did you mean 'hellaswag'"),
         (["import", "nothing.jsonl", "--dry-run"], "there is nothing at"),
-        (["import", "{data}", "--dry-run", "--question", "a.["], "question 'a.["),
-        (["import", "{data}", "--dry-run", "--question", "missing", "--answer", "answer"], "no question at 'missing'"),
+        (["import", "{data}", "--dry-run", "--set", "question=a.["], "question 'a.["),
+        (
+            ["import", "{data}", "--dry-run", "--set", "question=missing", "--set", "answer=answer"],
+            "no question at 'missing'",
+        ),
     ],
 )
 def test_mistakes_on_the_command_line_are_told_in_a_sentence(arguments, words, tmp_path, capsys):
@@ -477,7 +483,7 @@ def test_the_few_shot_split_of_a_preset_becomes_examples_of_an_evaluation(tmp_pa
         examples.unlink()
     assert main(["import", str(tmp_path), "--examples", str(examples), "-o", str(tmp_path / "c.bank")]) == 4
     assert "--examples takes the few-shot split of a preset, and there is no preset" in capsys.readouterr().err
-    assert main(["import", str(tmp_path), "--split", "dev", "-o", str(tmp_path / "c.bank")]) == 4
+    assert main(["import", str(tmp_path), "--set", "split=dev", "-o", str(tmp_path / "c.bank")]) == 4
     assert "no file of the split 'dev'; the names of its files tell test, train" in capsys.readouterr().err
 
 
@@ -495,7 +501,7 @@ def test_turns_of_the_user_follow_each_other_and_a_judge_or_the_last_reference_g
         ("judge", "What is 1 + 3?", ("Double it.",)),
     ]
     assert [item.answer for item in items[:2]] == ["", "4\n\n[turn 2] 8"]
-    options = ["--partial", "--grader", "numeric", "-o", str(tmp_path / "coded.bank")]
+    options = ["--partial", "--set", "grader=numeric", "-o", str(tmp_path / "coded.bank")]
     assert main(["import", str(data), *options]) == 0
     first = read_bank(tmp_path / "coded.bank").items[0]
     assert (first.id, first.answers, first.prompt) == ("1", ("8",), "What is 1 + 3?")

@@ -1,6 +1,7 @@
 """Rows of any file, by a mapping of their columns, and ids joined to one's own items."""
 
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -8,9 +9,9 @@ import pytest
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.ids import propose_ids, rename_items, with_item_ids
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, read_mapping
+from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.banks.responses.questions import items_of
-from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -75,7 +76,7 @@ def test_errors_and_absent_scores_are_missing(tmp_path):
     notes: list[str] = []
     found = read_responses(lines(tmp_path / "r.jsonl", *rows), mapping=ResponseMapping(score="ok"), note=notes.append)
     assert table(found) == {"r": {"a": 1, "b": None}}
-    assert "r.jsonl: by the names of its columns, --item id --error error" in notes[0]
+    assert "r.jsonl: by the names of its columns, --set item=id --set error=error" in notes[0]
     assert "1 of 3 rows have no score" in notes[1]
 
 
@@ -122,7 +123,7 @@ def test_one_id_for_two_questions_is_refused(tmp_path):
     path = lines(tmp_path / "r.jsonl", {"id": 1, "ok": 1, "q": "One?"}, {"id": 1, "ok": 0, "q": "Two?"})
     message = refused(path, mapping=ResponseMapping(item="id", score="ok", question="q"))
     assert "line 2: the item '1' has another question than in" in message
-    assert "give --item an expression" in message
+    assert "give --set item=EXPRESSION" in message
 
 
 @pytest.mark.parametrize(
@@ -130,12 +131,12 @@ def test_one_id_for_two_questions_is_refused(tmp_path):
     [
         (
             [{"id": "1", "model": "m", "response": "60", "model_answer": "60", "correct": True}],
-            "--subject model --item id --score correct --answer response",
+            "subject=model item=id score=correct answer=response",
         ),
         (
             [{"question_id": 70, "question": "?", "options": ["a", "b"], "answer": "B", "pred": "B", "category": "c"}],
-            "--item question_id --score 'pred == answer' --answer pred --question question --choices options --target "
-            "answer --category category",
+            "item=question_id score='pred == answer' answer=pred question=question choices=options target=answer "
+            "category=category",
         ),
         (
             [
@@ -145,21 +146,22 @@ def test_one_id_for_two_questions_is_refused(tmp_path):
                     "b": {"is_correct": False, "solution": "t"},
                 }
             ],
-            "--subject '$key' --item 'question | hash' --score '*.is_correct' --answer '*.solution' --question "
-            "question",
+            "subject='$key' item='question | hash' score='*.is_correct' answer='*.solution' question=question",
         ),
         (
             [{"doc": {"id": "x"}, "metrics": {"acc": 1.0}}, {"doc": {"id": "y"}, "metrics": {"acc": 0.0}}],
-            "--item doc.id --score metrics.acc",
+            "item=doc.id score=metrics.acc",
         ),
     ],
 )
 def test_a_mapping_is_proposed_where_the_names_of_columns_tell(tmp_path, rows, options):
     message = refused(lines(tmp_path / "r.jsonl", *rows))
-    assert f"Its rows can be read by a mapping: {options} reads " in message
+    options = shlex.split(options)
+    proposed = message.partition("Its rows can be read by a mapping: ")[2].partition(" reads ")[0]
+    assert shlex.split(proposed) == [word for option in options for word in ("--set", option)]
     assert message.endswith(" rows of r.jsonl")
-    options = {word.partition("=")[0]: text for word, text in read_options(options)}
-    assert read_responses(tmp_path / "r.jsonl", mapping=ResponseMapping(**options)).items
+    mapping = ResponseMapping(**dict(option.split("=", 1) for option in options))
+    assert read_responses(tmp_path / "r.jsonl", mapping=mapping).items
 
 
 def graded(n, *, score=None, **fields):
@@ -174,13 +176,13 @@ def graded(n, *, score=None, **fields):
         pytest.param([graded(n) for n in range(9)], "response == answer holds in none of 9 rows", id="no row"),
         pytest.param(
             [graded(n, verdict={"choice": {"value": "C"}}) for n in range(9)],
-            "verdict.choice == answer holds in none of 9 rows; give --score the column with its own scores",
+            "verdict.choice == answer holds in none of 9 rows; give --set score=COLUMN with its own scores",
             id="scores in other words",
         ),
         pytest.param(
             [graded(n, prediction=str(n), judge={"a": {"b": {"c": {"acc": n % 2}}}}) for n in range(9)],
             "prediction == answer holds in 9 of 9 rows, and its own score judge.a.b.c.acc is another in 56 % of them; "
-            "give --score judge.a.b.c.acc",
+            "give --set score=judge.a.b.c.acc",
             id="own scores that differ",
         ),
     ],
@@ -194,26 +196,18 @@ def test_a_comparison_that_gives_other_scores_than_the_log_is_not_proposed(tmp_p
 
 def test_the_score_of_a_log_is_found_deep_in_its_rows_before_a_comparison(tmp_path):
     rows = [graded(n, score=float(n % 3 > 0)) for n in range(9)]
-    assert "--score review.score.value.acc " in refused(lines(tmp_path / "r.jsonl", *rows))
+    assert "--set score=review.score.value.acc " in refused(lines(tmp_path / "r.jsonl", *rows))
 
 
 def test_a_comparison_that_a_reader_would_guess_is_refused_too(tmp_path):
     path = lines(tmp_path / "r.jsonl", *[graded(n) for n in range(9)])
-    with pytest.raises(ResponsesError, match="response == answer holds in none of 9 rows; give --score"):
+    with pytest.raises(ResponsesError, match="response == answer holds in none of 9 rows; give --set score"):
         read_responses(path, mapping=ResponseMapping(item="id"))
 
 
 def test_the_fields_of_a_summary_are_no_scores(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"adapter": {"tries": 1, "name": "plain", "ask": True, "top": 0}}))
     assert "can be read by a mapping" not in refused(tmp_path / "run.json")
-
-
-def read_options(text):
-    """Return the pairs of a line of options, as a shell reads it."""
-    import shlex
-
-    words = shlex.split(text)
-    return [(name.removeprefix("--"), value) for name, value in zip(words[::2], words[1::2], strict=True)]
 
 
 def test_answers_without_verdicts_are_graded_by_the_target_or_by_own_items(tmp_path):
@@ -223,7 +217,9 @@ def test_answers_without_verdicts_are_graded_by_the_target_or_by_own_items(tmp_p
     mapping = ResponseMapping(item="id", answer="out", target="gold")
     assert table(read_responses(path, mapping=mapping)) == {"r": {"a": 1, "b": 0}}
     (tmp_path / "v.json").write_text(json.dumps({"q1": "B", "q2": "(A)", "other": "A"}))
-    assert "--item '$key' --answer '$value' --items ITEMS.jsonl grades its answers" in refused(tmp_path / "v.json")
+    assert "--set item='$key' --set answer='$value' --items ITEMS.jsonl grades its answers" in refused(
+        tmp_path / "v.json"
+    )
     own = {
         name: parse_item(json.dumps({"id": name, "prompt": "?", "choices": ["x", "y"], "answer": "B"}), "t")
         for name in ("q1", "q2")
@@ -235,8 +231,8 @@ def test_answers_without_verdicts_are_graded_by_the_target_or_by_own_items(tmp_p
 @pytest.mark.parametrize(
     ("mapping", "part"),
     [
-        (ResponseMapping(item="id", score="nowhere"), "no row has a value at score 'nowhere'; give --score the column"),
-        (ResponseMapping(item="nowhere", score="ok"), "no item: nowhere is None; give --item the column"),
+        (ResponseMapping(item="id", score="nowhere"), "no row has a value at score 'nowhere'; give --set score=COLUMN"),
+        (ResponseMapping(item="nowhere", score="ok"), "no item: nowhere is None; give --set item=COLUMN"),
         (ResponseMapping(item="id", score="ok", subject="list"), "no subject: list is [1]"),
         (ResponseMapping(rows="nowhere", item="id", score="ok"), "nothing at rows 'nowhere'"),
     ],
@@ -247,20 +243,10 @@ def test_a_mapping_that_reaches_nothing_lists_the_columns(tmp_path, mapping, par
     assert "id" in message
 
 
-def test_a_mapping_in_a_file(tmp_path):
-    (tmp_path / "m.toml").write_text("item = 'id'\nscore = \"pred == 'A'\"\n")
-    assert read_mapping(tmp_path / "m.toml") == ResponseMapping(item="id", score="pred == 'A'")
-    for text, part in (("scor = 'x'", "unknown key 'scor'"), ("item = 3", "item is 3"), ("x", "not a readable TOML")):
-        (tmp_path / "m.toml").write_text(text)
-        with pytest.raises(ConfigError) as caught:
-            read_mapping(tmp_path / "m.toml")
-        assert part in str(caught.value)
-
-
 def test_a_mapping_is_refused_for_a_named_format(tmp_path):
     path = lines(tmp_path / "r.jsonl", {"subject_id": "a", "responses": {"q": 1}})
     message = refused(path, format="py-irt", mapping=ResponseMapping(score="x"))
-    assert "is read as py-irt, which takes no such setting; leave --score x out" in message
+    assert "is read as py-irt, which takes no such setting; leave --set score=x out" in message
 
 
 # --- ids --------------------------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def test_nothing_to_refuse():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"converged": False}, "did not converge in 7 iterations: raise --limit"),
+        ({"converged": False}, "did not converge in 7 iterations: raise limit"),
         ({"converged": False, "interrupted": True, "loss": {}}, "interrupted before it converged: run it again"),
         ({"loss": {}}, "too few responses, or too few subjects that differ, to hold some out"),
         (

@@ -92,13 +92,13 @@ def test_a_mapping_and_its_file(run):
     rows = [{"id": n, "by": f"m{s}", "verdict": "yes" if (n + s) % 3 else "no"} for s in range(5) for n in range(8)]
     Path("r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("m.toml").write_text("subject = 'by'\nscore = 'verdict'\n")
-    code, out, err = run("calibrate", "r.jsonl", "--mapping", "m.toml")
+    code, out, err = run("calibrate", "r.jsonl", "--config", "m.toml")
     assert code in (0, 1)
     assert "5 subjects, 8 items" in out
-    assert "by the names of its columns, --item id" in err
-    code, _, err = run("calibrate", "r.jsonl", "--subject", "by |", "--score", "verdict")
+    assert "by the names of its columns, --set item=id" in err
+    code, _, err = run("calibrate", "r.jsonl", "--set", "subject=by |", "--set", "score=verdict")
     assert code == 4
-    assert "--subject 'by |'" in err
+    assert "subject 'by |'" in err
 
 
 def test_one_log_becomes_a_bank_without_parameters(run, harness):
@@ -106,7 +106,7 @@ def test_one_log_becomes_a_bank_without_parameters(run, harness):
     assert code == 4
     assert "--uncalibrated writes a bank of the questions alone" in err
     Path("results/LICENSE").write_text("MIT License")
-    code, out, _ = run("calibrate", "results/model-0", "--uncalibrated", "-o", "sums.bank", "--source", "our sums")
+    code, out, _ = run("calibrate", "results/model-0", "--uncalibrated", "-o", "sums.bank", "--set", "source=our sums")
     assert code == 0
     assert "wrote sums.bank: 30 items without parameters" in out
     bank = read_bank("sums.bank")
@@ -123,7 +123,7 @@ def test_source_and_licence_of_an_imported_bank_stay_when_it_is_calibrated(run, 
     rows = [{"id": f"hash{n}", "question": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(30)]
     Path("data").mkdir()
     Path("data/sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert run("import", "data/sums.jsonl", "-o", "own.bank", "--licence", "CC-BY-4.0")[0] == 0
+    assert run("import", "data/sums.jsonl", "-o", "own.bank", "--set", "licence=CC-BY-4.0")[0] == 0
     known = read_bank("own.bank").report["source"]
     command = ("calibrate", "results", "--items", "own.bank", "--ids", "sums:", "-o", "fit.bank", "--force")
     assert run(*command, "--policy", "none")[0] in (0, 1)

@@ -108,42 +108,56 @@ def test_a_margin_that_leaves_no_room(command, arguments, message):
     ("arguments", "message"),
     [
         (["backtest", "f.csv", "--model", "2pl"], "--model is not for responses in formats, which f.csv holds"),
-        (["backtest", "f.csv", "--engine", "map"], "--engine is not for responses in formats"),
-        (["backtest", "f.csv", "--confidence", "0.9"], "--confidence is not for responses in formats"),
-        (["backtest", "f.csv", "--limit", "5"], "--limit is not for responses in formats"),
-        (["backtest", "f.csv", "--device", "cpu"], "--device is not for responses in formats"),
-        (["backtest", "f.csv", "--filter", "a"], "--filter a: the bank of recorded runs, and f.csv is a table"),
-        (["backtest", "r.csv", "--repeats", "9"], "--repeats goes with responses in formats, and r.csv holds none"),
+        (["backtest", "f.csv", "--set", "engine=map"], "engine = map is not for responses in formats"),
+        (["backtest", "f.csv", "--set", "confidence=0.9"], "confidence = 0.9 is not for responses in formats"),
+        (["backtest", "f.csv", "--set", "limit=5"], "limit = 5 is not for responses in formats"),
+        (["backtest", "f.csv", "--set", "device=cpu"], "device = cpu is not for responses in formats"),
+        (["backtest", "f.csv", "--set", "filter=a"], "--filter a: the bank of recorded runs, and f.csv is a table"),
+        (
+            ["backtest", "r.csv", "--set", "repeats=9"],
+            "repeats = 9 goes with responses in formats, and r.csv holds none",
+        ),
         (["backtest", "q.bank", "--responses", "r.csv", "--splits", "7"], "--splits is for splits of responses"),
-        (["backtest", "q.bank", "--responses", "r.csv", "--repeats", "9"], "--repeats goes with responses in formats"),
+        (
+            ["backtest", "q.bank", "--responses", "r.csv", "--set", "repeats=9"],
+            "repeats = 9 goes with responses in formats",
+        ),
         (
             ["backtest", "q.bank", "--responses", "r.csv", "--model", "1pl"],
             "--model is for banks that are calibrated here, and q.bank has its parameters; leave it out",
         ),
         (
-            ["calibrate", "r.csv", "--parameters", "p.jsonl", "--model", "mirt", "--dimensions", "4"],
+            ["calibrate", "r.csv", "--parameters", "p.jsonl", "--model", "mirt", "--set", "dimensions=4"],
             "--model is for a fit, which --parameters takes the place of; leave it out",
         ),
-        (["calibrate", "r.csv", "--parameters", "p.jsonl", "--limit", "5"], "--limit is for a fit"),
-        (["calibrate", "f.csv", "--formats", "m2", "--format", "csv"], "--format is not for responses in formats"),
-        (["calibrate", "f.csv", "--formats", "m2", "--metric", "acc"], "--metric is not for responses in formats"),
+        (["calibrate", "r.csv", "--parameters", "p.jsonl", "--set", "limit=5"], "limit = 5 is for a fit"),
         (
-            ["calibrate", "f.csv", "--formats", "m2", "--orientation", "items-by-subjects"],
-            "--orientation is not for responses in formats",
+            ["calibrate", "f.csv", "--formats", "m2", "--set", "format=csv"],
+            "format = csv is not for responses in formats",
         ),
-        (["calibrate", "f.csv", "--formats", "m2", "--filter", "a"], "--filter a: the bank of recorded runs"),
-        (["calibrate", "f.csv", "--formats", "m2", "--families", "no.csv"], "no.csv: cannot be read"),
+        (
+            ["calibrate", "f.csv", "--formats", "m2", "--set", "metric=acc"],
+            "metric = acc is not for responses in formats",
+        ),
+        (
+            ["calibrate", "f.csv", "--formats", "m2", "--set", "orientation=items-by-subjects"],
+            "orientation = items-by-subjects is not for responses in formats",
+        ),
+        (["calibrate", "f.csv", "--formats", "m2", "--set", "filter=a"], "--filter a: the bank of recorded runs"),
+        (["calibrate", "f.csv", "--formats", "m2", "--set", "families=no.csv"], "no.csv: cannot be read"),
         (["calibrate", "f.csv"], "these are responses in formats: calibrate with --formats m2 or m3"),
-        (["refine", "q.jsonl", "--twin", "-o", "t.jsonl", "--low-quality", "f.csv"], "--low-quality goes with"),
         (["backtest", "same.csv", "--json", "same.csv"], "--json same.csv is a file that is read, and would be"),
         (["backtest", "r.csv", "--items", "q.svg", "--plot", "q.svg"], "--plot q.svg is a file that is read"),
         (["backtest", "f.csv", "--json", "f.csv"], "--json f.csv is a file that is read"),
-        (["refine", "f.csv", "--reasons", "./f.csv"], "--reasons f.csv is a file that is read"),
-        (["refine", "r.csv", "--low-quality", "f.csv", "--reasons", "l.csv"], "--reasons l.csv is a file that is read"),
+        (["bank", "refine", "f.csv", "--reasons", "./f.csv"], "--reasons f.csv is a file that is read"),
+        (
+            ["bank", "refine", "r.csv", "--low-quality", "f.csv", "--reasons", "l.csv"],
+            "--reasons l.csv is a file that is read",
+        ),
     ],
 )
 def test_what_does_not_apply_and_what_is_read_are_told(command, matrix, arguments, message):
-    if "--formats" in arguments or "--filter" in arguments:
+    if "--formats" in arguments or "filter=a" in arguments:
         pytest.importorskip("torch", reason="fits of M2 and M3 need torch (extra hf)")
     tidy()
     Path("l.csv").symlink_to("f.csv")
@@ -179,7 +193,18 @@ def test_families_and_a_limit_of_a_fit_in_formats(command, monkeypatch):
     written("fam.csv", [["subject", "family"], *([f"m{s}", f"run-{s % 2}"] for s in range(SUBJECTS))])
     monkeypatch.setattr(scale, "UNTIL_SETTLED", Training(steps=20))
     monkeypatch.setattr(scale, "fit_multimodal", partial(fit_multimodal, bounds=(4.0,)))
-    given = ("calibrate", tidy(), "--formats", "m2", "--families", "fam.csv", "--budget", "4", "--policy", "estimate")
+    given = (
+        "calibrate",
+        tidy(),
+        "--formats",
+        "m2",
+        "--set",
+        "families=fam.csv",
+        "--budget",
+        "4",
+        "--policy",
+        "estimate",
+    )
     code, out, err = command(*given, "-o", "f.bank", "--force")
     assert code == 1
     assert "and these are of 2; gates use design-based intervals" in err

@@ -50,14 +50,14 @@ def test_a_reader_that_has_gone_changes_neither_the_code_nor_the_files(
 ):
     with monkeypatch.context() as patch, Closed() as out:
         patch.setattr(sys, "stdout", out)
-        code, *_ = command("drift", "--alert-file", "alert.json", "--json", "d.json")
+        code, *_ = command("history", "--drift", "--alert-file", "alert.json", "--json", "d.json")
     assert code == 1
     assert "ability of text fell" in json.loads(Path("alert.json").read_text())["text"]
     assert json.loads(Path("d.json").read_text())["alarms"]
     with monkeypatch.context() as patch, Closed() as out, Closed() as err:
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
-        assert command("report", "r1.json", "--responses", "a.jsonl", "--markdown", "a.md")[0] == 0
+        assert command("report", "r1.json", "--export", "responses=a.jsonl", "--markdown", "a.md")[0] == 0
         assert command("merge", "r1.json", "r2.json", "-o", "m.json")[0] in (0, 1)
         assert command("history", "--evaluation", "text", "--last", "0")[0] == 4
     assert all(Path(name).stat().st_size for name in ("a.jsonl", "a.md", "m.json"))
@@ -66,8 +66,8 @@ def test_a_reader_that_has_gone_changes_neither_the_code_nor_the_files(
 def test_an_alarm_lasts_until_its_level_is_accepted_by_name(records, command):
     for day in range(16, 18):
         write_run(records / ".adaptive-eval", held(day, theta=[-2.0], standard_error=[0.1], asked=1))
-        assert command("drift")[0] == 1
-    code, out, err = command("drift", "--accept", "latest", "--json", "d.json")
+        assert command("history", "--drift")[0] == 1
+    code, out, err = command("history", "--drift", "--accept", "latest", "--json", "d.json")
     assert code == 0
     kept = Path(".adaptive-eval/accepted-levels.jsonl")
     assert f"accepted in {kept}" in err
@@ -82,14 +82,14 @@ def test_an_alarm_lasts_until_its_level_is_accepted_by_name(records, command):
     ]
     for day in range(18, 29):
         write_run(records / ".adaptive-eval", held(day, theta=[-2.0], standard_error=[0.1], asked=1))
-    assert command("drift")[0] == 0
+    assert command("history", "--drift")[0] == 0
     write_run(records / ".adaptive-eval", held(29, theta=[-6.0], standard_error=[0.1], asked=1))
     write_run(records / ".adaptive-eval", held(30, theta=[-6.0], standard_error=[0.1], asked=1))
-    code, out, _ = command("drift")
+    code, out, _ = command("history", "--drift")
     assert code == 1
     assert "fell from -2.00 (12 runs) to -6.00" in " ".join(out.split())
     kept.unlink()
-    assert "fell from 2.0" in " ".join(command("drift")[1].split())
+    assert "fell from 2.0" in " ".join(command("history", "--drift")[1].split())
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,11 @@ def test_an_alarm_lasts_until_its_level_is_accepted_by_name(records, command):
         (("--accept", held(3).run), "is not one since a drop that alarms; name one, such as the first, "),
         (("--accept", "nothing"), "has no run 'nothing'"),
         (("--accept", "latest", "--evaluation", "other"), "nothing would be watched"),
-        (("--accept", "latest", "--since", held(9).run), "no alarm lasts"),
         (("--accept", "latest", "--from", "r1.json"), "in the history's folder, and r1.json is a file"),
     ],
 )
 def test_a_level_that_cannot_be_accepted_is_refused_and_nothing_is_kept(records, command, arguments, reason):
-    code, _, err = command("drift", *arguments)
+    code, _, err = command("history", "--drift", *arguments)
     assert code == 4
     assert reason in " ".join(err.split())
     assert not Path(".adaptive-eval/accepted-levels.jsonl").exists()
@@ -111,7 +110,7 @@ def test_a_level_that_cannot_be_accepted_is_refused_and_nothing_is_kept(records,
 
 def test_a_damaged_file_of_accepted_levels_is_named(records, command):
     Path(".adaptive-eval/accepted-levels.jsonl").write_text('{"run": "x"}\n')
-    code, _, err = command("drift")
+    code, _, err = command("history", "--drift")
     assert code == 4
     assert "accepted-levels.jsonl, line 1: expected an accepted level" in " ".join(err.split())
 
@@ -119,7 +118,7 @@ def test_a_damaged_file_of_accepted_levels_is_named(records, command):
 def test_alarm_is_shown_when_the_service_does_not_take_the_alert(records, command, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("apprise", reason="alerts need apprise (extra alerts)")
     monkeypatch.setenv("ALERTS", "json://127.0.0.1:1/secret?retry=0")
-    code, out, err = command("drift", "--webhook", "ALERTS")
+    code, out, err = command("history", "--drift", "--webhook", "ALERTS")
     assert code == 1
     assert "ALARM: ability of text fell" in out
     assert "JSON did not take the alert: no answer" in err
@@ -128,7 +127,7 @@ def test_alarm_is_shown_when_the_service_does_not_take_the_alert(records, comman
 def test_url_of_no_service_is_an_error_before_any_output(records, command, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("apprise", reason="alerts need apprise (extra alerts)")
     monkeypatch.setenv("ALERTS", "https://hooks.example/secret")
-    code, out, err = command("drift", "--webhook", "ALERTS")
+    code, out, err = command("history", "--drift", "--webhook", "ALERTS")
     assert (code, out) == (4, "")
     assert "the alert's URL cannot be used" in err
     assert "secret" not in err
@@ -148,48 +147,40 @@ def test_streams_that_are_closed_or_cannot_say_it(records, command, monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("since", "runs"),
-    [
-        ("20310501", 15),
-        ("20310506T", 10),
-        ("2031-05-06T00:00", 10),
-        ("2031-05-06 07:09", 9),
-        ("2031-05-05T22:00:00-05:00", 9),  # three hours after a run, in UTC
-        ("2031-05-06 02:00+02:00", 10),
-        ("20310605", 0),
-    ],
-)
-def test_drift_begins_at_a_run_or_a_time(records, command, since, runs):
-    code, out, err = command("drift", "--since", since)
-    assert (code, err) == (int(runs == 15), "")
-    assert f" of {runs} runs watched" in out
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["drift", "--since", "2031-5-1"], "since '2031-5-1': expected the beginning of a run's id, or a date or time"),
-        (["drift", "--since", "yesterday"], "has the runs 20310513T000000000Z-0000000d, 20310514T"),
-        (["drift", "--evaluation", "txet"], "--evaluation txet: nothing in .adaptive-eval is like that"),
-        (["drift", "--subject", "two", "--bank", "q"], "--subject two --bank q: nothing in .adaptive-eval is like"),
-        (["rescore", "r1.json"], "q.jsonl:1"),
-        (["rescore", "r1.json", "--bank", "txet=q.jsonl"], "--bank 'txet=q.jsonl': the run's evaluations of a bank"),
+        (["history", "--drift", "--evaluation", "txet"], "--evaluation txet: nothing in .adaptive-eval is like that"),
+        (
+            ["history", "--drift", "--subject", "two", "--evaluation", "q"],
+            "--evaluation q --subject two: nothing in .adaptive",
+        ),
+        (["gate", "--rescore", "r1.json"], "q.jsonl:1"),
+        (
+            ["gate", "--rescore", "r1.json", "--bank", "txet=q.jsonl"],
+            "--bank 'txet=q.jsonl': the run's evaluations of a bank",
+        ),
         (["report", "r1.json", "--bank", "txet=q.jsonl"], "evaluations of a bank are text; name one of them"),
         (["report", "r1.json", "--bank", "text=q.jsonl", "--bank", "text=q.jsonl"], "'text' was named before"),
         (["report", "r1.json", "--markdown", "."], ". is not a regular file, and the summary would replace it"),
         (["report", "r1.json", "--junit", ""], ". is not a regular file, and the gate report would replace it"),
-        (["report", "r1.json", "--responses", "."], ". is not a regular file, and the answers would replace it"),
-        (["report", "r1.json", "--studies", "."], ". is not a regular file, and the studies would replace it"),
-        (["report", "r1.json", "--responses", "r1.json"], "--responses r1.json is a file that is read, and would be"),
+        (["report", "r1.json", "--export", "responses=."], ". is not a regular file, and the answers would replace it"),
+        (["report", "r1.json", "--export", "studies=."], ". is not a regular file, and the studies would replace it"),
+        (
+            ["report", "r1.json", "--export", "responses=r1.json"],
+            "--export responses r1.json is a file that is read, and would be",
+        ),
         (["report", "latest", "--markdown", "run.json"], "--markdown run.json is a file that is read"),
-        (["report", "r1.json", "--bank", "text=q.jsonl", "--studies", "q.jsonl"], "--studies q.jsonl is a file that"),
-        (["rescore", "r1.json", "-o", "r1.json"], "-o r1.json is a file that is read"),
-        (["rescore", "r1.json", "--gates", "g.toml", "-o", "g.toml"], "-o g.toml is a file that is read"),
+        (
+            ["report", "r1.json", "--bank", "text=q.jsonl", "--export", "studies=q.jsonl"],
+            "studies q.jsonl is a file that",
+        ),
+        (["gate", "--rescore", "r1.json", "-o", "r1.json"], "-o r1.json is a file that is read"),
+        (["gate", "--rescore", "r1.json", "--gates", "g.toml", "-o", "g.toml"], "-o g.toml is a file that is read"),
         (["merge", "r1.json", "r2.json", "-o", "./r2.json"], "-o r2.json is a file that is read"),
-        (["compare", "r1.json", "r2.json", "--json", "r2.json"], "--json r2.json is a file that is read"),
+        (["history", "--compare", "r1.json", "r2.json", "--json", "r2.json"], "--json r2.json is a file that is read"),
         (["history", "--from", "r1.json", "--json", "r1.json"], "--json r1.json is a file that is read"),
-        (["drift", "--json", "run.json"], "--json run.json is a file that is read"),
-        (["correlate", "--reference", "g.toml", "--json", "g.toml"], "--json g.toml is a file that is read"),
+        (["history", "--drift", "--json", "run.json"], "--json run.json is a file that is read"),
+        (["history", "--correlate", "g.toml", "--json", "g.toml"], "--json g.toml is a file that is read"),
     ],
 )
 def test_mistakes_leave_the_files_as_they_were(records, command, arguments, message):
@@ -203,7 +194,7 @@ def test_mistakes_leave_the_files_as_they_were(records, command, arguments, mess
 
 
 def test_a_report_shows_what_its_bank_does_not_tell(records, command):
-    code, out, err = command("report", "r1.json", "--markdown", "a.md", "--responses", "a.CSV")
+    code, out, err = command("report", "r1.json", "--markdown", "a.md", "--export", "responses=a.CSV")
     assert code == 0
     assert "note: shown without questions: " in err
     assert "q.jsonl:1" in err
@@ -212,7 +203,7 @@ def test_a_report_shows_what_its_bank_does_not_tell(records, command):
 
 
 @pytest.mark.parametrize("fault", ["its list", "a record"])
-@pytest.mark.parametrize("verb", ["drift", "history"])
+@pytest.mark.parametrize("verb", [("history", "--drift"), ("history",)])
 def test_a_damaged_archive_raises_no_alarm(records, command, verb, fault):
     path = Path(shutil.make_archive("a", "zip", ".adaptive-eval"))
     data = bytearray(path.read_bytes())
@@ -221,7 +212,7 @@ def test_a_damaged_archive_raises_no_alarm(records, command, verb, fault):
         at = archive.start_dir if fault == "its list" else member.header_offset + 60 + len(member.filename)
     data[at : at + 40] = b"\xff" * 40
     path.write_bytes(data)
-    code, out, err = command(verb, "--from", "a.zip")
+    code, out, err = command(*verb, "--from", "a.zip")
     if fault == "its list":
         assert (code, out) == (4, "")
         assert "a.zip is a damaged zip archive" in err

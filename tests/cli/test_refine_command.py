@@ -67,7 +67,7 @@ def texts(path, names=(*ORIGINALS, *BAD)):
 def test_a_subset_is_written_with_reasons(run):
     responses("r.csv", [*ORIGINALS, *BAD])
     code, out, err = run(
-        "refine", "r.csv", "--items", texts("i.jsonl"), "-o", "new/compact.jsonl", "--reasons", "why.csv"
+        "bank", "refine", "r.csv", "--items", texts("i.jsonl"), "-o", "new/compact.jsonl", "--reasons", "why.csv"
     )
     assert (code, err) == (0, "")
     bank = read_bank("new/compact.jsonl")
@@ -93,7 +93,7 @@ def test_low_quality_by_a_file_of_their_own_a_size_and_json(run):
     responses("r.csv", ORIGINALS)
     responses("s.csv", BAD, seed=1)
     code, out, err = run(
-        "refine", "r.csv", "--low-quality", "s.csv", "--size", "20%", "--reasons", "why.json", "--form", "m3"
+        "bank", "refine", "r.csv", "--low-quality", "s.csv", "--size", "20%", "--reasons", "why.json", "--form", "m3"
     )
     assert (code, err) == (0, "")
     told = json.loads(Path("why.json").read_text())
@@ -105,18 +105,18 @@ def test_low_quality_by_a_file_of_their_own_a_size_and_json(run):
 
 
 def test_a_bank_of_shortcuts_is_warned_of(run):
-    code, out, _ = run("refine", responses("r.csv", [*ORIGINALS[:20], *(f"t-{n}" for n in range(80))]))
+    code, out, _ = run("bank", "refine", responses("r.csv", [*ORIGINALS[:20], *(f"t-{n}" for n in range(80))]))
     assert code == 0
     assert "warning: " in out
     assert "of the 100 original items are shortcuts themselves" in out
-    assert "refine --twin makes some" in out
+    assert "bank twin makes some" in out
 
 
 def test_nothing_that_needs_both_is_no_success(run):
     responses("r.csv", BAD)
     texts("i.jsonl", BAD)
     Path("i.jsonl").write_text(Path("i.jsonl").read_text().replace("low_quality", "other"))
-    code, out, _ = run("refine", "r.csv", "--items", "i.jsonl", "-o", "o.jsonl", "--reasons", "w.csv")
+    code, out, _ = run("bank", "refine", "r.csv", "--items", "i.jsonl", "-o", "o.jsonl", "--reasons", "w.csv")
     assert code == 1
     assert not Path("o.jsonl").exists()
     assert "nothing was written: no item is kept" in out
@@ -126,7 +126,7 @@ def test_nothing_that_needs_both_is_no_success(run):
 
 def test_a_twin_is_written_beside_its_images_and_read_back_as_marked(run):
     texts("i.jsonl", ORIGINALS)
-    code, out, err = run("refine", "i.jsonl", "--twin", "-o", "twin/t.jsonl", "--seed", "1")
+    code, out, err = run("bank", "twin", "i.jsonl", "-o", "twin/t.jsonl", "--seed", "1")
     assert (code, err) == (0, "")
     assert out == (
         "wrote twin/t.jsonl: 65 items, and 65 of low quality by what is swapped: 22 all, 22 image, 21 text\n"
@@ -138,7 +138,7 @@ def test_a_twin_is_written_beside_its_images_and_read_back_as_marked(run):
             assert Path(path).is_file()
     spoilt = next(item for item in items if item.meta.get("low_quality") == "image")
     assert Path(spoilt.image_paths[0]).read_bytes() == spoilt.meta["image_of"].encode()
-    code, out, _ = run("refine", "i.jsonl", "--twin", "-o", "twin2.jsonl", "--share", "20")
+    code, out, _ = run("bank", "twin", "i.jsonl", "-o", "twin2.jsonl", "--share", "20")
     assert code == 0
     assert "65 items, and 16 of low quality" in out
     assert Path("i.jsonl").is_file()
@@ -148,13 +148,13 @@ def test_images_in_the_place_of_others_are_not_overwritten(run, place):
     texts("i.jsonl", ORIGINALS)
     (place / "there/i").mkdir(parents=True)
     (place / "there/i/q-1.png").write_bytes(b"other")
-    code, _, err = run("refine", "i.jsonl", "--twin", "-o", "there/t.jsonl")
+    code, _, err = run("bank", "twin", "i.jsonl", "-o", "there/t.jsonl")
     assert code == 4
     assert "would replace another file" in err
     assert (place / "there/i/q-1.png").read_bytes() == b"other"
     assert not Path("there/t.jsonl").exists()
     shutil.rmtree("i")
-    code, _, err = run("refine", "i.jsonl", "--twin", "-o", "t.jsonl")
+    code, _, err = run("bank", "twin", "i.jsonl", "-o", "t.jsonl")
     assert code == 4
     assert "its image 'i/q-" in err
     assert "cannot be read" in err
@@ -163,30 +163,32 @@ def test_images_in_the_place_of_others_are_not_overwritten(run, place):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["refine"], "required: RESPONSES"),
-        (["refine", "nowhere.csv"], "nowhere.csv does not exist"),
-        (["refine", "m.csv"], "m.csv, line 1: neither the columns subject, item, format and score"),
-        (["refine", "r.csv", "-o", "x.bank"], "-o x.bank: items are written as JSON lines"),
-        (["refine", "r.csv", "-o", "i.jsonl"], "-o i.jsonl exists: choose another name"),
-        (["refine", "r.csv", "-o", "x.jsonl"], "-o x.jsonl needs --items with the texts"),
-        (["refine", "r.csv", "--reasons", "x.txt"], "--reasons x.txt: name a file that ends with .csv or .json"),
-        (["refine", "r.csv", "--reasons", "no/x.csv"], "--reasons no/x.csv: no is not a folder"),
-        (["refine", "r.csv", "--size", "none"], "--size: budget 'none': write a count"),
-        (["refine", "r.csv", "--size", "200"], "--size: budget 200: the bank has 6 items"),
-        (["refine", "r.csv", "--form", "m4"], "invalid choice: 'm4'"),
-        (["refine", "r.csv", "--items", "j.jsonl"], "--items j.jsonl: no text for any item, such as 'q-0'"),
-        (["refine", "r.csv", "r.csv"], "r.csv: the item 'q-0' stands in r.csv already"),
-        (["refine", "i.jsonl", "--twin"], "--twin takes one bank, and -o FILE.jsonl"),
-        (["refine", "i.jsonl", "--twin", "-o", "t.jsonl", "--size", "5"], "--size goes with responses"),
-        (["refine", "i.jsonl", "--twin", "-o", "t.jsonl", "--share", "80"], "the share of low-quality items is 0.8"),
-        (["refine", "j.jsonl", "--twin", "-o", "t.jsonl"], "0 of 1 items have an image and a text"),
-        (["refine", "nowhere.jsonl", "--twin", "-o", "t.jsonl"], "there is no bank at nowhere.jsonl"),
+        (["bank", "refine"], "required: RESPONSES"),
+        (["bank", "refine", "nowhere.csv"], "nowhere.csv does not exist"),
+        (["bank", "refine", "m.csv"], "m.csv, line 1: neither the columns subject, item, format and score"),
+        (["bank", "refine", "r.csv", "-o", "x.bank"], "-o x.bank: items are written as JSON lines"),
+        (["bank", "refine", "r.csv", "-o", "i.jsonl"], "-o i.jsonl exists: choose another name"),
+        (["bank", "refine", "r.csv", "-o", "x.jsonl"], "-o x.jsonl needs --items with the texts"),
+        (
+            ["bank", "refine", "r.csv", "--reasons", "x.txt"],
+            "--reasons x.txt: name a file that ends with .csv or .json",
+        ),
+        (["bank", "refine", "r.csv", "--reasons", "no/x.csv"], "--reasons no/x.csv: no is not a folder"),
+        (["bank", "refine", "r.csv", "--size", "none"], "--size: budget 'none': write a count"),
+        (["bank", "refine", "r.csv", "--size", "200"], "--size: budget 200: the bank has 6 items"),
+        (["bank", "refine", "r.csv", "--form", "m4"], "invalid choice: 'm4'"),
+        (["bank", "refine", "r.csv", "--items", "j.jsonl"], "--items j.jsonl: no text for any item, such as 'q-0'"),
+        (["bank", "refine", "r.csv", "r.csv"], "r.csv: the item 'q-0' stands in r.csv already"),
+        (["bank", "twin", "i.jsonl"], "required: -o/--output"),
+        (["bank", "twin", "i.jsonl", "-o", "t.jsonl", "--share", "80"], "the share of low-quality items is 0.8"),
+        (["bank", "twin", "j.jsonl", "-o", "t.jsonl"], "0 of 1 items have an image and a text"),
+        (["bank", "twin", "nowhere.jsonl", "-o", "t.jsonl"], "there is no bank at nowhere.jsonl"),
         (
             ["backtest", "r.csv", "--policy", "estimate"],
             "--policy estimate: with responses in formats known are",
         ),
         (["backtest", "r.csv", "--intervals"], "--intervals is not for responses in formats, which r.csv holds"),
-        (["backtest", "r.csv", "--test", "3"], "--test is not for responses in formats"),
+        (["backtest", "r.csv", "--set", "test=3"], "test = 3 is not for responses in formats"),
         (["backtest", "r.csv", "--budget", "1000"], "--budget 1000: the bank has 24 items"),
         (["backtest", "m.csv", "--low-quality", "r.csv"], "--low-quality goes with responses in formats"),
     ],
@@ -208,7 +210,7 @@ def test_a_backtest_in_formats(run):
     names = "random,item-total,m2-static+worth"
     code, out, err = run(
         *("backtest", "r.csv", "--low-quality", "s.csv", "--policy", names, "--budget", "5%,40", "--jobs", "1"),
-        *("--splits", "3", "--repeats", "2", "--json", "t.json", "--plot", "p.svg"),
+        *("--splits", "3", "--set", "repeats=2", "--json", "t.json", "--plot", "p.svg"),
     )
     assert (code, err) == (0, "")
     picture = ElementTree.parse("p.svg").getroot()
@@ -226,7 +228,9 @@ def test_a_backtest_in_formats(run):
     assert row[1:3] == ["5%", "21"]
     assert "m2: 3 fits; q " in out
     Path("f.csv").write_text("subject,family\n" + "".join(f"m{n},{'one' if n < 2 else ''}\n" for n in range(20)))
-    _, _, err = run("backtest", "r.csv", "--policy", "random", "--families", "f.csv", "--splits", "2", "--jobs", "1")
+    _, _, err = run(
+        "backtest", "r.csv", "--policy", "random", "--set", "families=f.csv", "--splits", "2", "--jobs", "1"
+    )
     assert err == "note: 20 subjects of 19 families: a family is left out of the fits together\n"
 
 
@@ -235,7 +239,7 @@ def test_several_processes_give_the_same(run):
     tables = []
     for jobs in (1, 2):
         code, out, _ = run(
-            *("backtest", "r.csv", "--policy", "random,item-total", "--budget", "10%", "--repeats", "2"),
+            *("backtest", "r.csv", "--policy", "random,item-total", "--budget", "10%", "--set", "repeats=2"),
             *("--jobs", jobs),
         )
         assert code == 0
@@ -247,5 +251,5 @@ def test_hostile_names_stay_text(run):
     rows = ["subject,item,format,score"]
     rows += [f"m{s},\x1b[31mq{n},{f},{(s + n) % 2}" for s in range(6) for n in range(8) for f in FORMATS]
     Path("r.csv").write_text("\n".join(rows) + "\n")
-    _, out, err = run("refine", "r.csv")
+    _, out, err = run("bank", "refine", "r.csv")
     assert "\x1b" not in out + err

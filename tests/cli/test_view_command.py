@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_adaptive_eval.cli.command import main
-from pytest_adaptive_eval.records.flicker import flickering
+from pytest_adaptive_eval.records.comparison import flickering
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.records.runs import write_run
 from pytest_adaptive_eval.reports.index_page import badge_svg, index_page
@@ -68,12 +68,13 @@ def test_the_command_lists_them(history: Path, capsys: pytest.CaptureFixture[str
 
 def test_a_page_over_the_runs_links_their_pages(history: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("jinja2")
-    assert main(["view", "--pages", "1", "--badge", "badge.svg"]) == 0
-    assert "3 runs, 1 item that flicker" in " ".join(capsys.readouterr().out.split())
-    folder = history / ".adaptive-eval" / "view"
+    assert main(["report", "--index", "pages", "--badge", "badge.svg"]) == 0
+    assert "index: pages/index.html, 3 runs, 1 item that flicker" in capsys.readouterr().err
+    folder = history / "pages"
     page = (folder / "index.html").read_text()
-    (link,) = re.findall(r'href="([^"]+)"', page)
-    assert (folder / link).is_file()
+    links = re.findall(r'href="([^"]+)"', page)
+    assert len(links) == 3
+    assert all((folder / link).is_file() for link in links)
     assert page.count("data-run=") == 3
     assert "model&lt;script&gt;" in page
     assert "model<script>" not in page
@@ -90,11 +91,3 @@ def test_a_badge_counts_the_gates() -> None:
     assert "1/1 passed" in badge_svg(run(1, {"a": 1}))
     assert "0/1 passed" in badge_svg(run(1, {"a": 1}, outcome="FAIL"))
     assert "no gate" in badge_svg(RunRecord("r", "2031-01-01T00:00:00+00:00"))
-
-
-def test_an_empty_history_and_wrong_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".adaptive-eval").mkdir()
-    assert main(["view"]) == 0
-    assert not (tmp_path / ".adaptive-eval" / "view").exists()
-    assert main(["view", "--last", "0"]) == 4

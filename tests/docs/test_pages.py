@@ -1,7 +1,7 @@
-"""Each command of the tutorial and of the how-to pages runs as it is printed.
+"""Each command of a page runs as it is printed, links lead somewhere, and what the code knows is current.
 
 A page is run from top to bottom in one folder: blocks with a ``title`` become files, ``bash`` blocks are run. Comments
-before a block tell another exit code, ``<!-- exit 1 -->``, or why it is left out, ``<!-- not run: REASON -->``.
+before a block state another exit code, ``<!-- exit 1 -->``, or why it is left out, ``<!-- not run: REASON -->``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = ["tutorial.md", *sorted(f"how-to/{path.name}" for path in (DOCS / "how-to").glob("*.md"))]
+ALL = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+PAGES = [page for page in ALL if re.search(r"^```(bash|\w+ title=)", (DOCS / page).read_text("utf-8"), re.MULTILINE)]
+#: Other documents with links.
+BESIDE = [*ROOT.glob("*.md"), ROOT / "fixtures/README.md", *(ROOT / "examples").rglob("README.md")]
+#: Folders whose files name pages, and such a name.
+NAMING = ("pytest_adaptive_eval", "benchmarks", "tests", "fixtures", "examples", ".github")
+NAMED = re.compile(r"\bdocs/[\w/-]+\.(?:md|py|json|svg|png|jpg|txt)\b")
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
 #: Pages that load the checkpoint; on the others its recorded answers stand in for it.
 WITH_CHECKPOINT = {"tutorial.md", *(f"how-to/{name}.md" for name in ("gate-a-checkpoint", "gate-a-base-model"))}
 BLOCK = re.compile(
@@ -160,37 +167,71 @@ def test_commands_of_a_page_run_as_printed(page: str, project: Path, address: st
     assert ran or any(block.left_out for block in blocks(page)) or any(block.file for block in blocks(page))
 
 
-@pytest.mark.parametrize("page", ["command.md", "api.md", "hooks.md", "exit-codes.md"])
+@pytest.mark.parametrize("page", ["command.md", "api.md"])
 def test_reference_pages_are_written_from_the_code(page: str) -> None:
     pytest.importorskip("torch", reason="the help of verbs is that of an installation with torch (extra hf)")
-    script = runpy.run_path(str(DOCS / "reference_pages.py"))
-    assert (DOCS / page).read_text("utf-8") == script["PAGES"][page](), "run: python docs/reference_pages.py"
+    script = runpy.run_path(str(DOCS / "_build/reference_pages.py"))
+    assert (DOCS / "reference" / page).read_text("utf-8") == script["PAGES"][page](), script["WRITTEN"]
 
 
 def test_list_of_pages_for_assistants_is_current_and_complete(tmp_path: Path) -> None:
-    script = runpy.run_path(str(DOCS / "llms_pages.py"))
+    script = runpy.run_path(str(DOCS / "_build/llms_pages.py"))
     written = script["list_of_pages"]()
-    assert (DOCS / "llms.txt").read_text("utf-8") == written, "run: python docs/llms_pages.py"
-    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
-    assert sorted(re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", written, re.MULTILINE)) == sorted(pages)
+    assert (DOCS / "llms.txt").read_text("utf-8") == written, "run: python docs/_build/llms_pages.py"
+    assert sorted(re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", written, re.MULTILINE)) == ALL
     script["write_markdown"](tmp_path)
-    assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")} == pages
+    assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")} == set(ALL)
     whole = (tmp_path / "llms-full.txt").read_text("utf-8")
-    assert all((DOCS / page).read_text("utf-8").strip() in whole for page in pages)
+    assert all((DOCS / page).read_text("utf-8").strip() in whole for page in ALL)
 
 
-def test_drawings_of_concepts_are_written_by_their_script_and_shown() -> None:
-    drawings = runpy.run_path(str(DOCS / "drawings.py"))["DRAWINGS"]
-    shown = "".join(path.read_text("utf-8") for path in (DOCS / "concepts").glob("*.md"))
+def test_drawings_are_written_by_their_script_and_shown() -> None:
+    drawings = runpy.run_path(str(DOCS / "_build/drawings.py"))["DRAWINGS"]
+    shown = "".join((DOCS / page).read_text("utf-8") for page in ALL)
     for name, draw in drawings.items():
-        assert (DOCS / "concepts" / name).read_text("utf-8") == draw(), "run: python docs/drawings.py"
-        assert f"]({name})" in shown
+        assert (DOCS / "images" / name).read_text("utf-8") == draw(), "run: python docs/_build/drawings.py"
+        assert f"](../images/{name})" in shown
 
 
 def test_every_page_stands_in_the_navigation() -> None:
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
     named = set(re.findall(r"[\w/-]+\.md", json.dumps(navigation)))
-    assert named == {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert named == set(ALL)
+
+
+def without_code(text: str) -> str:
+    """Leave out the fenced blocks of a page."""
+    return re.sub(r"^( *)```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(path: Path) -> list[str]:
+    """Return the anchors of a page's headings, as Markdown makes them."""
+    headings = re.findall(r"^#+ (.*)$", without_code(path.read_text("utf-8")), re.MULTILINE)
+    return [re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings]
+
+
+@pytest.mark.parametrize(
+    "path", [*(DOCS / page for page in ALL), *BESIDE], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_links_of_a_page_lead_to_a_file_and_a_heading(path: Path) -> None:
+    own = anchors(path)
+    assert len(own) == len(set(own)), "a link to one of two equal headings is ambiguous"
+    for target, anchor in LINK.findall(without_code(path.read_text("utf-8"))):
+        found = (path.parent / target).resolve() if target else path
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), f"{target}#{anchor}"
+
+
+def test_files_of_documents_that_others_name_exist() -> None:
+    files = [
+        path
+        for folder in NAMING
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".md", ".toml", ".yml")
+    ]
+    named = {name for path in files for name in NAMED.findall(path.read_text("utf-8"))}
+    assert len(named) >= 10
+    assert not [name for name in sorted(named) if not (ROOT / name).exists()]
 
 
 def test_what_is_not_run_says_why() -> None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def script() -> dict[str, Any]:
-    return runpy.run_path(str(ROOT / "docs" / "site_versions.py"))
+    return runpy.run_path(str(ROOT / "docs/_build/site_versions.py"))
 
 
 @pytest.fixture
@@ -73,5 +73,5 @@ def test_the_workflow_builds_them_and_the_theme_has_the_switch() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "docs.yml").read_text("utf-8"))
     checkout, *steps = workflow["jobs"]["build"]["steps"]
     assert checkout["with"]["fetch-depth"] == 0, "tags are needed"
-    assert any("python docs/site_versions.py site" in step.get("run", "") for step in steps)
+    assert any("python docs/_build/site_versions.py site" in step.get("run", "") for step in steps)
     assert workflow[True]["push"]["tags"] == ["v*"]

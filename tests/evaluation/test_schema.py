@@ -13,8 +13,8 @@ import pytest
 
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.schema import file_schema
 from pytest_adaptive_eval.evaluation.tables import MarkerTable
+from pytest_adaptive_eval.evaluation.toml import file_schema
 from pytest_adaptive_eval.typed_tables import Table, json_schema, read_table
 
 ROOT = Path(__file__).parents[2]
@@ -22,9 +22,9 @@ EXAMPLES = sorted(path for path in ROOT.glob("examples/*/*.toml") if path.name n
 
 
 def test_reference_page_and_schema_file_equal_the_declarations() -> None:
-    script = runpy.run_path(str(ROOT / "docs" / "settings_table.py"))
-    remedy = "run: python docs/settings_table.py"
-    assert (ROOT / "docs" / "settings.md").read_text("utf-8") == script["settings_page"](), remedy
+    script = runpy.run_path(str(ROOT / "docs/_build/settings_table.py"))
+    remedy = "run: python docs/_build/settings_table.py"
+    assert (ROOT / "docs/reference/settings.md").read_text("utf-8") == script["settings_page"](), remedy
     assert (ROOT / "docs" / "adaptive-eval.schema.json").read_text("utf-8") == script["schema_text"](), remedy
 
 
@@ -47,15 +47,12 @@ def test_schema_has_no_null_since_toml_has_none() -> None:
     assert "null" not in json.dumps(file_schema())
 
 
-def test_schema_verb_prints_and_writes_the_schema(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_init_writes_the_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["schema"]) == 0
-    assert json.loads(capsys.readouterr().out) == file_schema()
-    assert main(["schema", "-o", "schema.json"]) == 0
+    assert main(["init", "--schema", "schema.json"]) == 0
     assert json.loads(Path("schema.json").read_text()) == file_schema()
-    assert main(["schema", "-o", "missing/schema.json"]) == 4
+    assert [path.name for path in tmp_path.iterdir()] == ["schema.json"]
+    assert main(["init", "--schema", "missing/schema.json"]) == 4
 
 
 def test_help_of_the_marker_names_every_key() -> None:

@@ -1,4 +1,4 @@
-"""The metric of docs/add-a-metric.md works as a plugin, and the table in docs/gates.md has every metric."""
+"""The metric of docs/reference/plugins.md works as a plugin, and the table in gates.md has every metric."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import pytest
 from pytest_adaptive_eval.gates.condition import find_metric, register_metrics
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.records.run_record import RunRecord
-from pytest_adaptive_eval.reports.curves import thresholds
+from pytest_adaptive_eval.reports.plots import thresholds
 
-DOCS = Path(__file__).parents[2] / "docs"
-CODE, HOOK = re.findall(r"^ *```python\n(.*?)^ *```", (DOCS / "add-a-metric.md").read_text("utf-8"), re.M | re.S)
+DOCS = Path(__file__).parents[2] / "docs/reference"
+SECTION = (DOCS / "plugins.md").read_text("utf-8").partition("\n## Add a metric\n")[2].partition("\n## ")[0]
+CODE, HOOK = re.findall(r"^ *```python\n(.*?)^ *```", SECTION, re.M | re.S)
 FILE = """
 [[eval]]
 name = "sums"

@@ -221,20 +221,20 @@ COMMANDS: dict[str, list[str]] = {
     **{
         f"report-{name}": [
             "report", identifier, "--html", f"{name}.html", "--markdown", f"{name}.md", "--junit", f"{name}.xml",
-            "--responses", f"{name}.csv", "--studies", f"{name}-studies.csv", "--every-eval-ever", f"{name}-neutral",
-            "--github",
+            "--export", f"responses={name}.csv", "--export", f"studies={name}-studies.csv",
+            "--export", f"every-eval-ever={name}-neutral", "--github",
         ]
         for name, identifier in RUNS.items()
     },
-    "lines": ["report", RUNS["first"], "--responses", "first.jsonl"],
-    "lines-studies": ["report", RUNS["studies"], "--studies", "studies.jsonl"],
+    "lines": ["report", RUNS["first"], "--export", "responses=first.jsonl"],
+    "lines-studies": ["report", RUNS["studies"], "--export", "studies=studies.jsonl"],
     "history": ["history", "--json", "history.json"],
     "levels": ["history", "--levels", "--json", "levels.json"],
-    "compare": ["compare", RUNS["first"], RUNS["second"], "--json", "compare.json"],
-    "compare-studies": ["compare", RUNS["first"], RUNS["studies"]],
-    "correlate": ["correlate", "--json", "correlate.json"],
-    "drift": ["drift", "--json", "drift.json"],
-    "rescore": ["rescore", RUNS["first"], "-o", "rescored.json"],
+    "compare": ["history", "--compare", RUNS["first"], RUNS["second"], "--json", "compare.json"],
+    "compare-studies": ["history", "--compare", RUNS["first"], RUNS["studies"]],
+    "correlate": ["history", "--correlate", "--json", "correlate.json"],
+    "drift": ["history", "--drift", "--json", "drift.json"],
+    "rescore": ["gate", "--rescore", RUNS["first"], "-o", "rescored.json"],
     "merge": ["merge", RUNS["first"], RUNS["studies"], "-o", "merged.json"],
 }  # fmt: skip
 

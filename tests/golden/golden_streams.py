@@ -344,14 +344,26 @@ _FIT = ["--force", "--seed", "3", "--policy"]
 FITS = {
     "2pl": ["matrix.csv", "--items", "items.jsonl", *_FIT, "estimate,decide", "--budget", "20%", *_TWO],
     "1pl": ["matrix.csv", *_FIT, "none", "--model", "1pl"],
-    "mirt": ["matrix.csv", *_FIT, "none", "--model", "mirt", "--dimensions", "2"],
+    "mirt": ["matrix.csv", *_FIT, "none", "--model", "mirt", "--set", "dimensions=2"],
 }
 TORCH_FITS = {
-    "svi": ["small.csv", *_FIT, "none", "--model", "1pl", "--engine", "svi", "--limit", "40"],
-    "m3": ["formats.csv", *_FIT, "none", "--formats", "m3", "--budget", "20%", "--limit", "40"],
+    "svi": ["small.csv", *_FIT, "none", "--model", "1pl", "--set", "engine=svi", "--set", "limit=40"],
+    "m3": ["formats.csv", *_FIT, "none", "--formats", "m3", "--budget", "20%", "--set", "limit=40"],
 }
-BACKTEST = ["matrix.csv", "--splits", "2", "--test", "4", "--jobs", "1", "--budget", "10%,25%", "--seed", "3"]
-FORMAT_BACKTEST = ["formats.csv", "--splits", "1", "--repeats", "1", "--jobs", "1", "--budget", "30%", "--seed", "3"]
+BACKTEST = ["matrix.csv", "--splits", "2", "--set", "test=4", "--jobs", "1", "--budget", "10%,25%", "--seed", "3"]
+FORMAT_BACKTEST = [
+    "formats.csv",
+    "--splits",
+    "1",
+    "--set",
+    "repeats=1",
+    "--jobs",
+    "1",
+    "--budget",
+    "30%",
+    "--seed",
+    "3",
+]
 
 
 def _fitted(folder: Path, fits: Mapping[str, list[str]], backtest: list[str]) -> dict[str, Any]:

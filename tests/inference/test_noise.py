@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +28,6 @@ from pytest_adaptive_eval.inference.betting import Claim, anytime_valid, decide
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.noise import DecodingNoise, allowed_variance, item_score, variance_bound
 from pytest_adaptive_eval.inference.sampling import design_based, standard_error
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of
@@ -137,7 +137,7 @@ def test_bounds_move_by_the_quantile_of_the_error() -> None:
     noisy = replace(log, noise=0.09)
     assert noisy.decoding_sd == pytest.approx(math.sqrt(50 * 0.09))
     for make in (design_based, lambda log: anytime_valid(log, 0.7)):
-        half = student_quantile(math.inf, 0.99375) * math.sqrt(50 * 0.09) / 100
+        half = NormalDist().inv_cdf(0.99375) * math.sqrt(50 * 0.09) / 100
         was, now = make(log), make(noisy)
         assert (now.low, now.high) == pytest.approx((was.low - half, was.high + half))
         assert now.estimate == was.estimate
@@ -179,12 +179,12 @@ def test_formats_categories_and_parts_take_their_share_of_it() -> None:
     (claim,) = gap_claims(bank, 0.1, 0.95)
     assert claim.view(log).noise == pytest.approx(0.05)
     was, now = (claim.gap(one, 0.95, sequential=False) for one in (quiet, log))
-    half = student_quantile(math.inf, 0.99375) * math.sqrt(n * 0.2) / n  # of both formats' answers, over one's items
+    half = NormalDist().inv_cdf(0.99375) * math.sqrt(n * 0.2) / n  # of both formats' answers, over one's items
     assert (was.low - now.low, now.high - was.high) == pytest.approx((half, half))
     for before, after in zip(by_category(bank, quiet, None), by_category(bank, log, None), strict=True):
         assert before.accuracy is not None
         assert after.accuracy is not None
-        half = student_quantile(math.inf, 0.99375) * math.sqrt(after.asked * 0.2) / n
+        half = NormalDist().inv_cdf(0.99375) * math.sqrt(after.asked * 0.2) / n
         assert after.accuracy.low == pytest.approx(max(before.accuracy.low - half, 0.0))
         assert after.accuracy.high == pytest.approx(min(before.accuracy.high + half, 1.0))
     scaled = replace(bank, calibrated=True, discrimination=np.ones((2 * n, 1)))

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import kendalltau, spearmanr
 
-from pytest_adaptive_eval.inference.rank_correlation import mean_ranks, rank_correlation, ranking_accuracy
+from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation, ranking_accuracy
 
 #: Few values, so that ties are frequent.
 LISTS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12)
@@ -79,6 +79,18 @@ def test_correlation_is_spearmans(pairs):
         assert rank_correlation(truth, estimate) == pytest.approx(got, abs=1e-12)
 
 
-@given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0, math.inf, math.nan])))
-def test_ranks_are_those_of_scipy(values):
-    np.testing.assert_array_equal(mean_ranks(values), rankdata(values))
+@given(LISTS)
+def test_tau_is_kendalls(pairs):
+    estimate, truth = zip(*pairs, strict=True)
+    assert kendall_tau(estimate, truth) == pytest.approx(kendalltau(estimate, truth).statistic, nan_ok=True)
+
+
+def test_a_missing_value_leaves_no_correlation():
+    assert math.isnan(rank_correlation([1.0, math.nan, 2.0], [1, 2, 3]))
+    assert math.isnan(kendall_tau([1.0, math.nan, 2.0], [1, 2, 3]))
+
+
+def test_estimates_that_differ_by_rounding_are_tied():
+    assert ranking_accuracy([0.1 + 0.2, 0.3, 0.5], [1, 2, 3]) == pytest.approx(100 * 2.5 / 3)
+    assert rank_correlation([0.1 + 0.2, 0.3, 0.5], [1, 2, 3]) == rank_correlation([1, 1, 2], [1, 2, 3])
+    assert kendall_tau([0.1 + 0.2, 0.3, 0.5], [1, 2, 3]) == kendall_tau([1, 1, 2], [1, 2, 3])

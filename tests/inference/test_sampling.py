@@ -25,7 +25,6 @@ from pytest_adaptive_eval.inference.sampling import (
     standard_error,
     with_missing_bounded,
 )
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.bank import ItemBank
 
 
@@ -59,17 +58,6 @@ def test_each_exact_bound_errs_at_most_alpha_in_all_samples(total):
     bounds = [design_based(uniform_log([1.0] * r + [0.0] * (drawn - r), size)) for r in right.tolist()]
     assert sum(m for m, b in zip(mass, bounds, strict=True) if b.low * size > total + 1e-9) <= 0.05 + 1e-9
     assert sum(m for m, b in zip(mass, bounds, strict=True) if b.high * size < total - 1e-9) <= 0.05 + 1e-9
-
-
-@pytest.mark.parametrize("dof", [1, 1.5, 2, 3.3, 7, 20.5, 93, 500, 12345.6])
-@pytest.mark.parametrize("probability", [0.001, 0.05, 0.5, 0.55, 0.8, 0.95, 0.99, 0.999])
-def test_the_quantiles_are_students(dof, probability):
-    expected = student.ppf(probability, dof)
-    assert student_quantile(dof, probability) == pytest.approx(expected, rel=1e-7 if dof == 1 or dof >= 2 else 2e-4)
-
-
-def test_infinitely_many_degrees_of_freedom_are_the_normal():
-    assert student_quantile(np.inf, 0.975) == pytest.approx(norm.ppf(0.975), rel=1e-7)
 
 
 def test_everything_asked_leaves_nothing_open():

@@ -19,8 +19,7 @@ from pytest_adaptive_eval.interviewer.agent import OTHER, SORTED_AT_ONCE, AgentI
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Interviewer
 from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Agent, Message, Preference, Reply, SubjectIdentity, Usage
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "interviewer"
 MEMORY = MemoryTable((CategoryRow("sums", 3, -1.0, 1.0, 0.0, 0.5),), 3)

@@ -17,7 +17,8 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import built_in_kinds, load_agent, load_subject, resolve, subject_kinds
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
 
-PAGE = Path(__file__).parents[2] / "docs" / "add-a-subject.md"
+PAGE = (Path(__file__).parents[2] / "docs/reference/plugins.md").read_text("utf-8")
+SECTION = PAGE.partition("\n## Add a kind of subject\n")[2].partition("\n## ")[0]
 #: Module of the plugin that the page describes.
 MODULE = "constant_subject"
 
@@ -28,7 +29,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "installed"
     metadata = folder / f"{MODULE}-1.dist-info"
     metadata.mkdir(parents=True)
-    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (code,) = re.findall(r"^```python\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
     (folder / f"{MODULE}.py").write_text(code)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {MODULE}\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text(f"[adaptive_eval.subjects]\nconstant = {MODULE}\n")

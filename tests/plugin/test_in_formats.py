@@ -127,7 +127,7 @@ def test_compare_tells_the_change_of_each_part(lab: Any, capsys: pytest.CaptureF
     lab.run("--adaptive-eval-fresh")
     old, new = (f".adaptive-eval/runs/{record['run']}.json" for record in lab.records)
     capsys.readouterr()
-    assert main(["compare", old, new, "--json", "c.json"]) == 0
+    assert main(["history", "--compare", old, new, "--json", "c.json"]) == 0
     told = capsys.readouterr().out
     (found,) = json.loads((lab.path / "c.json").read_text())["evaluations"]
     assert list(found["parts"]) == ["base", "text"]

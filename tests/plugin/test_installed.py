@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pytest_adaptive_eval.plugin import fingerprint
-from pytest_adaptive_eval.plugin.installed import is_installed
+from pytest_adaptive_eval.plugin.fingerprint import is_installed
 
 MODULE = "judgelib/core.py"
 

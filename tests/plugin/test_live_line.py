@@ -18,7 +18,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.live_line import LiveLine, LiveRow
+from pytest_adaptive_eval.plugin.progress import LiveLine, LiveRow
 
 termios = pytest.importorskip("termios", reason="needs a pseudo-terminal")
 
@@ -62,7 +62,7 @@ def session(asked: int) -> Session:
 
 def test_number_estimate_interval_and_time_are_drawn_over_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr("pytest_adaptive_eval.plugin.live_line.clock.elapsed", lambda: float(next(clock)))
+    monkeypatch.setattr("pytest_adaptive_eval.plugin.progress.clock.elapsed", lambda: float(next(clock)))
     reporter = Reporter()
     line = LiveLine(config(reporter), "toy", 20, 22)
     line.count(10)

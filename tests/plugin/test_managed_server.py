@@ -19,7 +19,7 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.serving.supervisor import LINGER
 from pytest_adaptive_eval.models import load_agent, load_subject
-from pytest_adaptive_eval.models.agent import Message
+from pytest_adaptive_eval.models.base import Message
 from tests.plugin.conftest import plugins
 
 SCRIPT = Path(__file__).parent / "model_process.py"

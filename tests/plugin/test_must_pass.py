@@ -129,7 +129,7 @@ def test_rescoring_judges_them_again(shop: Any, monkeypatch: pytest.MonkeyPatch)
     rows[19]["answer"] = "wrong"
     (shop.path / "toy.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.chdir(shop.path)
-    assert main(["rescore", "old.json", "-o", "new.json"]) == 0
+    assert main(["gate", "--rescore", "old.json", "-o", "new.json"]) == 0
     new = json.loads((shop.path / "new.json").read_text())
     assert [gate["verdict"]["outcome"] for gate in new["gates"]] == ["PASS", "PASS"]
     assert "4 of 4 must-pass items right" in new["interviews"][0]["notes"]

@@ -111,12 +111,12 @@ def test_exports_hold_the_network(lab: Any, server: PeerServer, capsys: pytest.C
     write(lab, server)
     lab.run()
     capsys.readouterr()
-    assert main(["report", "latest", "--responses", "answers.csv", "--every-eval-ever", "neutral"]) == 0
-    assert "note: answers.csv holds answers to items, and studies (web) have none" in capsys.readouterr().err
-    assert main(["report", "latest", "--responses", "answers.csv", "--studies", "studies.csv"]) == 0
+    assert main(["report", "latest", "--export", "responses=answers.csv", "--export", "every-eval-ever=neutral"]) == 0
+    assert "note: answers to items leave out the studies web" in capsys.readouterr().err
+    assert main(["report", "latest", "--export", "responses=answers.csv", "--export", "studies=studies.csv"]) == 0
     said = capsys.readouterr().err
     assert "note: studies: studies.csv, 5 rows" in said
-    assert "holds answers to items" not in said
+    assert "leave out the studies" not in said
     rows = list(csv.DictReader(io.StringIO((lab.path / "studies.csv").read_text())))
     assert [(row["metric"], row["subject"], row["node"]) for row in rows] == [
         ("energy", "pupil", ""),

@@ -28,7 +28,7 @@ from pytest_adaptive_eval.evaluation.study import Member as PlanMember
 from pytest_adaptive_eval.extensions.studies.peers.assessment import Call
 from pytest_adaptive_eval.extensions.studies.peers.kind import PanelPlan, _Asking
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.base import Reply
 from pytest_adaptive_eval.models.pool import AgentPool
 
 TOPICS = [f"topic {n}" for n in range(60)]

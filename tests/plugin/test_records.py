@@ -128,7 +128,7 @@ def test_history_lists_runs_and_filters(two: Project) -> None:
 
 
 def test_compare_tells_what_changed(two: Project) -> None:
-    code, out, _ = two.command("compare", two.ids[0][:22], "latest", "--json", "c.json")
+    code, out, _ = two.command("history", "--compare", two.ids[0][:22], "latest", "--json", "c.json")
     assert code == 0
     assert f"{two.ids[0]} -> {two.ids[1]}" in out
     (found,) = json.loads((two.path / "c.json").read_text())["evaluations"]
@@ -144,26 +144,26 @@ def test_compare_tells_what_changed(two: Project) -> None:
     both = [item for item in asked[0] if item in asked[1]]
     assert found["common"] == len(both) > 10
     assert found["lost"] == [item for item in both if asked[1][item] < asked[0][item]]
-    assert two.command("compare", "good.json", "bad.json")[1] == out
+    assert two.command("history", "--compare", "good.json", "bad.json")[1] == out
 
 
 @pytest.mark.slow
 def test_compare_refuses_another_bank(two: Project) -> None:
     two.text("toy.jsonl", (two.path / "toy.jsonl").read_text().replace("question 3", "question three"))
     assert two.run("good") == 0, two.said
-    code, out, _ = two.command("compare", two.ids[0], "latest")
+    code, out, _ = two.command("history", "--compare", two.ids[0], "latest")
     assert code == 4
     assert "not compared: the bank changed between the two (hash " in out
     two.text("adaptive-eval.toml", TOML.replace("budget =", 'name = "new"\nbudget ='))
     assert two.run("good") == 0, two.said
-    code, _, err = two.command("compare", two.ids[0], "latest")
+    code, _, err = two.command("history", "--compare", two.ids[0], "latest")
     assert code == 4
     assert "no evaluation in common: the first has toy, the second new" in err
 
 
 def test_rescoring_with_nothing_changed_gives_the_same_verdicts(two: Project) -> None:
     for name, expected in (("good", 0), ("bad", 1)):
-        code, _, _ = two.command("rescore", f"{name}.json", "-o", "again.json")
+        code, _, _ = two.command("gate", "--rescore", f"{name}.json", "-o", "again.json")
         assert code == expected
         old, new = (json.loads((two.path / f"{n}.json").read_text()) for n in (name, "again"))
         assert [g["verdict"] for g in new["gates"]] == [g["verdict"] for g in old["gates"]]
@@ -178,7 +178,7 @@ def test_rescoring_grades_changed_items_by_the_new_key(two: Project) -> None:
         if int(row["id"][1:]) % 4:
             row["answer"] = "no"
     two.write("toy.jsonl", rows)
-    code, out, _ = two.command("rescore", "good.json", "-o", "again.json")
+    code, out, _ = two.command("gate", "--rescore", "good.json", "-o", "again.json")
     assert code == 1, out
     old, new = (json.loads((two.path / f"{n}.json").read_text())["interviews"][0] for n in ("good", "again"))
     answers = {row["id"]: row["answer"] for row in rows}
@@ -197,16 +197,16 @@ def test_rescoring_by_other_gates_and_a_baseline(two: Project) -> None:
         TOML.replace("at_least = 0.5", "at_least = 0.8") + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n'
     )
     two.text("strict.toml", gates)
-    code, out, err = two.command("rescore", "good.json", "--gates", "strict.toml", "--baseline", "bad.jsonl")
+    code, out, err = two.command("gate", "--rescore", "good.json", "--gates", "strict.toml", "--baseline", "bad.jsonl")
     assert code == 0, out + err
     assert "PASS  toy-accuracy-at-least-0.8" in out
     assert "PASS  toy-accuracy-not-worse-than-0.2-baseline" in out
     assert two.ids[2] in err
     assert len(two.ids) == 3, "the new run is kept in the history"
-    code, out, _ = two.command("rescore", "bad.json", "--gates", "strict.toml", "--baseline", "good.jsonl")
+    code, out, _ = two.command("gate", "--rescore", "bad.json", "--gates", "strict.toml", "--baseline", "good.jsonl")
     assert code == 1
     assert out.count("FAIL  toy") == 2
-    code, out, _ = two.command("rescore", "good.json", "--gates", "strict.toml")
+    code, out, _ = two.command("gate", "--rescore", "good.json", "--gates", "strict.toml")
     assert code == 0
     assert "no baseline yet" in out
 
@@ -219,36 +219,36 @@ def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) ->
     for given in ("good.json", "good.jsonl", ".adaptive-eval"):
         assert two.run("good", "--adaptive-eval-seed=3", f"--adaptive-eval-baseline={given}") == 0
         verdicts.append(two.whole(two.ids[-1])["gates"])
-        code, out, err = two.command("rescore", "latest")
+        code, out, err = two.command("gate", "--rescore", "latest")
         assert code == 0, out + err
         again = two.whole(two.ids[-1])
         assert [gate["verdict"] for gate in again["gates"]] == [gate["verdict"] for gate in verdicts[-1]]
         assert again["interviews"][0]["baselines"]["baseline"]["path"] == given
-        assert two.command("rescore", again["run"])[0] == 0, "a copy knows it too"
+        assert two.command("gate", "--rescore", again["run"])[0] == 0, "a copy knows it too"
     before = two.ids
     first = next(run for run in before[2:] if "rescored_from" not in two.whole(run))
-    code, out, err = two.command("rescore", first, "--baseline", "bad.jsonl")
+    code, out, err = two.command("gate", "--rescore", first, "--baseline", "bad.jsonl")
     assert code == 0, out + err
     assert "bad.jsonl is another baseline than the run was compared with" in out
     two.text("good.json", (two.path / "bad.json").read_text())
     before = two.ids
-    code, out, err = two.command("rescore", first)
+    code, out, err = two.command("gate", "--rescore", first)
     assert (code, out) == (4, "")
     assert "good.json, whose answers have changed since: name a baseline with --baseline FILE" in err
     (two.path / "good.json").unlink()
-    code, _, err = two.command("rescore", first)
+    code, _, err = two.command("gate", "--rescore", first)
     assert code == 4
     assert "good.json, which does not exist any more: name a baseline with --baseline FILE" in err
     old = two.whole(first)
     del old["interviews"][0]["baselines"]
     two.text("old.json", json.dumps(old))
-    code, _, err = two.command("rescore", "old.json")
+    code, _, err = two.command("gate", "--rescore", "old.json")
     assert code == 4
     assert "its record does not say which: name it with --baseline FILE" in err
     for damaged in (-1.5, {"metric": "accuracy", "kind": []}, {"metric": "accuracy", "sort": "at_least"}):
         old["gates"][0]["verdict"]["condition"] = damaged
         two.text("old.json", json.dumps(old))
-        code, _, err = two.command("rescore", "old.json")
+        code, _, err = two.command("gate", "--rescore", "old.json")
         assert code == 4
         assert f"has a damaged condition in the record, {damaged!r}" in err
         assert "give gates with --gates FILE.toml" in err
@@ -258,7 +258,7 @@ def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) ->
 def test_rescoring_a_run_that_had_no_baseline_gives_its_notice_again(two: Project) -> None:
     two.text("adaptive-eval.toml", TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n')
     assert two.run("good", "--adaptive-eval-seed=3") == 0
-    code, out, _ = two.command("rescore", "latest")
+    code, out, _ = two.command("gate", "--rescore", "latest")
     assert code == 0
     assert "no baseline yet" in out
 
@@ -266,8 +266,8 @@ def test_rescoring_a_run_that_had_no_baseline_gives_its_notice_again(two: Projec
 def test_copies_are_marked_and_are_not_runs(two: Project) -> None:
     runs = two.ids
     assert "copy" not in two.command("history")[1]
-    assert two.command("rescore", "latest")[0] == 1
-    assert two.command("rescore", "latest")[0] == 1
+    assert two.command("gate", "--rescore", "latest")[0] == 1
+    assert two.command("gate", "--rescore", "latest")[0] == 1
     assert two.command("merge", *runs)[0] == 1
     code, out, _ = two.command("history", "--json", "list.json")
     assert code == 0
@@ -279,19 +279,21 @@ def test_copies_are_marked_and_are_not_runs(two: Project) -> None:
     rows = json.loads((two.path / "list.json").read_text())
     assert [row.get("rescored_from") for row in rows].count(runs[1]) == 2
     assert [row.get("merged") for row in rows].count(runs) == 2
-    head, *learning = two.command("drift")[1].splitlines()
+    head, *learning = two.command("history", "--drift")[1].splitlines()
     assert head == "3 series of 2 runs watched"
     assert learning[-1] == "no run could alarm: every series still learns its level"
     assert two.command("report")[1] == two.command("report", runs[1])[1]
-    assert two.command("compare", runs[0], "latest")[1].splitlines()[0].startswith(f"{runs[0]} -> {runs[1]}")
+    assert (
+        two.command("history", "--compare", runs[0], "latest")[1].splitlines()[0].startswith(f"{runs[0]} -> {runs[1]}")
+    )
     two.command("merge", *runs, "-o", "all.json")
-    code, out, _ = two.command("drift", "--from", "all.json")
+    code, out, _ = two.command("history", "--drift", "--from", "all.json")
     assert code == 0
     assert out.splitlines()[-1].startswith("all of them are copies, rescored or merged")
 
 
 def test_a_history_as_baseline_prefers_a_run_to_its_copies(two: Project) -> None:
-    assert two.command("rescore", two.ids[0])[0] == 0
+    assert two.command("gate", "--rescore", two.ids[0])[0] == 0
     two.text("adaptive-eval.toml", TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n')
     assert two.run("good", "--adaptive-eval-seed=3", "--adaptive-eval-baseline=.adaptive-eval") == 0
     (interview,) = two.whole(two.ids[-1])["interviews"]
@@ -301,21 +303,21 @@ def test_a_history_as_baseline_prefers_a_run_to_its_copies(two: Project) -> None
 def test_rescoring_says_what_it_cannot_do(two: Project) -> None:
     rows = (two.path / "toy.jsonl").read_text().splitlines()
     two.text("toy.jsonl", "\n".join(rows[1:]) + "\n")
-    code, _, err = two.command("rescore", "good.json")
+    code, _, err = two.command("gate", "--rescore", "good.json")
     assert code == 4
     assert "the draws were made from another set of items" in err
     (two.path / "toy.jsonl").unlink()
-    code, _, err = two.command("rescore", "good.json")
+    code, _, err = two.command("gate", "--rescore", "good.json")
     assert code == 4
     assert "is not at hand: name it with --bank toy=PATH" in err
     two.text("moved.jsonl", "\n".join(rows) + "\n")
-    assert two.command("rescore", "good.json", "--bank", "toy=moved.jsonl")[0] == 0
+    assert two.command("gate", "--rescore", "good.json", "--bank", "toy=moved.jsonl")[0] == 0
     for given in ("toy", "toy=", "toy=none.jsonl"):
-        assert two.command("rescore", "good.json", "--bank", given)[0] == 4
+        assert two.command("gate", "--rescore", "good.json", "--bank", given)[0] == 4
     record = json.loads((two.path / "good.json").read_text())
     record["gates"][0]["verdict"].pop("condition")
     two.text("old.json", json.dumps(record))
-    code, _, err = two.command("rescore", "old.json", "--bank", "toy=moved.jsonl")
+    code, _, err = two.command("gate", "--rescore", "old.json", "--bank", "toy=moved.jsonl")
     assert code == 4
     assert "give gates with --gates FILE.toml" in err
 
@@ -344,7 +346,7 @@ def test_a_test_that_scores_in_its_own_way_keeps_its_scores(project: Project) ->
         "    return Own()\n",
     )
     assert project.run("good", "--adaptive-eval-record=own.json") == 0
-    code, out, _ = project.command("rescore", "own.json")
+    code, out, _ = project.command("gate", "--rescore", "own.json")
     assert code == 0
     assert "the test scores answers in its own way, so that the recorded scores stand" in out
 
@@ -368,7 +370,7 @@ def test_report_writes_what_is_asked_for(two: Project) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     code, out, _ = two.command(
         *("report", two.ids[0], "--html", "r.html", "--markdown", "r.md", "--junit", "r.xml"),
-        *("--responses", "r.csv", "--every-eval-ever", "neutral"),
+        *("--export", "responses=r.csv", "--export", "every-eval-ever=neutral"),
     )
     assert code == 0
     assert "PASS" in out
@@ -379,7 +381,8 @@ def test_report_writes_what_is_asked_for(two: Project) -> None:
     rows = list(csv.DictReader(io.StringIO((two.path / "r.csv").read_text())))
     assert len(rows) == 80
     assert list((two.path / "neutral").iterdir())
-    code, _, err = two.command("report", two.ids[0], "--responses", "r.jsonl", "--html", "r.html", "--studies", "s.csv")
+    tables = ("--export", "responses=r.jsonl", "--export", "studies=s.csv")
+    code, _, err = two.command("report", two.ids[0], "--html", "r.html", *tables)
     assert code == 0
     assert err.splitlines() == [
         "note: page: r.html",
@@ -423,10 +426,10 @@ def test_no_copy_hides_the_records_beside_it(two: Project) -> None:
     assert len(two.command("history", "--from", "hist")[1].splitlines()) == 5
 
 
-@pytest.mark.parametrize("verb", ["rescore", "report"])
-def test_no_verb_writes_over_a_bank_that_a_record_names(two: Project, verb: str) -> None:
+@pytest.mark.parametrize("verb", [("gate", "--rescore", "-o"), ("report", "--html")])
+def test_no_verb_writes_over_a_bank_that_a_record_names(two: Project, verb: tuple[str, ...]) -> None:
     before = (two.path / "toy.jsonl").read_bytes()
-    code, _, err = two.command(verb, two.ids[0], "-o" if verb == "rescore" else "--html", "toy.jsonl")
+    code, _, err = two.command(*verb, "toy.jsonl", two.ids[0])
     assert code == 4
     assert "toy.jsonl is a file that is read, and would be replaced" in err
     assert (two.path / "toy.jsonl").read_bytes() == before
@@ -441,12 +444,12 @@ def test_a_copy_of_a_run_with_a_missing_gate_does_not_pass(project: Project) -> 
         "    assert adaptive_eval['toy'].accuracy.at_least(0.2)\n"
     )
     assert project.run("good") == 1
-    code, _, err = project.command("rescore", "latest", "-o", "new.json")
+    code, _, err = project.command("gate", "--rescore", "latest", "-o", "new.json")
     assert code == 1
     assert "the run had no result from test_skipped.py: :test_gate: no copy of it passes" in err
     assert json.loads((project.path / "new.json").read_text())["exit_status"] == 1
     (project.path / "gates.toml").write_text(path.read_text())
-    assert project.command("rescore", "latest", "--gates", "gates.toml", "-o", "gated.json")[0] == 0
+    assert project.command("gate", "--rescore", "latest", "--gates", "gates.toml", "-o", "gated.json")[0] == 0
 
 
 def test_report_of_no_run_is_an_error_and_promotes_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -466,7 +469,7 @@ def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.Mon
     project.answers("bad", 0.3, seed=1)
     for seed in range(6):
         assert project.run("good", f"--adaptive-eval-seed={seed}") == 0
-    code, out, _ = project.command("drift", "--json", "d.json")
+    code, out, _ = project.command("history", "--drift", "--json", "d.json")
     assert code == 0
     assert "6 of 10 runs: cannot alarm yet: " in out
     assert out.splitlines()[-1] == "no run could alarm: every series still learns its level"
@@ -475,24 +478,24 @@ def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.Mon
     assert found["message"] == out.splitlines()[-1]
     for seed in range(6, 11):
         assert project.run("good", f"--adaptive-eval-seed={seed}") == 0
-    code, out, _ = project.command("drift", "--json", "d.json")
+    code, out, _ = project.command("history", "--drift", "--json", "d.json")
     assert code == 0
     assert out.splitlines() == ["3 series of 11 runs watched", "no alarm"]
     assert len(json.loads((project.path / "d.json").read_text())["series"]) == 3
     for seed in range(20, 22):
         assert project.run("bad", f"--adaptive-eval-seed={seed}") == 1
-    code, out, _ = project.command("drift", "--json", "d.json")
+    code, out, _ = project.command("history", "--drift", "--json", "d.json")
     assert code == 1
     assert "ALARM: accuracy of toy fell from" in out
     alarms = json.loads((project.path / "d.json").read_text())["alarms"]
     assert any(alarm["news"] for alarm in alarms)
     link = ("--link", "https://reports.example/7")
-    assert project.command("drift", "--alert-file", "alert.json", *link)[0] == 1
+    assert project.command("history", "--drift", "--alert-file", "alert.json", *link)[0] == 1
     messages: list[Any] = [json.loads((project.path / "alert.json").read_text())]
     if find_spec("apprise"):
         with AlertReceiver() as receiver:
             monkeypatch.setenv("ALERTS", f"json://127.0.0.1:{receiver.port}/hooks/secret")
-            code, out, err = project.command("drift", "--webhook", "ALERTS", *link)
+            code, out, err = project.command("history", "--drift", "--webhook", "ALERTS", *link)
         assert code == 1
         assert "the alert was sent" in err
         assert "secret" not in out + err
@@ -501,9 +504,6 @@ def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.Mon
     for message in messages:
         assert "accuracy of toy fell from" in json.dumps(message)
         assert "https://reports.example/7" in json.dumps(message)
-    # an accepted change of level begins a new series
-    assert project.command("drift", "--since", project.ids[11])[0] == 0
-    code, _, err = project.command("drift", "--webhook", "NO_SUCH_VARIABLE")
+    code, _, err = project.command("history", "--drift", "--webhook", "NO_SUCH_VARIABLE")
     assert code == 4
     assert "the environment has no such variable" in err
-    assert project.command("drift", "--average-run-length", "1")[0] == 4

@@ -323,7 +323,7 @@ def test_rescoring_and_exports_know_samples(lab: Any) -> None:
     project(lab, 'budget=12, stop="budget", samples=2, repeat=4')
     lab.run("--adaptive-eval-record=run.json")
     old = interview(lab)
-    assert main(["rescore", "run.json", "-o", "again.json"]) in (0, 1)
+    assert main(["gate", "--rescore", "run.json", "-o", "again.json"]) in (0, 1)
     new = json.loads((lab.path / "again.json").read_text())["interviews"][0]
     for name in ("accuracy", "asked", "scored", "samples", "decoding_noise", "accuracy_error", "statuses"):
         assert new[name] == (pytest.approx(old[name]) if name == "accuracy_error" else old[name]), name

@@ -342,7 +342,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     assert interview["bank"]["calibrated"]
     assert 0.0 < interview["theta"][0] < 2.0  # two levels of three
     assert lab.outcomes() == [("test_gate", "PASS")]
-    assert main(["rescore", str(next(lab.path.glob(".adaptive-eval/runs/*.json")))]) == 0
+    assert main(["gate", "--rescore", str(next(lab.path.glob(".adaptive-eval/runs/*.json")))]) == 0
     project(lab, 2, ", scale='known.bank', name='climbed', terse=True")
     assert lab.run().ret == 0  # a climb, with an ability besides
     assert lab.record["interviews"][0]["theta"] is not None

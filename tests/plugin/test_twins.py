@@ -85,7 +85,7 @@ def test_other_values_come_with_another_seed_and_records_can_be_judged_again(lab
     assert redrawn["bank"]["twins"]["seed"] == 5
     assert redrawn["administrations"][0]["item"].endswith("~5")
     path = next(lab.path.glob(".adaptive-eval/runs/*.json"))
-    assert main(["rescore", str(path)]) == 1
+    assert main(["gate", "--rescore", str(path)]) == 1
     assert main(["report", str(path), "--html", str(lab.path / "page.html")]) == 0
 
 

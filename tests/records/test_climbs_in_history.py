@@ -120,10 +120,10 @@ def test_the_levels_over_rounds(verbs: Verbs) -> None:
 
 def test_compare_tells_the_change_of_an_area(verbs: Verbs) -> None:
     before, after = verbs.add(climb([10, 10, 8, 2])), verbs.add(climb([10, 1, 0], seed=1))
-    code, out, _ = verbs("compare", before, after)
+    code, out, _ = verbs("history", "--compare", before, after)
     assert code == 0
     assert out.splitlines()[2].startswith("  auc   3.000 ->  1.100  -1.900 [-2.")
-    (told,) = verbs.json("compare", before, after)["evaluations"]
+    (told,) = verbs.json("history", "--compare", before, after)["evaluations"]
     assert told["auc"]["high"] < -1.2
 
 
@@ -131,10 +131,10 @@ def test_a_fallen_area_alarms_and_stands_in_the_trend(verbs: Verbs) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     for day in range(12):
         verbs.add(climb([10, 10 - day % 2, 7 + day % 3, 1], seed=day))
-    assert verbs("drift")[:2] == (0, "1 series of 12 runs watched\nno alarm\n")
+    assert verbs("history", "--drift")[:2] == (0, "1 series of 12 runs watched\nno alarm\n")
     for seed in (20, 21):
         verbs.add(climb([10, 4, 0], seed=seed))
-    code, out, _ = verbs("drift")
+    code, out, _ = verbs("history", "--drift")
     assert code == 1
     assert "ALARM: auc of addition fell from 2.85 (12 runs) to 1.40 (" in " ".join(out.split())
     page = verbs.folder.parent / "page.html"
@@ -146,7 +146,7 @@ def test_a_fallen_area_alarms_and_stands_in_the_trend(verbs: Verbs) -> None:
 
 
 def test_correlations_of_evaluations(five: Verbs) -> None:
-    code, out, err = five("correlate")
+    code, out, err = five("history", "--correlate")
     assert (code, err) == (0, "")
     head, *matrix = out.split("\n\n")[0].splitlines()
     assert head == "Spearman above the diagonal, Pearson below"
@@ -156,7 +156,7 @@ def test_correlations_of_evaluations(five: Verbs) -> None:
         ["2", "counting", "(auc)", "5", ".97", "-1.00"],
         ["3", "text", "(accuracy)", "5", "-1.00", "-.97"],
     ]
-    told = five.json("correlate")
+    told = five.json("history", "--correlate")
     names = [(one["name"], one["metric"]) for one in told["measures"]]
     assert names == [
         ("addition", "auc"),
@@ -181,21 +181,21 @@ def test_correlations_with_scores_of_ones_own(five: Verbs, tmp_path: Path) -> No
         "\ufeffsubject, mmlu ,size,same\nstep-1,30,1,7\nstep-2,31.5,,7\nstep-3,40,,7\nstep-4,39,2,7\nstep-5,50,2,7\n"
         "another,0,0,0\n"
     )
-    code, out, err = five("correlate", "--reference", table, "--evaluation", "addition")
+    code, out, err = five("history", "--correlate", table, "--evaluation", "addition")
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.split("\n\n")[1].splitlines()]
     assert "addition (auc) mmlu (reference) 5 .90 [-.17, 1.00] .80 [-.19, .98] .96 [.42, 1.00]" in lines
     assert "addition (auc) size (reference) 3 - - - it takes 4 subjects in common" in lines
     assert "addition (auc) same (reference) 5 - - - the second is the same for all of them" in lines
-    told = five.json("correlate", "--reference", table, "--evaluation", "addition")
+    told = five.json("history", "--correlate", table, "--evaluation", "addition")
     assert [one["values"] for one in told["measures"] if one["name"] == "size"] == [
         {"step-1": 1.0, "step-5": 2.0, "step-4": 2.0, "another": 0.0}
     ]
     without = [pair for pair in told["pairs"] if pair["why"]]
     assert [(pair["spearman"], pair["pearson"]) for pair in without] == [(None, None)] * len(without)
     table.write_text("subject,mmlu\nstep-1,30\nstep-2,31\n")
-    _, _, err = five("correlate", "--reference", table)
-    assert f"note: --reference {table} has no scores of step-3, step-4, step-5\n" in err
+    _, _, err = five("history", "--correlate", table)
+    assert f"note: --correlate {table} has no scores of step-3, step-4, step-5\n" in err
 
 
 @pytest.mark.parametrize(
@@ -220,20 +220,20 @@ def test_correlations_with_scores_of_ones_own(five: Verbs, tmp_path: Path) -> No
 def test_references_that_cannot_be_read(five: Verbs, tmp_path: Path, text: str, said: str) -> None:
     table = tmp_path / "scores.csv"
     table.write_text(text, errors="surrogateescape")
-    code, out, err = five("correlate", "--reference", table)
+    code, out, err = five("history", "--correlate", table)
     assert (code, out) == (4, "")
     assert said in err
 
 
 def test_what_cannot_be_correlated_says_so(verbs: Verbs, tmp_path: Path) -> None:
     verbs.add(bare(accuracy={"estimate": 0.5}))
-    code, _, err = verbs("correlate")
+    code, _, err = verbs("history", "--correlate")
     assert code == 4
-    assert "has one evaluation and nothing to correlate it with: give --reference" in err
-    code, _, err = verbs("correlate", "--subject", "none")
+    assert "has one evaluation and nothing to correlate it with: give --correlate FILE.csv" in err
+    code, _, err = verbs("history", "--correlate", "--subject", "none")
     assert code == 4
     assert "is like that and has an accuracy, area, energy or score" in err
-    code, _, err = verbs("correlate", "--reference", tmp_path / "none.csv")
+    code, _, err = verbs("history", "--correlate", tmp_path / "none.csv")
     assert code == 4
     assert "none.csv: No such file" in err
 
@@ -241,7 +241,7 @@ def test_what_cannot_be_correlated_says_so(verbs: Verbs, tmp_path: Path) -> None
 def test_subjects_asked_otherwise_are_told(five: Verbs) -> None:
     for name in ("step-1", "step-2"):
         five.add(climb([10, 0], cap=6, subject={"name": name}))
-    code, out, err = five("correlate")
+    code, out, err = five("history", "--correlate")
     assert code == 0
     assert "note: addition: 3 left out, asked on another bank or levels than the newest run\n" in err
     assert "addition (auc)          2" in out
@@ -253,7 +253,7 @@ def test_names_cannot_command_the_terminal(verbs: Verbs, tmp_path: Path) -> None
         verbs.add(climb([10, n, 0], subject=who, name="\x1b]0;x\x07::error::"), bare(subject=who))
     table = tmp_path / "scores.csv"
     table.write_text(f"subject,\x1b[2J##[error]\n\x1b[31m::error::{0},1\n")
-    for arguments in (["history", "--levels"], ["correlate", "--reference", table], ["history"]):
+    for arguments in (["history", "--levels"], ["history", "--correlate", table], ["history"]):
         code, out, err = verbs(*arguments)
         assert code == 0
         assert "\x1b" not in out + err

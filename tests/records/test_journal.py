@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import JournalError, UsageError
-from pytest_adaptive_eval.records import files
 from pytest_adaptive_eval.records import journal as journal_module
 from pytest_adaptive_eval.records.journal import Journal, answer_key, interview_key
 
@@ -290,7 +289,7 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_probe_leaves_nothing_but_folders(tmp_path: Path) -> None:
-    files.probe(tmp_path / "a" / "b")
+    journal_module.probe(tmp_path / "a" / "b")
     assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")) == [
         "a",
         "a/b",
@@ -298,22 +297,22 @@ def test_the_probe_leaves_nothing_but_folders(tmp_path: Path) -> None:
         "a/b/journal/.gitignore",
         "a/b/runs",
     ]
-    files.probe(tmp_path / "a" / "b")
+    journal_module.probe(tmp_path / "a" / "b")
 
 
 def test_the_probe_says_what_cannot_be_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"cannot make the folder: .*--adaptive-eval-dir"):
-        files.probe(tmp_path / "file")
+        journal_module.probe(tmp_path / "file")
 
     def fails(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
     for name, step in (("lock", "lock a file"), ("write_all", "write to it"), ("sync", "sync to the disk")):
         with monkeypatch.context() as patch:
-            patch.setattr(files, name, fails)
+            patch.setattr(journal_module, name, fails)
             with pytest.raises(JournalError, match=f"cannot {step}.*: Input/output error"):
-                files.probe(tmp_path / "dir")
+                journal_module.probe(tmp_path / "dir")
     assert sorted(p.name for p in (tmp_path / "dir").iterdir()) == ["journal", "runs"]
 
 

@@ -53,15 +53,15 @@ def test_what_there_is_nothing_of_is_said(folder: Path, capsys: pytest.CaptureFi
         return capsys.readouterr().out.splitlines()
 
     watched = ["0 series of 0 runs watched", "no alarm"]
-    assert said("drift") == [*watched, "no evaluation came to its end and measured something"]
-    assert said("history", "--bank", "x") == [f"no run in {folder} is like that"]
+    assert said("history", "--drift") == [*watched, "no evaluation came to its end and measured something"]
+    assert said("history", "--evaluation", "x") == [f"no run in {folder} is like that"]
     write_run(folder, run(3, bare(error="void")))
-    assert said("drift") == [*watched, "no evaluation came to its end and measured something"]
+    assert said("history", "--drift") == [*watched, "no evaluation came to its end and measured something"]
     for path in (folder / "runs").iterdir():
         path.unlink()
     nothing = f"no run in {folder} has held an interview or a study yet"
     assert said("history") == [nothing]
-    assert said("drift") == [*watched, nothing]
+    assert said("history", "--drift") == [*watched, nothing]
 
 
 def network(day: int, folder: Path, energy: float, subject: str, *, population: str = "p") -> None:
@@ -86,7 +86,7 @@ def network(day: int, folder: Path, energy: float, subject: str, *, population: 
 def test_drift_watches_energies_and_areas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for day in range(1, 15):
         network(day, tmp_path, 0.6 if day < 13 else 0.3, f"step-{day}")
-    assert main(["drift", "--from", str(tmp_path)]) == 1
+    assert main(["history", "--drift", "--from", str(tmp_path)]) == 1
     out = " ".join(capsys.readouterr().out.split())
     assert "2 series of 14 runs watched" in out
     assert "energy of web fell from .60 (12 runs) to .30" in out
@@ -98,13 +98,13 @@ def test_compare_tells_the_changes_of_a_study(tmp_path: Path, capsys: pytest.Cap
     network(2, tmp_path, 0.5, "new")
     network(3, tmp_path, 0.5, "new", population="q")
     runs = sorted(path.stem for path in (tmp_path / "runs").glob("*.json"))
-    assert main(["compare", runs[0], runs[1], "--from", str(tmp_path)]) == 0
+    assert main(["history", "--compare", runs[0], runs[1], "--from", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "web: old -> new" in out
     half = 1.959964 * 0.02 * 2**0.5
     assert f"-.100 [{-0.1 - half:.3f}, {-0.1 + half:.3f}]".replace("-0.", "-.") in out
     assert "auc of node" in out
-    assert main(["compare", runs[1], runs[2], "--from", str(tmp_path)]) == 4
+    assert main(["history", "--compare", runs[1], runs[2], "--from", str(tmp_path)]) == 4
     assert "the settings of the study changed between the two (hash p, then q)" in capsys.readouterr().out
 
 
@@ -118,7 +118,7 @@ def test_correlate_takes_networks_and_panels(tmp_path: Path, capsys: pytest.Capt
     write_run(tmp_path, record)
     table = tmp_path / "scores.csv"
     table.write_text("subject,mmlu\n" + "".join(f"step-{n},{n}\n" for n in range(1, 6)))
-    assert main(["correlate", "--from", str(tmp_path), "--reference", str(table)]) == 0
+    assert main(["history", "--correlate", str(table), "--from", str(tmp_path)]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert any(line.startswith("web (energy) mmlu (reference) 5 .90 ") and " .80 [" in line for line in lines)
     assert any(line.startswith("web/node (auc) mmlu (reference) 5 .90") for line in lines)

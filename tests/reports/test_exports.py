@@ -142,7 +142,7 @@ def test_every_answer_is_a_line_with_the_same_columns(make: SimpleNamespace) -> 
 
 
 def test_the_documented_columns_are_those_written(make: SimpleNamespace) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text().partition("## The same as CSV")[0]
+    page = (Path(__file__).parents[2] / "docs/reference/exports.md").read_text().partition("## The same as CSV")[0]
     documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert documented == list(json.loads(next(responses_jsonl(record(make)))))
 
@@ -568,7 +568,7 @@ def test_a_study_has_a_row_a_subject_and_quantity(make: SimpleNamespace) -> None
 
 
 def test_the_documented_columns_of_studies_are_those_written(make: SimpleNamespace, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text().partition("## Studies")[2]
+    page = (Path(__file__).parents[2] / "docs/reference/exports.md").read_text().partition("## Studies")[2]
     documented = re.findall(r"^\| `(\w+)` \|", page.partition("\n## ")[0], re.MULTILINE)
     run = studied(make)
     assert documented == list(json.loads(next(studies_jsonl(run))))

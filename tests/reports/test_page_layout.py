@@ -18,7 +18,7 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.figures import history_panels
 from pytest_adaptive_eval.reports.markup import Markup, unbroken
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.sections import Table
+from pytest_adaptive_eval.reports.studies import Table
 from tests.reports.browser import framed
 from tests.reports.held import bank, held, items, run
 

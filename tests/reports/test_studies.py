@@ -18,7 +18,7 @@ from pytest_adaptive_eval.reports.github import annotation_lines, outputs
 from pytest_adaptive_eval.reports.junit import gate_report
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.sections import section_of
+from pytest_adaptive_eval.reports.studies import section_of
 from pytest_adaptive_eval.reports.terminal import summary_lines
 
 HOSTILE = "<script>alert(1)</script>|@you ::error::x\u202e\x1b[31m"
@@ -157,7 +157,7 @@ def test_section_of_another_package_is_found_by_its_entry_point(
 ) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     (tmp_path / "votes.py").write_text(
-        "from pytest_adaptive_eval.reports.sections import StudySection, Table\n"
+        "from pytest_adaptive_eval.reports.studies import StudySection, Table\n"
         "REGISTERED = (StudySection('vote', lambda study: [Table('Votes', ('model', 'votes'), [('ann', '3')])]),)\n"
     )
     info = tmp_path / "votes-1.dist-info"

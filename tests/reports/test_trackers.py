@@ -68,7 +68,7 @@ def test_a_run_is_logged_to_mlflow_and_comes_back(mlflow: Any, record: RunRecord
     bank = ItemBank.uncalibrated("mmmu", [Item("q-1", "?", "a")])
     with pytest.raises(BaselineMissing, match="mlflow:r1: the run has no evaluation 'mmmu'"):
         read_baseline("mlflow:r1", [Path()], bank, "mmmu")  # its interview has no answers
-    with pytest.raises(BaselineError, match="adaptive-eval report --mlflow") as caught:
+    with pytest.raises(BaselineError, match="adaptive-eval report --export mlflow") as caught:
         fetch_run("mlflow:r2")
     assert "no such run at https://mlflow.example.com" in str(caught.value)
 
@@ -128,7 +128,7 @@ def test_a_run_is_logged_to_wandb_and_comes_back(
     assert spec == "wandb:team/models/r1"
     assert calls == [{"adaptive_eval.run": record.run, **TAGS}, mlflow_metrics(record), *["finished"] * mine]
     assert fetch_run(spec).to_json() == record.to_json()
-    with pytest.raises(BaselineError, match="adaptive-eval report --wandb"):
+    with pytest.raises(BaselineError, match="adaptive-eval report --export wandb"):
         fetch_run("wandb:team/models/r2")
 
 

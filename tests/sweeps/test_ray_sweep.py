@@ -100,7 +100,9 @@ def test_the_same_verdicts_after_a_worker_and_a_node_were_killed(grid: Path, nod
     assert len(times) == 4
     asked = len(questions(grid))
     assert asked <= 80 + 4  # what was in flight when its process was killed
-    assert main(["sweep", "sweep.toml", "--folder", "local"]) == 1
+    text = (grid / "sweep.toml").read_text()
+    (grid / "local.toml").write_text(f'folder = "local"\n{text}')
+    assert main(["sweep", "local.toml"]) == 1
     for path in times:
         local = read_run(grid / "local" / "cells" / path.parent.name / "record.json")
         for ours, theirs in zip(read_run(path).interviews, local.interviews, strict=True):

@@ -10,7 +10,8 @@ from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.tasks import FAMILIES, families
 from pytest_adaptive_eval.tasks.content import written_item
 
-PAGE = Path(__file__).parents[2] / "docs" / "add-a-task-family.md"
+PAGE = (Path(__file__).parents[2] / "docs/reference/plugins.md").read_text("utf-8")
+SECTION = PAGE.partition("\n## Add a task family\n")[2].partition("\n## ")[0]
 TEST = """
 import pytest
 
@@ -28,7 +29,7 @@ def test_gate(adaptive_eval):
 
 
 def example() -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
     return str(code)
 
 

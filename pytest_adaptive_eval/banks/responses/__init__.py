@@ -2,7 +2,7 @@
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.formats import in_formats, named_in_formats, read_format_responses
-from pytest_adaptive_eval.banks.responses.reader import FORMATS, is_responses, read_responses, setting_help
+from pytest_adaptive_eval.banks.responses.reader import FORMATS, is_responses, read_responses
 
 __all__ = [
     "FORMATS",
@@ -13,5 +13,4 @@ __all__ = [
     "named_in_formats",
     "read_format_responses",
     "read_responses",
-    "setting_help",
 ]

@@ -36,7 +36,7 @@ class ResponseReader:
     """One format of recorded responses.
 
     Args:
-        name: Value of ``format`` and ``--format``.
+        name: Value of ``format``.
         content: Files of the format, for help and errors.
         recognises: Return whether a file is of the format, by its name and its first bytes.
         read: Read a file or folder. Raises `ResponsesError` with the file, line or item, the value found, the value

@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
 from pytest_adaptive_eval.banks.rows import Row
-from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inputs import read_regular
-
-#: Fields of a mapping and their meaning, for help and errors.
-MAPPING_FIELDS: Mapping[str, str] = MappingProxyType(
-    {
-        "rows": "where the records lie in a file, such as results[*].samples",
-        "subject": "name of the model ($file by default)",
-        "item": "id of the item",
-        "score": "score in [0, 1], truth value or verdict; without it the answer is compared with the target",
-        "answer": "what the model answered",
-        "question": "text of the question, or its messages",
-        "choices": "list of choices",
-        "target": "right answer, or a list of accepted ones",
-        "images": "images: paths, data URLs or bytes",
-        "category": "category of the item",
-        "error": "where it is not empty, the response is missing",
-    }
-)
 
 #: Names of columns by field, in the order in which they are tried.
 _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -86,12 +65,7 @@ _SAMPLE, _DEPTH, _CHECKED_DEPTH = 50, 3, 6
 
 @dataclass(frozen=True, slots=True)
 class ResponseMapping:
-    """Expressions for the fields of a response; empty where there is none.
-
-    Args:
-        rows, subject, item, score, answer, question, choices, target, images, category, error: See `MAPPING_FIELDS` and
-            `parse_expression`.
-    """
+    """Expressions for the fields of a response, see `parse_expression`; empty where there is none."""
 
     rows: str = ""
     subject: str = ""
@@ -114,24 +88,15 @@ class ResponseMapping:
     @property
     def options(self) -> str:
         """The mapping as options of the command line."""
-        return " ".join(f"--{_flag(name)} {_quoted(text)}" for name, text in self.given.items())
+        return " ".join(f"--set {name}={_quoted(text)}" for name, text in self.given.items())
 
     def with_defaults(self, other: ResponseMapping) -> ResponseMapping:
         """Return a copy with the expressions of another mapping where this one has none."""
         return dataclasses.replace(other, **self.given)
 
     def parsed(self) -> dict[str, Expression]:
-        """Return the expressions by field, without that for the rows.
-
-        Raises:
-            ConfigError: One of them is malformed.
-        """
-        return {name: parse_expression(text, f"--{_flag(name)}") for name, text in self.given.items() if name != "rows"}
-
-
-def _flag(name: str) -> str:
-    """Return the option of a field."""
-    return name
+        """Return the expressions by field, without that for the rows; raise ConfigError if one of them is malformed."""
+        return {name: parse_expression(text, name) for name, text in self.given.items() if name != "rows"}
 
 
 def _quoted(text: str) -> str:
@@ -139,26 +104,6 @@ def _quoted(text: str) -> str:
     if text.replace("_", "").replace(".", "").replace("-", "").isalnum():
         return text
     return f"'{text}'" if "'" not in text else f'"{text}"'
-
-
-def read_mapping(path: Path) -> ResponseMapping:
-    """Read a mapping from a TOML file with the fields as keys.
-
-    Raises:
-        ConfigError: Not TOML, an unknown key, or a value that is no text.
-    """
-    try:
-        data = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{path}: not a readable TOML file ({error}); expected lines such as score = 'correct'"
-        ) from None
-    for name, text in data.items():
-        if name not in MAPPING_FIELDS:
-            raise ConfigError(f"{path}: unknown key {name!r:.60}; known are {', '.join(MAPPING_FIELDS)}")
-        if not isinstance(text, str) or not text.strip():
-            raise ConfigError(f"{path}: {name} is {text!r:.60}, expected an expression in quotes")
-    return ResponseMapping(**data)
 
 
 def compares(mapping: ResponseMapping) -> bool:

@@ -209,11 +209,7 @@ def _agrees(question: LoggedQuestion, text: str, score: float, grader: str) -> b
 
 
 def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str], root: str) -> Item:
-    """Return a question as an item.
-
-    Raises:
-        BankError: It cannot be asked or graded.
-    """
+    """Return a question as an item; raise BankError if it cannot be asked or graded."""
     data: dict[str, Any] = {"id": name, **_expected(question, grader)}
     if question.messages:
         data["messages"] = [dict(message) for message in question.messages]

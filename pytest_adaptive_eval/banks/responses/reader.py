@@ -99,12 +99,6 @@ def is_responses(path: Path) -> bool:
     return any(reader.recognises(path) for reader in FORMATS.values() if reader.generality == 0)
 
 
-def setting_help(setting: str) -> str:
-    """Return what a setting of `read_responses` chooses in each format that uses it."""
-    uses = {reader.name: reader.settings[setting] for reader in FORMATS.values() if setting in reader.settings}
-    return "; ".join(f"{name}: {chosen}" for name, chosen in uses.items())
-
-
 def _mapped_reader() -> ResponseReader:
     """Return the reader whose columns a mapping names."""
     return next(reader for reader in FORMATS.values() if "mapping" in reader.settings)

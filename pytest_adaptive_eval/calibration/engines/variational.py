@@ -19,6 +19,7 @@ from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.calibration.subject_grid import SubjectGrid, subject_grid
 from pytest_adaptive_eval.errors import EstimationError
+from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array
 
 #: Item response models by the name used in settings.
@@ -197,7 +198,7 @@ def _starting_abilities(scores: Array, D: int, weights: Array | None) -> Array:
         if not few:
             parts = rest @ parts
             parts /= np.maximum(np.linalg.norm(parts, axis=0), 1e-9)
-        signs = np.sign(parts[np.abs(parts).argmax(axis=0), np.arange(D - 1)])
+        signs = np.sign(parts[first_largest(np.abs(parts.T)), np.arange(D - 1)])
         theta[:, 1:] = parts * signs * len(scores) ** 0.5
     return theta
 
@@ -325,10 +326,7 @@ class _State:
 
     @staticmethod
     def _inverse(matrices: Any) -> Any:
-        """Return the inverses of positive definite matrices (F, F, ...).
-
-        Gauss and Jordan's elimination of all at once takes a tenth of the time of `linalg.inv`, which goes one by one.
-        """
+        """Return the inverses of positive definite matrices (F, F, ...)."""
         inverse = matrices * 1.0
         for k in range(len(matrices)):
             pivot = 1.0 / inverse[k, k]

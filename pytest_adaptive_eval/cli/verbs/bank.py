@@ -1,4 +1,4 @@
-"""``adaptive-eval bank``: what a bank is, whether it is whole, what changed, and a folder to share."""
+"""``adaptive-eval bank info``, ``check``, ``diff`` and ``export``."""
 
 from __future__ import annotations
 
@@ -17,24 +17,22 @@ if TYPE_CHECKING:
 
 #: Item ids of a kind that are shown.
 _SHOWN = 8
+_BANK = "a bank folder, or a JSONL of items"
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    text = "info: tell what it is; check: read all of it; diff: compare two; export: write a folder to share"
-    add("action", choices=list(_ACTIONS), help=text)
-    add("bank", metavar="BANK", type=Path, help="a bank folder, or a JSONL of items")
-    add("other", metavar="OTHER", nargs="?", type=Path, help="of diff: the newer bank")
-    text = "of export: the folder to write, in the layout of a Hugging Face data set"
-    add("-o", "--output", metavar="FOLDER", type=Path, help=text)
+def _add_bank(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bank", metavar="BANK", type=Path, help=_BANK)
 
 
-def _run(options: argparse.Namespace) -> int:
-    if (options.other is not None) != (options.action == "diff"):
-        raise ConfigError(f"bank {options.action} takes {'two banks' if options.action == 'diff' else 'one bank'}")
-    if (options.output is not None) != (options.action == "export"):
-        raise ConfigError("-o FOLDER goes with bank export" + (", which needs it" if not options.output else ""))
-    return _ACTIONS[options.action](options)
+def _add_two_banks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bank", metavar="OLD", type=Path, help=_BANK)
+    parser.add_argument("other", metavar="NEW", type=Path, help=_BANK)
+
+
+def _add_bank_and_output(parser: argparse.ArgumentParser) -> None:
+    _add_bank(parser)
+    text = "folder to write, in the layout of a Hugging Face data set"
+    parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help=text)
 
 
 def _info(options: argparse.Namespace) -> int:
@@ -120,20 +118,37 @@ def _copy(folder: Path, bank: ItemBank, output: Path) -> None:
         shutil.copyfile(folder / name, output / name)
 
 
-_ACTIONS = {"info": _info, "check": _check, "diff": _diff, "export": _export}
-
 REGISTERED = (
     Verb(
-        "bank",
-        "tell what a bank is, check it, compare two, or write one to share",
-        "Tell source, licence, items, fit and decided margins of a bank; read all of it and look for faults; list what "
-        "changed between two; or write it as a Hugging Face data set folder with a card. Exit code 1 where a check "
-        "finds a fault or two banks differ.",
-        _add_arguments,
-        _run,
-        (
-            "bank info my.bank",
-            "bank diff old.bank new.bank",
-        ),
+        "bank info",
+        "show what a bank is",
+        "Show source, licence, items, fit and decided margins of a bank.",
+        _add_bank,
+        _info,
+        ("bank info my.bank",),
+    ),
+    Verb(
+        "bank check",
+        "read all of a bank and look for faults",
+        "Read all items and images of a bank, and look for faults. Exit code 1 where there is one.",
+        _add_bank,
+        _check,
+        ("bank check my.bank",),
+    ),
+    Verb(
+        "bank diff",
+        "list what changed between two banks",
+        "List the items and parameters that changed from one bank to another. Exit code 1 where any did.",
+        _add_two_banks,
+        _diff,
+        ("bank diff old.bank new.bank",),
+    ),
+    Verb(
+        "bank export",
+        "write a bank as a folder to share",
+        "Write a bank with a card, as the folder of a Hugging Face data set.",
+        _add_bank_and_output,
+        _export,
+        ("bank export my.bank -o shared",),
     ),
 )

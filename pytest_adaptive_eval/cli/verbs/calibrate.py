@@ -17,9 +17,8 @@ from pytest_adaptive_eval.cli.options import (
     NOT_PASSED,
     PASSED,
     RECIPE,
-    add_origin_arguments,
-    add_recipe_arguments,
-    add_responses_arguments,
+    add_fit_arguments,
+    add_responses_argument,
     budgets_of,
     check_bank_output,
     check_writable,
@@ -31,6 +30,7 @@ from pytest_adaptive_eval.cli.options import (
     with_chosen_model,
 )
 from pytest_adaptive_eval.cli.screen import say, screen, width
+from pytest_adaptive_eval.cli.settings import CalibrateTable, add_reading_arguments, settings_of
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 
@@ -38,35 +38,38 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.build import Built
     from pytest_adaptive_eval.calibration.recipe import Recipe
     from pytest_adaptive_eval.cat.policy import Policy
+    from pytest_adaptive_eval.cli.parser import VerbParser
     from pytest_adaptive_eval.irt.multimodal import FormatScale
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_responses_arguments(
+def _add_arguments(parser: VerbParser) -> None:
+    add_responses_argument(
         parser, "responses: a file or folder of logs of another tool, a CSV, a py-irt JSONL, or recorded runs"
     )
-    add = parser.add_argument
+    add = parser.add_argument_group("bank").add_argument
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; only fit and check when omitted")
     add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; without it those in the logs are taken")
-    add_ids_argument(parser)
+    add_ids_argument(add, "--items")
     text = "write the questions of the logs without parameters, for uniform draws: no fit, so that one log is enough"
     add("--uncalibrated", action="store_true", help=text)
-    add_origin_arguments(parser)
-    text = "the responses are in formats, with and without image or text: fit M2- or M3-IRT as well"
-    add("--formats", choices=("m2", "m3"), help=text)
-    text = "with --formats: write the abilities of the subjects by part to a CSV, and print them"
-    add("--abilities", metavar="FILE.csv", type=Path, help=text)
     add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
     add("--replace", action="store_true", help="replace a bank that is in place")
     text = "check these published parameters instead of a fit: JSON lines, JSON or CSV, of py-irt, mirt and others"
     add("--parameters", metavar="FILE", type=Path, help=text)
-    text = "policies to replay for conformal intervals, or none (%(default)s)"
+    add = parser.add_argument_group("conformal intervals").add_argument
+    text = "policies to replay, separated by commas, or none (%(default)s)"
     add("--policy", metavar="NAMES", default="estimate,decide", help=text)
     add("--budget", metavar="BUDGETS", default="1%,2%,5%,10%,15%,20%", help="budgets to replay them at (%(default)s)")
-    add_recipe_arguments(parser)
+    add = parser.add_argument_group("image and text").add_argument
+    text = "the responses are in formats, with and without image or text: fit M2- or M3-IRT as well"
+    add("--formats", choices=("m2", "m3"), help=text)
+    text = "with --formats: write the abilities of the subjects by part to a CSV, and print them"
+    add("--abilities", metavar="FILE.csv", type=Path, help=text)
+    add_fit_arguments(parser)
+    add_reading_arguments(parser, lambda: CalibrateTable)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -78,7 +81,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.abilities is not None and options.formats is None:
         raise ConfigError(f"--abilities {options.abilities} goes with --formats, which has abilities by part")
     if options.abilities is not None:
-        check_writable("--abilities", options.abilities, [options.source, options.items, options.families])
+        check_writable("--abilities", options.abilities, [options.source, options.items])
     if options.parameters is not None:
         refuse(options, RECIPE, "is for a fit, which --parameters takes the place of")
     recipe = recipe_of(options)
@@ -175,7 +178,7 @@ def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any
     if not isinstance(source, dict):
         data = options.items or options.source
         source = {"source": data.name, "licence": licence_of(data)}
-    return origin(options, {**source, "responses": options.source.name})
+    return origin(settings_of(options, CalibrateTable), {**source, "responses": options.source.name})
 
 
 def _by_log_id(items: Sequence[Item] | None, ids: str | None) -> dict[str, Item] | None:
@@ -211,7 +214,9 @@ def _read_formats(options: argparse.Namespace) -> FormatResponses | None:
     if options.formats is None:
         return None
     refuse(options, ("format", "orientation", "metric"), "is not for responses in formats")
-    return read_in_formats([options.source], options.filter, options.families)
+    settings = settings_of(options, CalibrateTable)
+    families = None if settings.families is None else Path(settings.families)
+    return read_in_formats([options.source], settings.filter, families)
 
 
 def _policies(options: argparse.Namespace, names: Sequence[str], size: int) -> list[Policy]:

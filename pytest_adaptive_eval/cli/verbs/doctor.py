@@ -47,9 +47,9 @@ def _lines(finding: Finding) -> Iterator[str]:
 REGISTERED = (
     Verb(
         "doctor",
-        "tell what is installed, what a model needs, and what would run",
-        "Tell which extras are installed, what this machine can run, which evaluations a folder has, and whether their "
-        "models can be interviewed. Exit code 1 where something has to be mended first.",
+        "show what is installed, what a model needs, and what would run",
+        "Show which extras are installed, what this machine can run, which evaluations a folder has, and whether their "
+        "models can be interviewed. Exit code 1 where something has to be fixed first.",
         _add_arguments,
         _run,
         ("doctor",),

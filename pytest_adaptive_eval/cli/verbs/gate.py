@@ -11,40 +11,66 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.logs import add_ids_argument, joined
-from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, add_responses_arguments, check_writable, read
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, check_writable, read, refuse, spare
+from pytest_adaptive_eval.cli.runs import (
+    add_bank_argument,
+    add_source_argument,
+    bank_paths,
+    keep_record,
+    named_paths,
+    new_id,
+    open_run,
+    show,
+)
 from pytest_adaptive_eval.cli.screen import save, say, screen
+from pytest_adaptive_eval.cli.settings import ReadingTable, add_reading_arguments
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.cli.parser import VerbParser
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
     from pytest_adaptive_eval.gates.verdict import Verdict
     from pytest_adaptive_eval.types import Array
 
-#: Margin of a comparison when ``--margin`` is omitted.
-_MARGIN = 0.02
+#: Margin of a comparison when ``--margin`` is omitted, and confidence of each one-sided verdict.
+_MARGIN, _CONFIDENCE = 0.02, 0.95
+#: Options of logs, and of recorded runs.
+_OF_LOGS = ("margin", "at-least", "confidence", "like-questions", "each-task", "must-pass", "on-inconclusive", "json")
+_OF_LOGS = (*_OF_LOGS, "ids", "config", "set")
+_OF_RUNS = ("gates", "bank", "output")
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_responses_arguments(parser, "finished logs of the candidate; LOGS#NAME is one subject of several")
-    add = parser.add_argument
-    add("--baseline", metavar="LOGS", type=Path, help="finished logs of the baseline; LOGS#NAME as above")
+def _add_arguments(parser: VerbParser) -> None:
+    text = "finished logs of the candidate, LOGS#NAME for one subject of several; with --rescore, a recorded run"
+    parser.add_argument("source", metavar="LOGS|RUN", help=text)
+    text = "finished logs of the baseline; with --rescore, what its gates call baseline"
+    parser.add_argument("--baseline", metavar="LOGS", help=text)
+    add = parser.add_argument_group("gates on logs").add_argument
+    add("--at-least", metavar="X", type=float, help="least accuracy that passes")
     text = f"largest loss of accuracy against the baseline that passes ({_MARGIN})"
     add("--margin", metavar="SHARE", type=float, help=text)
-    add("--at-least", metavar="X", type=float, help="least accuracy that passes")
-    add("--confidence", metavar="C", type=float, default=0.95, help="of each one-sided verdict (%(default)s)")
-    text = "judge on questions like those asked, of which they are a sample; otherwise on these questions alone"
-    add("--like-questions", action="store_true", help=text)
-    add("--each-task", action="store_true", help="judge each task too: ids before the first colon")
-    text = "a question that must be right whatever the accuracy, by id, or all of a task or category; may be repeated"
+    text = "a question that must be right, by id, or all of a task or category; may be repeated"
     add("--must-pass", metavar="NAME", action="append", default=[], help=text)
-    text = "what an undecided gate does (%(default)s)"
-    add("--on-inconclusive", choices=("fail", "warn", "pass"), default="fail", help=text)
+    add("--each-task", action="store_true", help="judge each task too: ids before the first colon")
+    text = "judge on questions like those asked, of which they are a sample, and not on these alone"
+    add("--like-questions", action="store_true", help=text)
+    add("--confidence", metavar="C", type=float, help=f"confidence of each one-sided verdict ({_CONFIDENCE})")
+    text = "what an undecided gate does (fail)"
+    add("--on-inconclusive", choices=("fail", "warn", "pass"), help=text)
     add("--json", metavar="FILE", type=Path, help="write the verdicts as JSON")
-    add_ids_argument(parser)
+    add_ids_argument(add, "the baseline")
+    add = parser.add_argument_group("gates of a recorded run").add_argument
+    text = "grade the answers of a run again by its banks as they are now, judge them, and keep the result as a run"
+    add("--rescore", action="store_true", help=text)
+    add("--gates", metavar="FILE.toml", type=Path, help="evaluations whose gates take the place of the run's own")
+    add_bank_argument(add, "where the bank of an evaluation is now; by default, where the run found it")
+    add("-o", "--output", metavar="FILE", type=Path, help="write the record there and not into the history")
+    add_source_argument(add, "history")
+    add_reading_arguments(parser, lambda: ReadingTable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +95,14 @@ class _Pair:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.rescore:
+        return _rescore(options)
     from pytest_adaptive_eval.gates.finished import FinishedRun
 
+    refuse(options, _OF_RUNS, "goes with --rescore")
     _check_options(options)
-    candidate = _read_run(options, options.source)
-    baseline = None if options.baseline is None else _read_run(options, options.baseline)
+    candidate = _read_run(options, Path(options.source))
+    baseline = None if options.baseline is None else _read_run(options, Path(options.baseline))
     conditions = _conditions(options, baseline)
     must_pass = _must_pass(options, candidate)
     verdicts: list[tuple[str, Verdict]] = []
@@ -102,6 +131,10 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
     if options.json is not None:
         check_writable("--json", options.json)
+
+
+def _confidence(options: argparse.Namespace) -> float:
+    return _CONFIDENCE if options.confidence is None else float(options.confidence)
 
 
 def _read_run(options: argparse.Namespace, source: Path) -> _Run:
@@ -137,7 +170,7 @@ def _path_and_name(source: Path) -> tuple[Path, str]:
 def _conditions(options: argparse.Namespace, baseline: _Run | None) -> list[Condition]:
     from pytest_adaptive_eval.gates.condition import Condition
 
-    shared: dict[str, Any] = {"confidence": options.confidence, "on_inconclusive": options.on_inconclusive}
+    shared: dict[str, Any] = {"confidence": _confidence(options), "on_inconclusive": options.on_inconclusive or "fail"}
     conditions = []
     if options.at_least is not None:
         conditions.append(Condition("accuracy", "at_least", options.at_least, **shared))
@@ -256,10 +289,10 @@ def _lines(
     lines += [verdict.sentence for verdict in verdicts]
     if not options.like_questions and scored.any():
         quantity = "accuracy" if pair.baseline is None else "difference"
-        interval = interval_on_like_questions(pair.scores, pair.baseline, options.confidence)
+        interval = interval_on_like_questions(pair.scores, pair.baseline, _confidence(options))
         lines.append(
             f"on questions like these: {quantity} {number(interval.estimate)} [{number(interval.low)}, "
-            f"{number(interval.high)}], {100 * options.confidence:.4g} % each side; --like-questions judges on them"
+            f"{number(interval.high)}], {100 * _confidence(options):.4g} % each side; --like-questions judges on them"
         )
     return lines
 
@@ -271,14 +304,49 @@ def _accuracy(scores: Array) -> str:
     return f"{number(float(scores.mean()), 4)} ({scores.sum():g} of {len(scores)})"
 
 
+def _rescore(options: argparse.Namespace) -> int:
+    """Judge a recorded run again; returns the exit code."""
+    from pytest_adaptive_eval import clock
+    from pytest_adaptive_eval.cli.python_files import ini_words, pytest_settings
+    from pytest_adaptive_eval.cli.rescore import rescore
+    from pytest_adaptive_eval.evaluation import read_toml, recorded_banks
+
+    refuse(options, _OF_LOGS, "is for logs, and not for --rescore")
+    writes = {"-o": options.output}
+    record = open_run(options.source, options.history, writes)
+    paths = bank_paths(options, record)
+    spare(writes, [options.gates, options.baseline, *paths.values(), *named_paths(record)])
+    folders, now = [Path.cwd()], clock.now()
+    graders = ini_words(pytest_settings(Path.cwd()).get("adaptive_eval_graders"))
+    banks = recorded_banks(record, folders, paths, graders, _raise)
+    gates = read_toml(options.gates).evaluations if options.gates else []
+    if options.gates and not gates:
+        raise ConfigError(f"{options.gates}: no evaluation; write [[eval]] (in double brackets) with a bank and gates")
+    new = rescore(record, banks, gates=gates, baseline=options.baseline, folders=folders, run=new_id(now), now=now)
+    keep_record(new, options.output, options.history)
+    show(new)
+    if missing := new.extra.get("missing"):
+        screen.note(f"the run had no result from {', '.join(map(str, missing))}: no copy of it passes")
+    return PASSED if new.exit_status == 0 else NOT_PASSED
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
 REGISTERED = (
     Verb(
         "gate",
-        "judge finished logs of another tool, alone or against a baseline",
-        "Judge finished logs of lm-evaluation-harness, Inspect, HELM and others by the gates of this package. Exit "
-        "codes are as pytest's: 0 all gates passed, 1 one did not, 4 a mistake of use.",
+        "judge finished logs of another tool, or a recorded run again",
+        "Judge finished logs of lm-evaluation-harness, Inspect, HELM and others, alone or against a baseline; or, with "
+        "--rescore, judge a recorded run again, with corrected keys or other gates. Nothing is asked. Exit codes are "
+        "as pytest's: 0 all gates passed, 1 one did not, 4 a mistake of use.",
         _add_arguments,
         _run,
-        ("gate logs/run.eval --at-least 0.6", "gate logs/run.eval --at-least 0.6 --must-pass safety"),
+        (
+            "gate logs/run.eval --at-least 0.6 --must-pass safety",
+            "gate candidate.csv --baseline main.csv --margin 0.02",
+            "gate latest --rescore --gates stricter.toml",
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""``adaptive-eval history``: a list of past runs."""
+"""``adaptive-eval history``: past runs, listed, compared and watched."""
 
 from __future__ import annotations
 
@@ -6,41 +6,69 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.options import PASSED
-from pytest_adaptive_eval.cli.runs import (
-    add_pattern_arguments,
-    add_source_argument,
-    history_patterns,
-    no_runs_text,
-    open_history,
-)
+from pytest_adaptive_eval.cli.options import PASSED, parse_count, refuse
+from pytest_adaptive_eval.cli.runs import add_source_argument, history_patterns, no_runs_text, open_history
 from pytest_adaptive_eval.cli.screen import save, say, width
 from pytest_adaptive_eval.cli.verb import Verb
-from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 
+#: Options that go with ``--drift``.
+_OF_DRIFT = ("accept", "webhook", "alert-file", "link")
+
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_pattern_arguments(parser)
-    parser.add_argument("--last", metavar="N", type=int, help="only the newest N")
-    text = "of climbs, the accuracy by level over the rounds of each subject: lowest, mean, highest"
-    parser.add_argument("--levels", action="store_true", help=text)
-    text = "items that were right in one run and wrong in another, with one checkpoint and one decoding"
-    parser.add_argument("--flicker", action="store_true", help=text)
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write the list as JSON")
-    add_source_argument(parser)
+    group = parser.add_argument_group("what to show (a list of runs when omitted)")
+    add = group.add_mutually_exclusive_group().add_argument
+    text = "watch every evaluation and category for a drop; exit code 1 while an alarm lasts"
+    add("--drift", action="store_true", help=text)
+    text = "the change from one run to another; a gate not_worse_than decides on it"
+    add("--compare", metavar="RUN", nargs=2, help=text)
+    text = "how alike evaluations order the subjects, and your own scores: a column subject, and columns of scores"
+    add("--correlate", metavar="FILE.csv", nargs="?", const="", help=text)
+    text = "accuracy by level over the rounds of each subject, of generated tasks: lowest, mean, highest"
+    add("--levels", action="store_true", help=text)
+    text = "items that one checkpoint answered right in one run and wrong in another"
+    add("--flicker", action="store_true", help=text)
+    add = parser.add_argument_group("which runs").add_argument
+    add("--evaluation", metavar="PATTERN", default="*", help='of this name, such as "text*"')
+    add("--subject", metavar="PATTERN", default="*", help='of this model, such as "step-*"')
+    add("--last", metavar="N", type=parse_count, help="only the newest N")
+    add_source_argument(add)
+    add = parser.add_argument_group("alarms, with --drift").add_argument
+    add("--accept", metavar="RUN", help="accept the level since RUN of the series that alarm, from now on")
+    text = "name of an environment variable with the URL, in apprise's form, that gets a message on an alarm"
+    add("--webhook", metavar="VARIABLE", help=text)
+    text = "write the message as JSON for an incoming webhook of Slack"
+    add("--alert-file", metavar="FILE", type=Path, help=text)
+    add("--link", metavar="URL", help="address of the report, for the message")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write what is shown as JSON")
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.drift:
+        from pytest_adaptive_eval.cli.drift import watch
+
+        return watch(options)
+    refuse(options, _OF_DRIFT, "goes with --drift")
+    if options.compare:
+        from pytest_adaptive_eval.cli.compare import compare
+
+        return compare(options)
+    if options.correlate is not None:
+        from pytest_adaptive_eval.cli.correlate import correlate
+
+        return correlate(options)
+    return _list(options)
+
+
+def _list(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.records.repetitions import envelopes
     from pytest_adaptive_eval.reports.history import envelope_lines, history_lines
 
     history = open_history(options.source, {"--json": options.json})
-    if options.last is not None and options.last < 1:
-        raise ConfigError(f"--last {options.last}: expected a number of at least 1")
     newest = slice(-(options.last or 0), None)
     data: list[Any]
     if options.flicker:
@@ -64,7 +92,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _flickers(history: History, options: argparse.Namespace, newest: slice) -> tuple[list[Any], list[str]]:
     """Return the items that flicker, as data and as the lines of a table."""
-    from pytest_adaptive_eval.records.flicker import flickering
+    from pytest_adaptive_eval.records.comparison import flickering
     from pytest_adaptive_eval.reports.history import flicker_lines
 
     named = {(record.run, entry.nodeid) for record, entry in history.interviews(**history_patterns(options))}
@@ -90,13 +118,14 @@ def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> dict[s
 REGISTERED = (
     Verb(
         "history",
-        "list past runs",
-        "List the interviews and studies of past runs, oldest first.",
+        "list past runs, compare them, and watch them for a drop",
+        "List the evaluations of past runs, oldest first; compare two runs; or watch all runs for a drop, and alert.",
         _add_arguments,
         _run,
         (
             "history --last 10",
-            "history --flicker",
+            "history --drift --webhook ALERT_URL",
+            "history --compare 20310506T07 latest",
         ),
     ),
 )

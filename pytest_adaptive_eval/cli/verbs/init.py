@@ -6,8 +6,8 @@ import argparse
 import shlex
 from pathlib import Path
 
-from pytest_adaptive_eval.cli.options import PASSED
-from pytest_adaptive_eval.cli.screen import say, screen
+from pytest_adaptive_eval.cli.options import PASSED, check_writable
+from pytest_adaptive_eval.cli.screen import save, say, screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -18,14 +18,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "the model to interview: a checkpoint folder, or http://HOST:PORT/v1#MODEL; found when omitted"
     add("--model", metavar="MODEL", help=text)
     add("--dry-run", action="store_true", help="show what would be written, and write nothing")
+    text = "write the JSON Schema of adaptive-eval.toml alone, by which editors check and complete the file"
+    add("--schema", metavar="FILE", type=Path, help=text)
 
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.cli.project import look_at
     from pytest_adaptive_eval.cli.setup import set_up
+    from pytest_adaptive_eval.evaluation.toml import file_schema
     from pytest_adaptive_eval.outputs import replacing
     from pytest_adaptive_eval.text import clean_terminal
 
+    if options.schema is not None:
+        check_writable("--schema", options.schema)
+        save(options.schema, file_schema())
+        return PASSED
     root = options.folder
     if not root.is_dir():
         raise ConfigError(f"{root} is not a folder; name the folder of the project")
@@ -58,6 +65,7 @@ REGISTERED = (
         (
             "init --dry-run",
             "init --model checkpoints/late",
+            "init --schema adaptive-eval.schema.json",
         ),
     ),
 )

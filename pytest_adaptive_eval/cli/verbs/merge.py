@@ -16,7 +16,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+", help=RUN)
     text = "write the record there and not into the history"
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=text)
-    add_source_argument(parser)
+    add_source_argument(parser.add_argument)
 
 
 def _run(options: argparse.Namespace) -> int:

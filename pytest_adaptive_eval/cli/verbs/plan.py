@@ -14,6 +14,7 @@ from pytest_adaptive_eval.cli.screen import say
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.metrics import metric_names
+from pytest_adaptive_eval.ties import first_largest, tie_ranks
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.claims.paired import Baseline
@@ -34,8 +35,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--at-least", metavar="X", type=float, help="threshold; the accuracy of average ability when omitted")
     text = "budget of an evaluation, for its probability of a verdict (the default budget)"
     add("--budget", metavar="N|N%", help=text)
-    text = "number of items that must pass, which are asked first and move no bet (%(default)s)"
-    add("--must-pass", metavar="N", type=int, default=0, help=text)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -47,20 +46,16 @@ def _run(options: argparse.Namespace) -> int:
         if not 0 < getattr(options, name) < 1:
             raise ConfigError(f"--{name} {getattr(options, name)}: expected a number in (0, 1)")
     bank = read_bank(options.bank)
-    first = options.must_pass
-    if not 0 <= first < len(bank):
-        raise ConfigError(f"--must-pass {first}: expected a number from 0 to {len(bank) - 1}, below the bank's size")
     rows = _forecasts(options, bank)
     budget = _budget(options, max(outlook.quantile(DEFAULT_CHANCE) for outlook in rows[0][1]), bank)
-    chance = min(outlook.chance(max(budget - first, 0)) for outlook in rows[0][1])
-    added = f"; the first {first} of them must pass" if first else ""
+    chance = min(outlook.chance(budget) for outlook in rows[0][1])
     say(
         [
             f"questions to a verdict on {bank.name}, {len(bank)} items; truth {number(options.margin)} from the "
             f"threshold, alpha {number(options.alpha)} a side",
-            *_table(rows, options.power, first, len(bank)),
+            *_table(rows, options.power, len(bank)),
             f"{'a' if options.budget else 'the default'} budget of {budget} questions gives the first a verdict with "
-            f"probability {chance:.2f}{added}",
+            f"probability {chance:.2f}",
             f"fixed size: of a test that looks once, at the end, with power {options.power:.0%}",
             *_errors_without_gate(bank, budget),
         ]
@@ -123,15 +118,15 @@ def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, S
     return rows
 
 
-def _table(rows: Sequence[tuple[str, Sequence[Outlook]]], power: float, first: int, size: int) -> list[str]:
-    """Return the lines of a table with the least favourable forecast of each gate, after `first` items not drawn."""
+def _table(rows: Sequence[tuple[str, Sequence[Outlook]]], power: float, size: int) -> list[str]:
+    """Return the lines of a table with the least favourable forecast of each gate."""
     from pytest_adaptive_eval.gates.outlook import fixed_size
 
     table = [("", "expected", "90% within", f"{power:.0%} within", "fixed size")]
     for label, forecasts in rows:
-        worst = max(forecasts, key=lambda outlook: outlook.expected)
+        worst = forecasts[int(first_largest([outlook.expected for outlook in forecasts]))]
         sequential = (round(worst.expected), worst.quantile(0.9), worst.quantile(power))
-        counts = (*(min(count + first, size) for count in sequential), fixed_size(worst, power))
+        counts = (*(min(count, size) for count in sequential), fixed_size(worst, power))
         table.append((label, *map(str, counts)))  # type: ignore[arg-type]  # as many as in the head
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
@@ -143,8 +138,7 @@ def _budget(options: argparse.Namespace, needed: int, bank: ItemBank) -> int:
     from pytest_adaptive_eval.cat.stopping import resolve_budget
 
     if options.budget is None:
-        drawn = max(resolve_budget(POLICIES["decide"].budget, len(bank)), needed)
-        return min(drawn + int(options.must_pass), len(bank))
+        return min(max(resolve_budget(POLICIES["decide"].budget, len(bank)), needed), len(bank))
     try:
         return resolve_budget(options.budget, len(bank))
     except ConfigError as error:
@@ -163,7 +157,7 @@ def _baseline(bank: ItemBank, accuracy: float) -> Baseline:
     if bank.calibrated:
         theta[0, 0] = ability_at(bank, accuracy)
     p = bank.probability(theta)[0]
-    scores[np.argsort(-p, kind="stable")[: round(accuracy * len(bank))]] = 1.0
+    scores[tie_ranks(-p).argsort(kind="stable")[: round(accuracy * len(bank))]] = 1.0
     return Baseline("baseline", scores)
 
 

@@ -16,12 +16,13 @@ from pytest_adaptive_eval.cli.runs import (
     add_source_argument,
     bank_paths,
     named_paths,
+    open_history,
     open_run,
     show,
 )
 from pytest_adaptive_eval.cli.screen import put, screen
 from pytest_adaptive_eval.cli.verb import Verb
-from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
@@ -29,31 +30,41 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm, Series
     from pytest_adaptive_eval.records.run_record import RunRecord
 
+#: Kinds of exports, and whether each takes a path.
+_EXPORTS = {"responses": True, "studies": True, "every-eval-ever": True, "mlflow": False, "wandb": False}
+#: Runs on the page of a history, and the newest of them that get a page of their own.
+_RUNS, _PAGES = 100, 10
+
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("run", metavar="RUN", nargs="?", default="latest", help=f"{RUN} (%(default)s)")
-    add("--html", metavar="FILE", type=Path, help="one page for people, without a network")
-    add("--markdown", metavar="FILE", type=Path, help="a summary for a pull request")
-    text = "the summary, short enough for a comment and with a mark by which later ones replace it"
-    add("--comment", metavar="FILE", type=Path, help=text)
+    add("--exit-code", action="store_true", help="exit with the status of the run, or 1 if its record has none")
+    add_source_argument(add)
+    add = parser.add_argument_group("for people").add_argument
+    add("--html", metavar="FILE", type=Path, help="one page, without a network")
+    add("--markdown", metavar="FILE", type=Path, help="a summary")
+    text = "a page over many runs: a list, a comparison of two, items that flicker, and pages of the newest"
+    add("--index", metavar="DIR", type=Path, help=text)
+    text = "where the bank of an evaluation is now, for its questions; by default, where the run found it"
+    add_bank_argument(add, text)
+    add = parser.add_argument_group("for continuous integration").add_argument
+    add("--github", action="store_true", help="annotations, step summary and outputs of a GitHub Actions step")
+    add("--comment", metavar="FILE", type=Path, help="a short summary that replaces the last one on a pull request")
     add("--link", metavar="URL", default="", help="address of the whole report, for the comment")
     add("--junit", metavar="FILE", type=Path, help="a JUnit report of the gates")
-    text = "exit with the status that the run ended with, and with 1 where its record does not have one"
-    add("--exit-code", action="store_true", help=text)
-    add("--github", action="store_true", help="annotations, step summary and outputs of a GitHub Actions step")
-    add("--responses", metavar="FILE", type=Path, help="every answer, as JSON lines or, by its suffix, CSV")
-    add("--studies", metavar="FILE", type=Path, help="results of studies for each subject, as JSON lines or CSV")
-    add("--every-eval-ever", metavar="DIR", type=Path, help="the neutral format Every Eval Ever")
-    add("--mlflow", action="store_true", help="log metrics and record to MLflow, as its environment variables say")
-    add("--wandb", action="store_true", help="the same to Weights & Biases (extra wandb)")
-    add_bank_argument(parser)
-    add_source_argument(parser)
+    add("--badge", metavar="FILE", type=Path, help="the outcome as an SVG badge")
+    add = parser.add_argument_group("for other tools").add_argument
+    text = f"{', '.join(_EXPORTS)}; tables are CSV or JSON lines by the name of FILE; may be repeated"
+    add("--export", metavar="KIND[=PATH]", action="append", default=[], type=_export_of, help=text)
 
 
 def _run(options: argparse.Namespace) -> int:
-    names = ("html", "markdown", "comment", "junit", "responses", "studies")
-    writes = {f"--{name}": getattr(options, name) for name in names}
+    exports = dict(options.export)
+    if len(exports) < len(options.export):
+        raise ConfigError("--export: a kind is given twice; give each once")
+    writes = {f"--{name}": getattr(options, name) for name in ("html", "markdown", "comment", "junit", "badge")}
+    writes |= {f"--export {kind}": path for kind, path in exports.items()}
     try:
         record = open_run(options.run, options.source, writes)
     except AdaptiveEvalError:
@@ -66,7 +77,19 @@ def _run(options: argparse.Namespace) -> int:
     spare(writes, [*paths.values(), *named_paths(record)])
     series, alarms = _trend(record, options.source)
     try:
-        _write(options, record, paths, series, alarms)
+        banks: Mapping[str, ItemBank] = {}
+        if options.html or options.markdown or options.comment or "every-eval-ever" in exports:
+            from pytest_adaptive_eval.evaluation import recorded_banks
+
+            banks = recorded_banks(
+                record, [Path.cwd()], paths, unread=lambda error: screen.note(f"shown without questions: {error}")
+            )
+        _write(options, record, banks, series, alarms)
+        for kind, path in exports.items():
+            _export(record, kind, path, banks)
+        if "responses" in exports and "studies" not in exports and record.studies:
+            names = ", ".join(study.name for study in record.studies)
+            screen.note(f"answers to items leave out the studies {names}: see --export studies=FILE")
     finally:  # the run is shown even if a file cannot be written
         show(record)
         if options.github:
@@ -81,32 +104,25 @@ def _run(options: argparse.Namespace) -> int:
 def _write(
     options: argparse.Namespace,
     record: RunRecord,
-    paths: Mapping[str, Path],
+    banks: Mapping[str, ItemBank],
     series: Sequence[Series],
     alarms: Sequence[Alarm],
 ) -> None:
     """Write the files that the options name."""
-    banks: dict[str, ItemBank] = {}
-    if options.html or options.markdown or options.comment or options.every_eval_ever:
-        from pytest_adaptive_eval.evaluation import recorded_banks
+    from pytest_adaptive_eval.outputs import write_whole
 
-        banks = recorded_banks(
-            record, [Path.cwd()], paths, unread=lambda error: screen.note(f"shown without questions: {error}")
-        )
     if options.html:
         from pytest_adaptive_eval.reports.page import write_page
 
         write_page(record, options.html, banks=banks, series=series, alarms=alarms)
         screen.note(f"page: {options.html}")
     if options.markdown:
-        from pytest_adaptive_eval.outputs import write_whole
         from pytest_adaptive_eval.reports.markdown import summary_markdown
 
         text = summary_markdown(record, banks=banks, alarms=alarms)
         write_whole(options.markdown, [text.encode("utf-8")], "the summary")
         screen.note(f"summary: {options.markdown}")
     if options.comment:
-        from pytest_adaptive_eval.outputs import write_whole
         from pytest_adaptive_eval.reports.markdown import comment_markdown
 
         text = comment_markdown(record, banks=banks, alarms=alarms, link=options.link)
@@ -117,43 +133,64 @@ def _write(
 
         write_gate_report(record, options.junit)
         screen.note(f"JUnit report: {options.junit}")
-    _export(options, record, banks)
+    if options.badge:
+        from pytest_adaptive_eval.reports.index_page import badge_svg
+
+        write_whole(options.badge, [badge_svg(record).encode()], "the badge")
+        screen.note(f"badge: {options.badge}")
+    if options.index:
+        _write_index(options.source, options.index)
 
 
-def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, ItemBank]) -> None:
-    """Write answers and studies for other tools."""
-    if not (options.responses or options.studies or options.every_eval_ever or options.mlflow or options.wandb):
-        return
+def _write_index(source: Path, folder: Path) -> None:
+    """Write the page over the newest runs of a history, and their pages."""
+    from pytest_adaptive_eval.records.comparison import flickering
+    from pytest_adaptive_eval.records.derived import copied_from
+    from pytest_adaptive_eval.reports.index_page import write_index
+    from pytest_adaptive_eval.reports.page import write_page
     from pytest_adaptive_eval.text import counted
 
-    if options.responses:
-        _export_rows(record, options.responses, "answers")
-        if record.studies and not options.studies:
-            names = ", ".join(study.name for study in record.studies)
-            screen.note(
-                f"{options.responses} holds answers to items, and studies ({names}) have none: see --studies FILE"
-            )
-    if options.studies:
-        _export_rows(record, options.studies, "studies")
-    if options.every_eval_ever:
-        written = service("every_eval_ever", "exports")(record, options.every_eval_ever, banks=banks)
-        screen.note(f"Every Eval Ever: {options.every_eval_ever}, {counted(len(written), 'file')}")
-    if options.mlflow:
-        service("log_mlflow", "exports")(record)
-    if options.wandb:
-        screen.note(f"Weights & Biases: baseline = {service('log_wandb', 'exports')(record)!r} compares with this run")
+    history = open_history(source, {})
+    names = dict.fromkeys(record.run for record, _ in history.evaluations())
+    runs = [history.whole(run) for run in list(names)[-_RUNS:]]
+    folder.mkdir(parents=True, exist_ok=True)
+    links = {record.run: f"{record.run}.html" for record in runs[-_PAGES:]}
+    for record in runs[-_PAGES:]:
+        write_page(record, folder / links[record.run], series=history.series(until=record.started))
+    own = [(record, interview) for record in runs if not copied_from(record) for interview in record.interviews]
+    index = folder / "index.html"
+    write_index(index, runs, flickers := flickering(own), links)
+    screen.note(f"index: {index}, {counted(len(runs), 'run')}, {counted(len(flickers), 'item')} that flicker")
 
 
-def _export_rows(record: RunRecord, path: Path, content: str) -> None:
-    """Write answers or studies as JSON lines or, by the path's suffix, as CSV."""
+def _export_of(text: str) -> tuple[str, Path]:
+    """Return kind and path of an export such as ``responses=answers.csv``."""
+    kind, sign, path = text.partition("=")
+    if kind not in _EXPORTS:
+        raise argparse.ArgumentTypeError(f"{text!r}: known kinds are {', '.join(_EXPORTS)}")
+    if bool(path) != _EXPORTS[kind] or bool(sign) != bool(path):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {kind}{'=PATH' if _EXPORTS[kind] else ' alone'}")
+    return kind, Path(path)
+
+
+def _export(record: RunRecord, kind: str, path: Path, banks: Mapping[str, ItemBank]) -> None:
+    """Write a run for other tools."""
     from pytest_adaptive_eval.text import counted
 
-    studies = content == "studies"
-    rows = service("write_export", "exports")(
-        record, path, "csv" if path.suffix.lower() == ".csv" else "jsonl", studies=studies
-    )
-    none = ": the run held no study" if studies and not record.studies else ""
-    screen.note(f"{content}: {path}, {counted(rows, 'row')}{none}")
+    match kind:
+        case "mlflow":
+            service("log_mlflow", "exports")(record)
+        case "wandb":
+            baseline = service("log_wandb", "exports")(record)
+            screen.note(f"Weights & Biases: baseline = {baseline!r} compares with this run")
+        case "every-eval-ever":
+            written = service("every_eval_ever", "exports")(record, path, banks=banks)
+            screen.note(f"Every Eval Ever: {path}, {counted(len(written), 'file')}")
+        case _:
+            studies, form = kind == "studies", "csv" if path.suffix.lower() == ".csv" else "jsonl"
+            rows = service("write_export", "exports")(record, path, form, studies=studies)
+            none = ": the run held no study" if studies and not record.studies else ""
+            screen.note(f"{'studies' if studies else 'answers'}: {path}, {counted(rows, 'row')}{none}")
 
 
 def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
@@ -176,14 +213,14 @@ REGISTERED = (
     Verb(
         "report",
         "show a run, and write it as a page, Markdown, JUnit or tables",
-        "Show a run, and write it for people (HTML, Markdown), for CI (JUnit, GitHub) and for other tools. Nothing is "
-        "asked or judged again.",
+        "Show a run, and write it for people, for continuous integration and for other tools. Nothing is asked or "
+        "judged again.",
         _add_arguments,
         _run,
         (
             "report latest --html report.html",
-            "report record.json --markdown summary.md --junit gates.xml",
             "report record.json --exit-code",
+            "report --index pages --export responses=answers.csv",
         ),
     ),
 )

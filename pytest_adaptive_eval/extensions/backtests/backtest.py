@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,6 @@ from pytest_adaptive_eval.inference.conformal import (
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.interviewer import Interviewer
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -265,19 +265,17 @@ def backtest(
     """Interview the test subjects of one split by every contender.
 
     Args:
-        budgets: Budgets as in settings.
         recipe: Recipe of the banks of contenders on ``bank``; the others use its engine.
         confidence: Confidence of each one-sided bound.
         intervals: Whether to make them, which replays the calibration subjects' interviews. Conformal ones are left out
             where the calibration subjects are too few for `confidence`.
         bank: In place of calibrating on the train subjects, for all contenders, with the conformal tables that it has.
         embeddings: Shape (n, E). For makers of policies; response patterns of the train subjects where there are none.
-        items: Texts, for an interviewer that reads.
         interviewer: Makes the interviewer of AutoJudger's contenders, one per policy; by code when omitted.
     """
     scores, train = responses.scores[split.test], responses.scores[split.train]
     calibrating = responses if bank is not None else _calibrating(responses, split)
-    seeds = _subject_seeds(seed, [responses.subjects[s] for s in split.test])
+    seeds = [seed + zlib.crc32(name.encode()) for name in (responses.subjects[s] for s in split.test)]
     truth = np.nanmean(scores, axis=1)
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
@@ -337,11 +335,6 @@ def _calibrating(responses: Responses, split: Split) -> Responses:
     return replace(calibrating, weights=effective_weights(calibrating))
 
 
-def _subject_seeds(seed: int, subjects: Sequence[str]) -> list[int]:
-    """Return the seed of each subject's interview by its name: the same in whatever file the subject stands."""
-    return [seed + zlib.crc32(name.encode()) for name in subjects]
-
-
 def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
     """Return the contender's policy, made for this split and budget if it has a maker."""
     policy = contender.policy
@@ -376,7 +369,7 @@ def _cell(rated: Array, accuracy: Array, truth: Array, asked: ArrayLike, n: int,
         [rank_correlation(rated, truth)],
         [float(np.abs(accuracy - truth).mean())],
         truth.tolist(),
-        uniform=(student_quantile(math.inf, confidence) * np.sqrt(variance)).tolist(),
+        uniform=(NormalDist().inv_cdf(confidence) * np.sqrt(variance)).tolist(),
     )
 
 
@@ -392,7 +385,7 @@ def _evaluate(
     rated = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
     estimated_accuracy = mean if contender.estimate == "mean" else accuracy
     cell = _cell(rated, estimated_accuracy, truth, asked, n, confidence)
-    z = student_quantile(math.inf, confidence)
+    z = NormalDist().inv_cdf(confidence)
     if session.bank.calibrated and contender.estimate == "projection":
         cell.intervals["model-based"] = list(zip(accuracy - z * error, accuracy + z * error, strict=True))
     scale = conformal_scale(accuracy, error, asked, n)

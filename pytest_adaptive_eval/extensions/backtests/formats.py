@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.formats import read_formats
 from pytest_adaptive_eval.cli.options import RECIPE, budgets_of, check_writable, names_of, refuse
 from pytest_adaptive_eval.cli.screen import screen
+from pytest_adaptive_eval.cli.settings import FitTable
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.backtests.processes import run_backtest
 
@@ -20,8 +22,13 @@ FORMAT_BUDGETS = "5%,10%,30%,50%"
 REPEATS = 10
 
 
-def backtest_in_formats(options: argparse.Namespace) -> int:
-    """Leave each subject out, interview it in formats, print the tables; returns the exit code."""
+def backtest_in_formats(options: argparse.Namespace, given: FitTable, repeats: int) -> int:
+    """Leave each subject out, interview it in formats, print the tables; returns the exit code.
+
+    Args:
+        given: Settings of the verb.
+        repeats: Interviews of each subject by policies that draw.
+    """
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.calibration.families import grouped
     from pytest_adaptive_eval.extensions.backtests.format_backtest import FORMAT_CONTENDERS
@@ -36,16 +43,17 @@ def backtest_in_formats(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"--policy {unknown[0]}: with responses in formats known are {', '.join(FORMAT_CONTENDERS)}, and all"
         )
-    inputs = [options.source, options.items, options.families, *options.low_quality]
+    families = Path(given.families) if given.families else None
+    inputs = [options.source, options.items, families, *options.low_quality]
     for flag, path in (("--json", options.json), ("--plot", options.plot)):
         if path is not None:
             check_writable(flag, path, inputs)
     items = None if options.items is None else list(read_bank(options.items).items)
-    responses, low = read_formats([options.source], options.low_quality, items, options.filter, options.families)
+    responses, low = read_formats([options.source], options.low_quality, items, given.filter, families)
     responses = replace(responses, families=grouped(responses.whole).families)
-    if (families := len(set(responses.families))) < len(responses.subjects):
+    if (count := len(set(responses.families))) < len(responses.subjects):
         screen.note(
-            f"{len(responses.subjects)} subjects of {families} families: a family is left out of the fits together"
+            f"{len(responses.subjects)} subjects of {count} families: a family is left out of the fits together"
         )
     budgets = budgets_of(options, responses.scores[0].size)
     targets = list(range(len(responses.subjects)))[: options.splits]
@@ -54,7 +62,7 @@ def backtest_in_formats(options: argparse.Namespace) -> int:
         "low": low,
         "contenders": names,
         "budgets": budgets,
-        "repeats": options.repeats or REPEATS,
+        "repeats": repeats,
         "seed": options.seed,
     }
 

@@ -49,7 +49,6 @@ def run_backtest(
         process_part, shared, work, part_name: See `merged_parts`.
         options: ``json`` gets the result so far after each part, ``plot`` the picture; ``jobs`` is the number of
             processes.
-        draw: Returns the picture of a result as SVG.
         lines: Returns the tables of a result, given the columns of the screen.
     """
 
@@ -82,11 +81,7 @@ def merged_parts(
         shared: Sent to each process once.
         work: At least one part.
         jobs: Processes; this one alone where 1 is enough.
-        part_name: A part is called, on the screen.
         keep: Called after each part with the result so far and the number of its parts.
-
-    Returns:
-        Merged results, and the number of parts done.
     """
     count = min(jobs, len(work))
     results: Iterator[Result] = (

@@ -28,6 +28,7 @@ from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 from pytest_adaptive_eval.items.responses import FormatResponses
 from pytest_adaptive_eval.records.correlation import Correlation, correlate
 from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array, Bools
 
 #: One-sided confidence of a gain above 0.  A higher one keeps fewer items, of which hardly fewer are of low quality.
@@ -55,14 +56,11 @@ class Finding:
     Args:
         reason: Key of `REASONS`.
         looks: Judgment by the responses alone.
-        detail: A sentence with the figures.
         gain, error: Gain from all modalities over the best smaller format, in probability, and its standard error.
         like: Mean gain of the item's classes.
-        instead: The best smaller format.
         right: Share of the subjects right, by format; None without responses.
         cross: Difficulty of the part of all modalities.
         information: Fisher information about a subject of mean ability, in all formats.
-        low_quality: Whether the item is known to be of low quality.
     """
 
     item: str
@@ -102,7 +100,6 @@ class Refinement:
     """Judgments of all items, and the effect on the subjects' ranking.
 
     Args:
-        findings: Judgments in the order of the responses.
         ranking: Correlation over subjects of the mean in the fullest format: kept items against all not known to be
             low-quality.
         by_chance: The same coefficient for as many random originals, the mean over DRAWS draws: the effect of the size
@@ -167,7 +164,6 @@ def refine(
     Args:
         low: Shape (n,). Items known to be of low quality. The judgments do not use this, and such items are never kept.
         size: Largest number of items to keep, the most informative ones; all that need all modalities when omitted.
-        progress: Called with the work in progress.
 
     Raises:
         ResponsesError: No item has responses in the fullest format and in a smaller one, or all are known to be of low
@@ -192,7 +188,7 @@ def refine(
     gain = quality.gain + by_fit - quality.pooled(by_fit)
     mean = fit.probability().mean(axis=0)
     mean[:, full] = -1.0
-    instead = mean.argmax(axis=1)
+    instead = first_largest(mean)
     surely = gain - NormalDist().inv_cdf(CONFIDENCE) * error > 0
     needs, shortcut = quality.genuine & surely, ~quality.genuine & ~surely
     candidates = needs & ~low
@@ -291,7 +287,7 @@ def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bo
         )
     if not low.any():
         out.append(
-            "no item is known to be of low quality, so it is not known how many slip through: refine --twin makes some"
+            "no item is known to be of low quality, so it is not known how many slip through: bank twin makes some"
         )
     elif (slipped := float(needs[low].mean())) > 0.1:
         out.append(f"{100 * slipped:.0f} % of the items known to be of low quality look genuine")

@@ -20,8 +20,8 @@ from pytest_adaptive_eval.extensions.exports import evaleval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
-from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, study_rows
-from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.reports.studies import STUDY_COLUMNS, study_rows
+from pytest_adaptive_eval.reports.words import as_count, as_number, as_numbers, as_text, as_texts
 from pytest_adaptive_eval.text import clean_xml
 
 #: Version of the columns of `responses_jsonl`; a changed or removed column raises it, a new one does not.
@@ -80,12 +80,12 @@ def _rows(record: RunRecord) -> Iterator[dict[str, Any]]:
 
 
 def responses_jsonl(record: RunRecord) -> Iterator[str]:
-    """Return every answer as a line of JSON, without its end; ``docs/exports.md`` lists the columns."""
+    """Return every answer as a line of JSON, without its end; ``docs/reference/exports.md`` lists the columns."""
     return map(json.dumps, _rows(record))
 
 
 def studies_jsonl(record: RunRecord) -> Iterator[str]:
-    """Return a line of JSON per subject and quantity of all studies; ``docs/exports.md`` lists the columns."""
+    """Return a line of JSON per subject and quantity of all studies; ``docs/reference/exports.md`` lists columns."""
     return map(json.dumps, _study_rows(record))
 
 
@@ -139,9 +139,6 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
 
     Args:
         studies: Write studies in place of answers.
-
-    Returns:
-        Rows written.
 
     Raises:
         UsageError: There is no such kind, or the file cannot be written.

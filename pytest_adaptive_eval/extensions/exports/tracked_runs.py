@@ -35,7 +35,7 @@ def fetch_run(spec: str) -> RunRecord:
         except Exception as error:  # any exception of the server or its client
             raise BaselineError(
                 f"{spec}: its record cannot be had ({without_password(error)}); log a run with adaptive-eval report "
-                f"--{name}, and give its id"
+                f"--export {name}, and give its id"
             ) from None
         return read_run(path)
 

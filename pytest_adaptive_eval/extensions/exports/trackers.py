@@ -15,8 +15,8 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import write_record
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.study_rows import member, study_rows
-from pytest_adaptive_eval.reports.values import as_mapping, as_number, as_numbers, as_text
+from pytest_adaptive_eval.reports.studies import member, study_rows
+from pytest_adaptive_eval.reports.words import as_mapping, as_number, as_numbers, as_text
 
 #: Columns of `study_rows` and the suffixes of their metrics.
 _SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}

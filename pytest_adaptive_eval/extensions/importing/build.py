@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -54,11 +54,7 @@ _Answered = tuple[Draft, frozenset[int]]
 
 @dataclass(slots=True)
 class Built:
-    """Items of an import.
-
-    Args:
-        refused: Where each refused record stands, and why.
-    """
+    """Items of an import, with place and reason of each refused record."""
 
     items: list[Item] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
@@ -67,12 +63,7 @@ class Built:
 
 @dataclass(slots=True)
 class _Ids:
-    """Ids that stay when records are added or reordered.
-
-    Args:
-        prefix: Begin of ids of records without a name.
-        names: Names that the data set gives, and how often each.
-    """
+    """Ids that stay when records are added or reordered."""
 
     prefix: str
     names: Counter[str]
@@ -100,11 +91,7 @@ class _Question:
 
 
 def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str, prefix: str) -> Built:
-    """Return the items of drafts.
-
-    Args:
-        root: Folder of the images.
-        prefix: Begin of ids where the data set gives none.
+    """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks.
 
     Raises:
         DatasetError: No convention fits the answers.
@@ -119,7 +106,8 @@ def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str,
             gold.check(item)
             built.items.append(item)
         except (BankError, DatasetError) as error:
-            built.refused.append((question.draft.where, _reason(str(error))))
+            reason = re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))
+            built.refused.append((question.draft.where, reason))
     built.notes += gold.notes()
     return built
 
@@ -131,7 +119,11 @@ def _questions(
     questions: list[tuple[_Question, ItemMapping]] = []
     errors: list[DatasetError] = []
     for drafts, mapping in forms:
-        for group in _groups(drafts, mapping):
+        by_file: dict[str, list[Draft]] = {}
+        for draft in drafts:
+            by_file.setdefault(file_of(draft.where), []).append(draft)
+        # files may have conventions of their own
+        for group in by_file.values() if len(by_file) > 1 and mapping.counted == "auto" else [drafts]:
             with_choices = [draft for draft in group if draft.choices.texts]
             without = [draft for draft in group if not draft.choices.texts]
             free = partial(_without, mixed=bool(with_choices))
@@ -151,18 +143,6 @@ def file_of(where: str) -> str:
     return re.split(r", (?:line|row|record|key) ", where)[0]
 
 
-def _reason(text: str) -> str:
-    return re.sub(r"\A.*?: item '[^']*'(?:: | )", "", text)
-
-
-def _groups(drafts: Sequence[Draft], mapping: ItemMapping) -> Iterable[Sequence[Draft]]:
-    """Return all drafts together where one convention explains them, else those of each file."""
-    files: dict[str, list[Draft]] = {}
-    for draft in drafts:
-        files.setdefault(file_of(draft.where), []).append(draft)
-    return list(files.values()) if len(files) > 1 and mapping.counted == "auto" else [drafts]
-
-
 # --- with choices ----------------------------------------------------------------------------------------------------
 
 
@@ -179,7 +159,7 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
     if same and by_place and any(draft.choices.right is None for draft, _ in answered):
         raise DatasetError(
             f"the answers of {mapping.answer or 'the labels'!r} are all {answered[0][0].answer!r:.60}, as where they "
-            f"are hidden; give --answer another field, or --counted {convention} where each names the right choice"
+            f"are hidden; give --set answer=FIELD, or --set counted={convention} where each names the right one"
         )
     always_first = same and first == {0}
     if always_first and not mapping.distractors:
@@ -277,7 +257,12 @@ def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled:
     answers = ("".join(letters),) if together else tuple(letters)
     choices = tuple(texts[n] for n in order)
     bare_letters = all(text.strip("(). ") == letter for text, letter in zip(choices, _LETTERS, strict=False))
-    listed = not (bare_letters or _shows(draft.question, choices))
+    # a question may list its choices itself, each behind its letter
+    shown = all(
+        re.search(rf"(?<!\w)[(\[]?{letter}\s?[)\].:、．]\s*{re.escape(text)}", draft.question)
+        for letter, text in zip(_LETTERS, choices, strict=False)
+    )
+    listed = not (bare_letters or shown)
     word = "several" if several else "choice"
     return _Question(
         draft, mapping.grader or "choice", answers, () if bare_letters else choices, listed, _INSTRUCTIONS[word]
@@ -295,15 +280,6 @@ def _shuffled(draft: Draft) -> list[int]:
     return sorted(range(len(draft.choices.texts)), key=key)
 
 
-def _shows(question: str, choices: Sequence[str]) -> bool:
-    """Return whether a question lists its choices itself, each behind its letter."""
-
-    def shown(letter: str, text: str) -> bool:
-        return bool(re.search(rf"(?<!\w)[(\[]?{letter}\s?[)\].:、．]\s*{re.escape(text)}", question))
-
-    return all(shown(letter, text) for letter, text in zip(_LETTERS, choices, strict=False))
-
-
 # --- without choices -------------------------------------------------------------------------------------------------
 
 
@@ -318,14 +294,15 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mix
             answers = [text for text in [all_turns if mapping.grader == JUDGE else others[-1]] if text]
         if answers or ungraded:
             value = answers[0] if answers and draft.answer is None else draft.answer
-            rows.append((draft, Row(_text(draft), answers or [""], value)))
+            text = draft.question or "\n".join(message["content"] for message in draft.messages)
+            rows.append((draft, Row(text, answers or [""], value)))
         else:
             built.refused.append((draft.where, "no answer"))
     lists = sum(isinstance(row.value, list) and any(map(is_list, row.answers)) for _, row in rows)
     if lists and not mapping.accepted:
         built.notes.append(
             f"{lists} answers of {mapping.answer!r} are lists, each one value, all of it wanted in its order; give "
-            f"--accepted {mapping.answer} where any entry is right"
+            f"--set accepted={mapping.answer} where any entry is right"
         )
     told = ungraded or mapping.missing is not None
     name = mapping.answer or ", ".join(mapping.accepted)
@@ -336,10 +313,6 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mix
         for (draft, _), free in zip(rows, chosen, strict=True)
         if isinstance(free, Free)
     ]
-
-
-def _text(draft: Draft) -> str:
-    return draft.question or "\n".join(message["content"] for message in draft.messages)
 
 
 def _instruction(free: Free, draft: Draft) -> str:

@@ -6,406 +6,88 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-QUESTIONS = (
-    "question",
-    "questiontext",
-    "questionstem",
-    "stem",
-    "questiontitle",
-    "questioncontent",
-    "squestion",
-    "problem",
-    "problemtext",
-    "problemstatement",
-    "query",
-    "prompt",
-    "inputprompt",
-    "instruction",
-    "instructions",
-    "input",
-    "inputtext",
-    "inputs",
-    "q",
-    "ctx",
-    "goal",
-    "sentence",
-    "statement",
-    "claim",
-    "text",
-    "clue",
-    "riddle",
-    "task",
-    "content",
-    "context",
-    "code",
-    "body",
-    "description",
-    "title",
-    "userprompt",
-    "user",
-    "frage",
-    "pregunta",
-    "pertanyaan",
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+QUESTIONS = _words(
+    "question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext "
+    "problemstatement query prompt inputprompt instruction instructions input inputtext inputs q ctx goal "
+    "sentence statement claim text clue riddle task content context code body description title userprompt user "
+    "frage pregunta pertanyaan"
 )
-CONTEXTS = (
-    "passage",
-    "context",
-    "story",
-    "article",
-    "paragraph",
-    "background",
-    "body",
-    "premise",
-    "document",
-    "situation",
-    "scenario",
-    "florespassage",
-    "dialogue",
-    "excerpt",
-    "abstract",
-    "material",
-    "text",
-    "hint",
-    "statement",
-    "contexts",
-    "input",
-    "dialog",
-    "case",
-    "introduction",
-    "table",
-    "system",
+CONTEXTS = _words(
+    "passage context story article paragraph background body premise document situation scenario florespassage "
+    "dialogue excerpt abstract material text hint statement contexts input dialog case introduction table system"
 )
-ANSWERS = (
-    "answerkey",
-    "answeridx",
-    "answerindex",
-    "correctansweridx",
-    "correctanswerindex",
-    "correctindex",
-    "correctidx",
-    "correctchoiceidx",
-    "correctchoiceindex",
-    "correctanswernum",
-    "answerletter",
-    "correctoption",
-    "correctletter",
-    "answeroption",
-    "correctanswer",
-    "correctchoice",
-    "bestanswer",
-    "correct",
-    "finalanswer",
-    "expectedanswer",
-    "goldanswer",
-    "goldenanswer",
-    "standardanswer",
-    "referenceanswer",
-    "answer",
-    "answers",
-    "directanswers",
-    "shortanswer",
-    "target",
-    "targets",
-    "targetvalue",
-    "ideal",
-    "groundtruth",
-    "groundtruths",
-    "gtanswer",
-    "gt",
-    "gold",
-    "goldlabel",
-    "goldindex",
-    "goldidx",
-    "finaldecision",
-    "label",
-    "labels",
-    "cop",
-    "expectedoutput",
-    "expected",
-    "lsolutions",
-    "answernumber",
-    "ans",
-    "output",
-    "outputs",
-    "solution",
-    "reference",
-    "references",
-    "response",
-    "continuation",
-    "completion",
-    "rightanswer",
-    "answerrightending",
-    "possibleanswers",
-    "acceptedanswers",
-    "acceptableanswers",
-    "goldenanswers",
-    "goldanswers",
-    "validanswers",
-    "referenceanswers",
-    "correctanswers",
-    "aliases",
-    "antwort",
-    "respuesta",
-    "verdict",
-    "class",
-    "sentiment",
+ANSWERS = _words(
+    "answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx "
+    "correctchoiceindex correctanswernum answerletter correctoption correctletter answeroption correctanswer "
+    "correctchoice bestanswer correct finalanswer expectedanswer goldanswer goldenanswer standardanswer "
+    "referenceanswer answer answers directanswers shortanswer target targets targetvalue ideal groundtruth "
+    "groundtruths gtanswer gt gold goldlabel goldindex goldidx finaldecision label labels cop expectedoutput "
+    "expected lsolutions answernumber ans output outputs solution reference references response continuation "
+    "completion rightanswer answerrightending possibleanswers acceptedanswers acceptableanswers goldenanswers "
+    "goldanswers validanswers referenceanswers correctanswers aliases antwort respuesta verdict class sentiment"
 )
-CHOICES = (
-    "choices",
-    "options",
-    "endings",
-    "candidates",
-    "alternatives",
-    "answerchoices",
-    "answeroptions",
-    "mcoptions",
-    "possibleanswers",
-    "choicelist",
-    "optionlist",
-    "questionchoices",
-    "multiplechoicetargets",
-    "mc1targets",
-    "targetscores",
-    "questionoptions",
-    "answers",
-    "candidateanswers",
-    "opts",
+CHOICES = _words(
+    "choices options endings candidates alternatives answerchoices answeroptions mcoptions possibleanswers "
+    "choicelist optionlist questionchoices multiplechoicetargets mc1targets targetscores questionoptions answers "
+    "candidateanswers opts"
 )
 #: Those of answers that may also be what a model replied.
 REPLIES = ("response", "output", "outputs", "completion")
 #: Those of choices that are nothing else.
-SURE_CHOICES = (
-    "choices",
-    "options",
-    "endings",
-    "answerchoices",
-    "answeroptions",
-    "mcoptions",
-    "choicelist",
-    "optionlist",
-    "questionchoices",
-    "questionoptions",
-    "multiplechoicetargets",
-    "opts",
+SURE_CHOICES = _words(
+    "choices options endings answerchoices answeroptions mcoptions choicelist optionlist questionchoices "
+    "questionoptions multiplechoicetargets opts"
 )
 #: Fields beside the answer whose entries are each an accepted answer, and names of answers of which the same holds.
-ALIASES = (
-    "aliases",
-    "alias",
-    "answeraliases",
-    "anyof",
-    "acceptable",
-    "acceptableanswers",
-    "accepted",
-    "acceptedanswers",
-    "possibleanswers",
-    "validanswers",
-    "alternativeanswers",
-    "answeralternatives",
+ALIASES = _words(
+    "aliases alias answeraliases anyof acceptable acceptableanswers accepted acceptedanswers possibleanswers "
+    "validanswers alternativeanswers answeralternatives"
 )
-ACCEPTED = (
-    *ALIASES,
-    "answers",
-    "correctanswers",
-    "goldanswers",
-    "goldenanswers",
-    "referenceanswers",
-    "directanswers",
-    "targets",
-    "references",
-    "groundtruths",
-    "lsolutions",
-    "ideal",
+ACCEPTED = ALIASES + _words(
+    "answers correctanswers goldanswers goldenanswers referenceanswers directanswers targets references "
+    "groundtruths lsolutions ideal"
 )
 #: Words of fields that a question may need, and words that may stand beside them.
 _NEEDED = frozenset(
-    [
-        "code",
-        "snippet",
-        "program",
-        "function",
-        "context",
-        "contexts",
-        "passage",
-        "article",
-        "story",
-        "paragraph",
-        "paragraphs",
-        "document",
-        "documents",
-        "premise",
-        "hypothesis",
-        "background",
-        "scenario",
-        "situation",
-        "dialogue",
-        "dialog",
-        "conversation",
-        "excerpt",
-        "table",
-        "figure",
-        "image",
-        "images",
-        "diagram",
-        "picture",
-        "unit",
-        "units",
-        "option",
-        "options",
-        "choice",
-        "choices",
-        "schema",
-        "constraints",
-        "input",
-        "inputs",
-        "sentence",
-        "text",
-        "statement",
-        "equation",
-    ]
+    _words(
+        "code snippet program function context contexts passage article story paragraph paragraphs document documents "
+        "premise hypothesis background scenario situation dialogue dialog conversation excerpt table figure image "
+        "images diagram picture unit units option options choice choices schema constraints input inputs sentence "
+        "text statement equation"
+    )
 )
 _BESIDE = frozenset(
-    [
-        "the",
-        "a",
-        "b",
-        "c",
-        "d",
-        "e",
-        "f",
-        "of",
-        "source",
-        "raw",
-        "full",
-        "main",
-        "given",
-        "reading",
-        "problem",
-        "question",
-        "support",
-        "supporting",
-        "original",
-        "str",
-        "string",
-        "content",
-        "body",
-        "list",
-        "python",
-        "buggy",
-        "path",
-    ]
+    _words(
+        "the a b c d e f of source raw full main given reading problem question support supporting original str "
+        "string content body list python buggy path"
+    )
 )
 DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?)?)\d*")
-CATEGORIES = (
-    "category",
-    "subject",
-    "domain",
-    "topic",
-    "task",
-    "subset",
-    "subcategory",
-    "subfield",
-    "l2category",
-    "subjectname",
-    "topicname",
-    "subtopic",
-    "type",
-    "questiontype",
-    "skill",
-    "discipline",
-    "field",
-    "genre",
-    "level",
-    "difficulty",
+CATEGORIES = _words(
+    "category subject domain topic task subset subcategory subfield l2category subjectname topicname subtopic "
+    "type questiontype skill discipline field genre level difficulty"
 )
-IDS = (
-    "id",
-    "questionid",
-    "qid",
-    "uid",
-    "uniqueid",
-    "pid",
-    "taskid",
-    "sampleid",
-    "exampleid",
-    "problemid",
-    "itemid",
-    "dataid",
-    "docid",
-    "guid",
-    "idstring",
-    "queryid",
-    "index",
-    "idx",
-    "ind",
-    "key",
-    "no",
-    "questionnumber",
-    "number",
+IDS = _words(
+    "id questionid qid uid uniqueid pid taskid sampleid exampleid problemid itemid dataid docid guid idstring "
+    "queryid index idx ind key no questionnumber number"
 )
-IMAGES = (
-    "image",
-    "images",
-    "imagepath",
-    "imagepaths",
-    "img",
-    "imgpath",
-    "imagename",
-    "imagefile",
-    "imgname",
-    "imgs",
-    "imageurl",
-    "picture",
-    "figure",
-    "decodedimage",
-    "filename",
-    "imagefilename",
-    "imagebytes",
-    "imageid",
-    "imagelist",
-    "photo",
+IMAGES = _words(
+    "image images imagepath imagepaths img imgpath imagename imagefile imgname imgs imageurl picture figure "
+    "decodedimage filename imagefilename imagebytes imageid imagelist photo"
 )
 MESSAGES = ("messages", "conversation", "conversations", "chat", "dialog", "input", "prompt", "turns")
 #: Prefixes of numbered columns that are no alternatives.
 _OTHER_SERIES = frozenset(
-    [
-        "image",
-        "img",
-        "imagepath",
-        "sentence",
-        "question",
-        "text",
-        "input",
-        "turn",
-        "premise",
-        "video",
-        "hint",
-        "paragraph",
-        "step",
-        "q",
-        "inputsentence",
-        "column",
-        "unnamed",
-        "word",
-        "entity",
-        "event",
-        "passage",
-        "context",
-        "noun",
-        "score",
-        "rating",
-        "number",
-        "num",
-        "label",
-        "id",
-        "idx",
-        "key",
-        "hypothesis",
-        "document",
-        "audio",
-        "file",
-        "table",
-    ]
+    _words(
+        "image img imagepath sentence question text input turn premise video hint paragraph step q inputsentence "
+        "column unnamed word entity event passage context noun score rating number num label id idx key hypothesis "
+        "document audio file table"
+    )
 )
 _SERIES = re.compile(r"(.*?)[ _.-]?(\d{1,2}|[A-Ja-j])")
 

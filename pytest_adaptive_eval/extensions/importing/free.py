@@ -108,14 +108,9 @@ def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -
     lists = [value for value in values if isinstance(value, list) and value]
     unwrapped = all(len(value) == 1 and isinstance(value[0], str) for value in lists) and [] not in values
     texts = [_texts(value, unwrapped=unwrapped) + _each(more) for value, more in zip(values, accepted, strict=True)]
-    ends = [find for find in (tail, boxed) if _are_solutions(texts, find)]
+    firsts = [each[0] for each in texts if each]
+    ends = [find for find in (tail, boxed) if sum(find(text) is not None for text in firsts) * 2 > len(firsts)]
     return [list(dict.fromkeys(_without_solution(text, ends) for text in each if text)) for each in texts]
-
-
-def _are_solutions(texts: Sequence[Sequence[str]], find: Any) -> bool:
-    """Return whether most first answers end as a solution does."""
-    found = [find(each[0]) is not None for each in texts if each]
-    return sum(found) * 2 > len(found)
 
 
 def _without_solution(text: str, ends: Sequence[Any]) -> str:
@@ -126,11 +121,9 @@ def _without_solution(text: str, ends: Sequence[Any]) -> str:
 
 def _texts(value: Any, *, unwrapped: bool) -> list[str]:
     """Return the answers of one value."""
-    if isinstance(value, Mapping):
-        return _of_object(value)
-    if isinstance(value, list) and (unwrapped or all(isinstance(entry, Mapping) for entry in value)):
-        return _each(value)
-    return [] if is_missing(value) else [as_text(value)]
+    if isinstance(value, list) and not (unwrapped or all(isinstance(entry, Mapping) for entry in value)):
+        return [as_text(value)]
+    return _each(value)
 
 
 def _each(value: Any) -> list[str]:
@@ -207,7 +200,6 @@ def choose_grader(
 
     Args:
         given: Grader that the user names; empty to choose.
-        name: Field of the answers.
         told: Whether the user says which texts stand for no value.
         mixed: Whether other questions of the data set have alternatives.
 
@@ -219,7 +211,7 @@ def choose_grader(
     known = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
     chosen: list[Free | str] = []
     if known:
-        chosen = _by_given_grader(known, given) if given else _chosen(known, name, mixed=mixed)
+        chosen = [_given(row, given) for row in known] if given else _chosen(known, name, mixed=mixed)
     graded = iter(chosen)
     return [reason or next(graded) for reason in reasons]
 
@@ -232,7 +224,7 @@ def _hidden(rows: Sequence[Row]) -> list[str]:
     hidden = only and count >= max(_HIDDEN_COUNT, _HIDDEN_SHARE * len(rows))
     reasons = []
     for row in rows:
-        word = next((text for text in row.answers if may_be_missing(text)), "")
+        word = next(filter(may_be_missing, row.answers), "")
         if hidden and row.answers[0] == _HIDDEN:
             word = _HIDDEN
         reasons.append(word and f"the answer {word!r} may stand for no value: {how_to_tell(word)}")
@@ -241,11 +233,7 @@ def _hidden(rows: Sequence[Row]) -> list[str]:
 
 def how_to_tell(word: str) -> str:
     """Return the options that say what a text stands for."""
-    return f"give --missing {word} if it does, or --missing '' if it is a text"
-
-
-def _by_given_grader(rows: Sequence[Row], grader: str) -> list[Free | str]:
-    return [_given(row, grader) for row in rows]
+    return f"give --set missing={word} if it does, or --set missing= if it is a text"
 
 
 def _given(row: Row, grader: str) -> Free | str:
@@ -272,40 +260,36 @@ def _chosen(rows: Sequence[Row], name: str, *, mixed: bool) -> list[Free | str]:
     kinds = Counter(row.answers[0] for row in rows)
     if len(kinds) == 1 and len(rows) >= _CONSTANT_FROM:
         raise DatasetError(
-            f"the answers of {name!r} are all {rows[0].answers[0]!r:.60}, as where they are hidden; give --answer "
-            "another field, or --grader to keep them"
+            f"the answers of {name!r} are all {rows[0].answers[0]!r:.60}, as where they are hidden; give --set answer="
+            "FIELD, or --set grader=NAME to keep them"
         )
-    if all(len(row.answers) == 1 for row in rows) and (classes := _classes(rows)):
-        return [Free("exact", tuple(row.answers), classes) for row in rows]
+    few = 2 <= len(kinds) <= _CLASSES and len(rows) >= 5 * len(kinds) and max(map(len, kinds)) <= 40
+    if few and all(len(row.answers) == 1 for row in rows) and not any(map(_is_number, kinds)):
+        return [Free("exact", tuple(row.answers), tuple(sorted(kinds))) for row in rows]
     return _by_kind(rows)
 
 
 def _letters(rows: Sequence[Row], *, mixed: bool) -> list[Free | str]:
-    """Return the letters of choices that the questions list; none where the answers are no letters.
-
-    Raises:
-        DatasetError: The answers are letters, and the questions list no choices.
-    """
+    """Return the letters of choices that the questions list; none where the answers are no letters."""
     letters = [_LETTER.fullmatch(row.answers[0]) for row in rows]
     shown = [bool(_SHOWN.search(row.question)) for row in rows]
     if sum(map(bool, letters)) < _KIND * len(rows) or (len(rows) < _LETTERS_FROM and not (mixed or all(shown))):
         return []
     if not (mixed or any(shown)):
         raise DatasetError(
-            f"the answers are letters such as {rows[0].answers[0]!r}, and no choices are found; give --choices "
-            "FIELD,.. or --grader exact where a letter is the answer"
+            f"the answers are letters such as {rows[0].answers[0]!r}, and no choices are found; give --set choices="
+            "FIELD,.. or --set grader=exact where a letter is the answer"
         )
-    return [
-        _letter(row, letter[1].upper(), shown=lists) if letter else f"the answer {row.answers[0]!r:.60} is no letter"
-        for row, letter, lists in zip(rows, letters, shown, strict=True)
-    ]
-
-
-def _letter(row: Row, letter: str, *, shown: bool) -> Free | str:
-    listed = re.search(rf"(?:\A|[\s(\[])[(\[]?[{letter}{letter.lower()}](?:[)\].:、．]|\s)", row.question)
-    if not (shown and listed):
-        return f"the answer is the letter {letter}, and the question lists no such choice"
-    return Free("choice", (letter,))
+    graded: list[Free | str] = []
+    for row, match, lists in zip(rows, letters, shown, strict=True):
+        letter = match[1].upper() if match else ""
+        if not match:
+            graded.append(f"the answer {row.answers[0]!r:.60} is no letter")
+        elif lists and re.search(rf"(?:\A|[\s(\[])[(\[]?[{letter}{letter.lower()}](?:[)\].:、．]|\s)", row.question):
+            graded.append(Free("choice", (letter,)))
+        else:
+            graded.append(f"the answer is the letter {letter}, and the question lists no such choice")
+    return graded
 
 
 def _refuse_flags(rows: Sequence[Row], name: str) -> None:
@@ -314,8 +298,8 @@ def _refuse_flags(rows: Sequence[Row], name: str) -> None:
         return
     if sum(bool(_ASKS.match(row.question.strip())) for row in rows) >= 0.6 * len(rows):
         raise DatasetError(
-            f"the answers of {name!r} are 0 and 1, and the questions ask for yes or no; give --answer "
-            f"'{name} | map(0=no,1=yes)', or --grader numeric"
+            f"the answers of {name!r} are 0 and 1, and the questions ask for yes or no; give --set answer="
+            f"'{name} | map(0=no,1=yes)', or --set grader=numeric"
         )
 
 
@@ -326,15 +310,8 @@ def _refuse_codes(rows: Sequence[Row], name: str) -> None:
         listed = ",".join(f"'name of {kind}'" for kind in sorted(kinds, key=int))
         raise DatasetError(
             f"the numbers in {name!r} stand for {len(kinds)} classes, and the data set does not name them; give "
-            f'--choices "{listed}" and --counted {min(map(int, kinds))}'
+            f'--set choices="{listed}" and --set counted={min(map(int, kinds))}'
         )
-
-
-def _classes(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the answers that a data set gives over and over; none if there are many, or they are numbers."""
-    counts = Counter(row.answers[0] for row in rows)
-    few = 2 <= len(counts) <= _CLASSES and len(rows) >= 5 * len(counts)
-    return tuple(sorted(counts)) if few and not any(map(_is_number, counts)) and max(map(len, counts)) <= 40 else ()
 
 
 def _by_kind(rows: Sequence[Row]) -> list[Free | str]:
@@ -349,7 +326,7 @@ def _by_kind(rows: Sequence[Row]) -> list[Free | str]:
         return [
             Free("numeric", tuple(row.answers))
             if number
-            else f"the answer {row.answers[0]!r:.60} is not one number, as most are; --grader exact keeps all"
+            else f"the answer {row.answers[0]!r:.60} is not one number, as most are; --set grader=exact keeps all"
             for row, number in zip(rows, numbers, strict=True)
         ]
     return list(_of_texts(rows))
@@ -364,18 +341,21 @@ def _is_mathematical(row: Row) -> bool:
 
 
 def _of_texts(rows: Sequence[Row]) -> list[Free]:
-    """Return a grader for each answer that is a text.
-
-    Raises:
-        DatasetError: The answers are long.
-    """
+    """Return a grader for each answer that is a text."""
     words = [min(map(_words, row.answers)) for row in rows if not any(is_list(t) or _is_number(t) for t in row.answers)]
-    if words and median(words) > _LONG_WORDS and not _from_question(rows):
+    if words and median(words) > _LONG_WORDS and sum(map(_from_question, rows)) < 0.8 * len(rows):
         raise DatasetError(
             f"the answers are texts of {median(words):g} words in the middle, which comparing does not grade: name a "
-            "grader (--grader f1, contains, judge or python:module:function), or another field (--answer)"
+            "grader (--set grader=f1, contains, judge or python:module:function), or another field (--set answer=FIELD)"
         )
-    plain = [_is_plain(row) for row in rows]
+    # whether the answers stay the same without punctuation and articles
+    plain = [
+        all(
+            _PLAIN.fullmatch(text) and normal_words(text) and not (_MARKED_DIGITS.search(text) or is_list(text))
+            for text in row.answers
+        )
+        for row in rows
+    ]
     by_words = sum(plain) >= 0.5 * len(rows)
     return [
         Free(
@@ -386,22 +366,10 @@ def _of_texts(rows: Sequence[Row]) -> list[Free]:
     ]
 
 
-def _is_plain(row: Row) -> bool:
-    """Return whether the answers stay the same without punctuation and articles."""
-    return all(
-        _PLAIN.fullmatch(text) and normal_words(text) and not (_MARKED_DIGITS.search(text) or is_list(text))
-        for text in row.answers
-    )
-
-
-def _from_question(rows: Sequence[Row]) -> bool:
-    """Return whether most answers are made of words of their questions, as where these are to be sorted."""
-
-    def made(question: str, answer: str) -> bool:
-        words = answer.split()
-        return sum(word in question for word in words) >= 0.9 * len(words)
-
-    return sum(made(row.question, row.answers[0]) for row in rows) >= 0.8 * len(rows)
+def _from_question(row: Row) -> bool:
+    """Return whether an answer is made of words of its question, as where these are to be sorted."""
+    words = row.answers[0].split()
+    return sum(word in row.question for word in words) >= 0.9 * len(words)
 
 
 def _words(answer: str) -> int:

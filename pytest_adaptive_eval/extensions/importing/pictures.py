@@ -46,7 +46,6 @@ class ImageStore:
     """Images of one import, each once, in the folder ``images`` of a staging folder.
 
     Args:
-        target: Staging folder.
         bases: Folders in which paths are looked up, the nearest first. Nothing outside the last one, and no link, is
             read.
     """
@@ -98,7 +97,7 @@ class ImageStore:
                     if file.stat().st_size > _LARGEST:
                         raise DatasetError(f"the image {path!r:.80} has more than {_LARGEST} bytes; scale it down")
                     return read_regular(file, follow=False)
-        raise DatasetError(f"there is no image {path!r:.80} beside the data; name the folder with --image-root")
+        raise DatasetError(f"there is no image {path!r:.80} beside the data; give --set image_root=FOLDER")
 
     def _store(self, data: bytes, label: str) -> str:
         suffix = _suffix(data)

@@ -8,65 +8,60 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pytest_adaptive_eval.cli.options import (
     NOT_PASSED,
     PASSED,
-    add_origin_arguments,
     check_bank_output,
     check_writable,
     origin,
 )
 from pytest_adaptive_eval.cli.screen import say, screen, width
+from pytest_adaptive_eval.cli.settings import add_settings_arguments, given_settings
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, DatasetError
+from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping, split_list
+from pytest_adaptive_eval.typed_tables import described, read_table
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.cli.parser import VerbParser
     from pytest_adaptive_eval.extensions.importing.base import ImportSettings
     from pytest_adaptive_eval.extensions.importing.importer import Imported
-    from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
     from pytest_adaptive_eval.items.item import Item
 
-#: Options with one expression, with several, and of other kinds, which are fields of the mapping.
-_ONE = ("rows", "where", "id", "context", "question", "messages", "answer", "grader", "instruction")
-_SEVERAL = ("header", "choices", "distractors", "accepted", "missing", "images", "category", "meta")
+#: Settings with several expressions.
+_SEVERAL = {"header", "choices", "distractors", "accepted", "missing", "images", "category", "meta"}
 #: Columns of a shown question.
 _SHOWN = 1500
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    from pytest_adaptive_eval.extensions.importing.mapping import COUNTED, ItemMapping
-    from pytest_adaptive_eval.typed_tables import describe
+class ImportTable(ItemMapping, frozen=True):
+    """Settings of ``import``: the mapping of fields, and what is read."""
 
-    meanings = {name: meaning for name, _, _, meaning in describe(ItemMapping)}
+    files: Annotated[str, described("files of a folder that count, such as '*_test.csv'")] = ""
+    split: Annotated[str, described("split that counts (the first of test, validation, dev and train)")] = ""
+    labels: Annotated[str, described("second file with the answers: a line each, or by id")] = ""
+    image_root: Annotated[str, described("folder that image paths are relative to")] = ""
+    source: Annotated[str, described("where the data come from, for the record (the name of the data)")] = ""
+    licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
+
+
+def _add_arguments(parser: VerbParser) -> None:
     text = "file or folder of the data set, hf:OWNER/NAME, or the data set of a tool as --presets lists them"
     parser.add_argument("source", metavar="DATA", nargs="?", help=text)
     add = parser.add_argument
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; needed unless --dry-run")
     text = "show the mapping, what was refused and three items, and write nothing"
-    add("--dry-run", "--check", action="store_true", help=text)
+    add("--dry-run", action="store_true", help=text)
     add("--preset", metavar="NAME", default="", help="a published benchmark; --presets lists them")
     add("--presets", action="store_true", help="list the presets and tools")
-    add("--mapping", metavar="TOML", type=Path, help="file with the options below, under their names")
-    add("--files", metavar="GLOB", default="", help="files of a folder that count, such as '*_test.csv'")
-    add("--split", metavar="NAME", default="", help="split that counts (the first of test, validation, dev and train)")
     text = "write the preset's few-shot split too, as JSON lines of items, for the key examples of an evaluation"
     add("--examples", metavar="FILE", type=Path, help=text)
-    add("--labels", metavar="FILE", type=Path, help="second file with the answers: a line each, or by id")
-    add("--image-root", metavar="DIR", type=Path, help="folder that image paths are relative to")
     text = "go on though more than half the records are refused, or fields that the questions may need are unused"
     add("--partial", action="store_true", help=text)
     add("--replace", action="store_true", help="replace a bank that is in place")
-    add_origin_arguments(parser)
-    add = parser.add_argument_group("mapping (guessed where left out)").add_argument
-    for name in _ONE:
-        add(f"--{name}", metavar="EXPR", help=meanings[name])
-    for name in _SEVERAL:
-        add(f"--{name}", metavar="EXPR,..", help=meanings[name])
-    add("--counted", choices=COUNTED, help=meanings["counted"])
-    add("--bare", action="store_true", default=None, help=meanings["bare"])
-    add("--tolerance", metavar="X", type=float, help=meanings["tolerance"])
+    add_settings_arguments(parser, lambda: ImportTable)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -117,7 +112,7 @@ def _few_shot_split(options: argparse.Namespace) -> str:
         about = f"the preset {options.preset} has {split or 'no examples'}" if options.preset else "there is no preset"
         raise ConfigError(
             f"--examples takes the few-shot split of a preset, and {about}; import a split as a bank of its own with "
-            "--split NAME, and name that bank under examples"
+            "--set split=NAME, and name that bank under examples"
         )
     return split
 
@@ -151,36 +146,18 @@ def _presets() -> Iterator[str]:
 def _settings(options: argparse.Namespace) -> ImportSettings:
     from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 
-    return ImportSettings(
-        _mapping(options), options.files, options.labels, options.image_root, options.split, options.partial
-    )
+    table = _table(options)
+    mapping = ItemMapping(**{name: getattr(table, name) for name in ItemMapping.__struct_fields__})
+    labels, image_root = (Path(name) if name else None for name in (table.labels, table.image_root))
+    return ImportSettings(mapping, table.files, labels, image_root, table.split, options.partial)
 
 
-def _mapping(options: argparse.Namespace) -> ItemMapping:
-    """Return the mapping of the options, and of the file where an option is left out."""
-    from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping, split_list
-    from pytest_adaptive_eval.typed_tables import read_table
-
-    data: dict[str, Any] = _toml(options.mapping) if options.mapping is not None else {}
-    for name in (*_ONE, "counted", "bare", "tolerance"):
-        if (value := getattr(options, name)) is not None:
-            data[name] = value
-    for name in _SEVERAL:
-        if (value := getattr(options, name)) is not None:
-            data[name] = split_list(value)
-    data = {name: (value,) if name in _SEVERAL and isinstance(value, str) else value for name, value in data.items()}
-    return read_table(ItemMapping, data, str(options.mapping or "mapping"))
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    from pytest_adaptive_eval.inputs import read_regular
-
-    try:
-        return tomllib.loads(read_regular(path).decode("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not TOML ({error})") from None
+def _table(options: argparse.Namespace) -> ImportTable:
+    """Return the settings; a text where several expressions may stand is a list of them."""
+    data = given_settings(options)
+    for name in _SEVERAL & data.keys():
+        data[name] = split_list(value) if isinstance(value := data[name], str) else value
+    return read_table(ImportTable, data, "--set", strict=False)
 
 
 def _report(imported: Imported, source: str) -> Iterator[str]:
@@ -211,9 +188,9 @@ def _unused(names: Sequence[str]) -> Iterator[str]:
     listed = clean_terminal(", ".join(map(repr, names)))
     first = clean_terminal(names[0])
     yield from wrap(
-        f"nothing was written: the questions may need {listed}, which the mapping does not use; give --context "
-        f"{first}, or --question '{{question}} {{{first}}}', or --meta {first} where the question is whole without it; "
-        "--partial goes on without them all",
+        f"nothing was written: the questions may need {listed}, which the mapping does not use; give --set context="
+        f"{first}, or --set question='{{question}} {{{first}}}', or --set meta={first} where the question is whole "
+        "without it; --partial goes on without them all",
         width(),
         "  ",
         first="",
@@ -239,7 +216,7 @@ def _examples(items: list[Item]) -> Iterator[str]:
 def _write(imported: Imported, options: argparse.Namespace) -> None:
     from pytest_adaptive_eval.banks.writer import write_uncalibrated
 
-    facts = origin(options, {**imported.facts, "read": imported.read, "refused": len(imported.refused)})
+    facts = origin(_table(options), {**imported.facts, "read": imported.read, "refused": len(imported.refused)})
     bank = write_uncalibrated(options.output, imported.items, report={"source": facts}, replace=options.replace)
     licence = facts["licence"] or "unknown"
     say([f"wrote {options.output}: {len(bank)} items, content {bank.content_hash}, licence {licence}"])
@@ -254,6 +231,6 @@ REGISTERED = (
         "three items.",
         _add_arguments,
         _run,
-        ("import benchmark.jsonl -o questions.jsonl",),
+        ("import benchmark.csv --dry-run", "import benchmark.csv -o benchmark.bank --set answer=solution"),
     ),
 )

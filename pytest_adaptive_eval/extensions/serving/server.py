@@ -49,7 +49,6 @@ class Server:
 
     Args:
         folder: State of the server, see `supervisor`.
-        lease: Open file with the shared lock.
     """
 
     folder: Path

@@ -31,7 +31,6 @@ class _Launch:
 
     Args:
         model: Name that requests carry; empty for the only model that the server lists.
-        options: Options of the endpoint.
         name: Name for people; empty for that of the model.
         stated: What determines the model, in place of an address.
         weights: How well the weights are known, for the record.
@@ -142,7 +141,6 @@ class ServedSubject(EndpointSubject):
             target: Command with ``{port}`` in the place of the port, and ``#MODEL`` at its end where the server lists
                 several models. With `serve`, a checkpoint folder.
             serve: A server of `pytest_adaptive_eval.extensions.serving.presets`.
-            serve_args: Further arguments of the server.
             cache: Folder for hashes of files and the state of servers.
             **options: Those of `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`; ``start_timeout``
                 is 900.

@@ -24,7 +24,6 @@ class Machine:
     """Resources that a machine offers to cells.
 
     Args:
-        name: In messages.
         cpus, memory: Cores, and GiB of main memory.
         gpus: Values for ``CUDA_VISIBLE_DEVICES``.
     """
@@ -208,7 +207,6 @@ def node_complaints(name: str, version: str | None, found: Mapping[str, str], ex
     """Return why a node cannot run cells, as sentences with its name.
 
     Args:
-        name: The node's name.
         version: Of this package on the node; None where it is not installed.
         found, expected: Hash of each file there and here, empty where it is missing.
     """

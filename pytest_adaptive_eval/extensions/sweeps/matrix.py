@@ -6,12 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd, Checkpoint, EvaluationFile
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.text import number
+from pytest_adaptive_eval.ties import first_largest
 
 #: Outcomes of a cell from the worst to the best.  A cell without a gate has none of them.
 _WORST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
@@ -36,7 +37,6 @@ class Entry:
 
     Args:
         cells: Cells with their ends, one a seed.
-        state: Worst state of the seeds.
     """
 
     cells: tuple[tuple[Cell, CellEnd | None], ...]
@@ -112,7 +112,6 @@ class Matrix:
 
     Args:
         ends: By key, of the cells that ended.
-        gpus: GPUs of a cell.
     """
 
     def __init__(self, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0) -> None:
@@ -176,7 +175,7 @@ class Matrix:
             choices.append(overall)
         for (file, name), values in estimates.items():
             if len(values) > 1:
-                best = max(values, key=lambda checkpoint: values[checkpoint])
+                best = list(values)[int(first_largest(list(values.values())))]
                 title = name if name == file else f"{file}: {name}"
                 choices.append(Best(title, best, f"{number(values[best], 2)}, the highest of {len(values)}"))
         return choices
@@ -192,7 +191,9 @@ class Matrix:
             spread = math.sqrt(sum((values[name] - mean) ** 2 for name in whole) / len(whole))
             for name in whole:
                 scores[name] += (values[name] - mean) / spread / len(estimates) if spread else 0.0
-        best = max(whole, key=lambda name: (passed[name], scores[name]))
+        most = max(passed[name] for name in whole)
+        candidates = [name for name in whole if passed[name] == most]
+        best = candidates[int(first_largest([scores[name] for name in candidates], 1.0))]
         reason = f"{passed[best]} of {gates[best]} gates passed; its estimates lie {number(scores[best], 2)} standard "
         return Best("all evaluations", best, reason + f"deviations above the mean of {len(whole)} checkpoints")
 
@@ -237,5 +238,5 @@ def _interval(interview: Mapping[str, Any]) -> tuple[float, float, float]:
     low, high, error = interview.get("low"), interview.get("high"), interview.get("error")
     if isinstance(low, int | float) and isinstance(high, int | float):
         return estimate, float(low), float(high)
-    half = student_quantile(math.inf, _CONFIDENCE) * float(error) if isinstance(error, int | float) else 0.0
+    half = NormalDist().inv_cdf(_CONFIDENCE) * float(error) if isinstance(error, int | float) else 0.0
     return estimate, estimate - half, estimate + half

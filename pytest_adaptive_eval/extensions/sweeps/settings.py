@@ -50,9 +50,7 @@ class Sweep:
     """A sweep as its file says it.
 
     Args:
-        path: The file.
         checkpoints: In the order of their numbers.
-        folder: Folder of the results.
         missing: Sentences on checkpoints and evaluations that are not there.
     """
 
@@ -79,11 +77,8 @@ class Sweep:
         ]
 
 
-def read_sweep(path: Path, folder: Path | None = None) -> Sweep:
+def read_sweep(path: Path) -> Sweep:
     """Read a sweep file.
-
-    Args:
-        folder: Folder of the results, in place of the file's.
 
     Raises:
         ConfigError: The file cannot be read, has unknown keys or values of a wrong type, or names no cell.
@@ -106,8 +101,7 @@ def read_sweep(path: Path, folder: Path | None = None) -> Sweep:
     missing: list[str] = []
     checkpoints = _unique([c for text in table.checkpoints for c in _checkpoints(text, path.parent, missing)])
     evaluations = _evaluations(table.evaluations, path.parent, missing)
-    results = folder.absolute() if folder is not None else path.parent / table.folder
-    return Sweep(path, table, tuple(checkpoints), tuple(evaluations), results, tuple(missing))
+    return Sweep(path, table, tuple(checkpoints), tuple(evaluations), path.parent / table.folder, tuple(missing))
 
 
 def natural(text: str) -> list[tuple[int, int | str]]:
@@ -148,7 +142,9 @@ def _checkpoints(text: str, base: Path, missing: list[str]) -> Iterator[Checkpoi
 
 def _at_path(prefix: str, path: Path, row: str) -> Checkpoint:
     """Return the checkpoint at a path, or one row of the recorded answers there."""
-    return Checkpoint(row or _stem(path), f"{prefix}{path}" + (f"#{row}" if row else ""), path)
+    return Checkpoint(
+        row or re.sub(r"\.(jsonl|csv|csv\.gz)$", "", path.name), f"{prefix}{path}" + (f"#{row}" if row else ""), path
+    )
 
 
 def _matches(base: Path, pattern: str) -> list[Path]:
@@ -157,11 +153,6 @@ def _matches(base: Path, pattern: str) -> list[Path]:
     if not path.is_absolute():
         return list(base.glob(pattern))
     return list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
-
-
-def _stem(path: Path) -> str:
-    """Return a file's name without its suffixes of data, a folder's name as it is."""
-    return re.sub(r"\.(jsonl|csv|csv\.gz)$", "", path.name)
 
 
 def _unique(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:

@@ -34,7 +34,6 @@ def _shard(text: str) -> tuple[int, int]:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("sweep", metavar="FILE", type=Path, help="TOML file with checkpoints, evaluations, seeds and resources")
-    add("--folder", metavar="DIR", type=Path, help="results, in place of the file's folder")
     add("--jobs", metavar="N", type=parse_count, help="most cells at once on this machine; as many as fit by default")
     text = "run the cells on a Ray cluster at this address; without one, on a local cluster that is started"
     add("--ray", metavar="ADDRESS", nargs="?", const="", help=text)
@@ -52,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
         raise ConfigError("--report-only runs no cell: leave out --shard and --ray")
     if options.jobs and options.ray is not None:
         raise ConfigError("--jobs is for this machine, and Ray places the cells by [resources]: leave it out")
-    sweep = read_sweep(options.sweep, options.folder)
+    sweep = read_sweep(options.sweep)
     if options.report_only:
         return PASSED if _report(sweep, sweep.cells) else NOT_PASSED
     signatures = Signatures(sweep.base)
@@ -78,7 +77,7 @@ def _drive(sweep: Sweep, cells: Sequence[Cell], signatures: Signatures, options:
     """Run all cells; returns whether every one passed."""
     from pytest_adaptive_eval.extensions.sweeps.driver import SweepRun, job_of
     from pytest_adaptive_eval.extensions.sweeps.live import LiveTable
-    from pytest_adaptive_eval.records.files import make_private
+    from pytest_adaptive_eval.records.journal import make_private
 
     make_private(sweep.folder)
     jobs = [job_of(sweep, cell, signatures) for cell in cells]

@@ -1,6 +1,7 @@
 """Metrics of gates: each file is named after its metric and defines ``METRIC``.
 
-A new file is known at once to TOML files, results, `adaptive-eval plan`, reports and the table in ``docs/gates.md``.
+A new file is known at once to TOML files, results, `adaptive-eval plan`, reports and the table in
+``docs/reference/gates.md``.
 """
 
 from __future__ import annotations

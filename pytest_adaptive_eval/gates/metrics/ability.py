@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
+from statistics import NormalDist
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.classification import Cut
@@ -13,16 +13,14 @@ from pytest_adaptive_eval.claims.projection import ability_at, accuracy_at
 from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
-from pytest_adaptive_eval.gates.condition import Condition, Metric
-from pytest_adaptive_eval.gates.decisions import decide_by_bounds, with_note
-from pytest_adaptive_eval.gates.misfit import misfit_reason
+from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_bounds, with_note
+from pytest_adaptive_eval.gates.findings import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import LIKELIHOOD_RATIO, Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import counted
 
@@ -95,7 +93,7 @@ class Ability(Metric[SessionResult]):
         outcome = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}[side]
         assert result.theta is not None
         assert result.standard_error is not None
-        theta, half = result.theta[0], student_quantile(math.inf, condition.confidence) * result.standard_error[0]
+        theta, half = result.theta[0], NormalDist().inv_cdf(condition.confidence) * result.standard_error[0]
         interval = Interval(theta, theta - half, theta + half, condition.confidence, LIKELIHOOD_RATIO)
         verdict = with_note(verdict, "its error rate holds if the bank's model holds for this checkpoint", outcome)
         return replace(verdict, interval=interval)
@@ -145,6 +143,8 @@ class AbilityComponent(Metric[SessionResult]):
             answers = counted(result.asked, "answer")
             note = f"{answers} of the {fewest} that abilities in parts take: set a larger budget"
             return with_note(verdict, note, Outcome.INCONCLUSIVE)
+        from scipy.special import stdtrit
+
         index = result.bank.parts.index(self.part)
         scores = (0.0, 1.0) if result.scored < result.asked else (0.5,)
         abilities = [weighted_ability(result.bank, result.log.with_missing_as(score)) for score in scores]
@@ -155,7 +155,7 @@ class AbilityComponent(Metric[SessionResult]):
         def interval_at(confidence: float) -> Interval:
             bounds: list[float] = []
             for ability in abilities:
-                half = student_quantile(float(ability.freedom[index]), confidence) * ability.standard_error[index]
+                half = stdtrit(float(ability.freedom[index]), confidence) * ability.standard_error[index]
                 bounds += [float(ability.theta[index] - half), float(ability.theta[index] + half)]
             low, high = min(bounds), max(bounds)
             return Interval(min(max(theta, low), high), low, high, confidence, "design-based")

@@ -6,8 +6,7 @@ import numpy as np
 
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
-from pytest_adaptive_eval.gates.condition import Condition, LadderPolicy, Metric
-from pytest_adaptive_eval.gates.decisions import decide_by_bounds
+from pytest_adaptive_eval.gates.condition import Condition, LadderPolicy, Metric, decide_by_bounds
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.ladder.result import Ladder, difference

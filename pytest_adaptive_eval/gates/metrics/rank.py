@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.condition import Condition, Metric
-from pytest_adaptive_eval.gates.decisions import decide_by_probability
+from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_probability
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.inference.ranks import Predictive, above_probability, rank_distribution, rank_probability
@@ -33,11 +32,7 @@ class Rank(Metric[SessionResult]):
 
 
 def check_references(condition: Condition, bank: ItemBank) -> None:
-    """Refuse a bank without the reference subjects that the condition ranks.
-
-    Raises:
-        ConfigError: There are none, too few, or none of the name.
-    """
+    """Refuse a bank without the reference subjects that the condition ranks."""
     if not bank.accuracies:
         raise ConfigError(
             f"the bank {bank.name!r} has no reference subjects to rank among: calibrate it again, from responses "

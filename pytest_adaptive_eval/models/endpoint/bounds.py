@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.base import Reply
 
 #: Fields of a model's entry with the context length: vLLM and SGLang, OpenRouter, LM Studio.
 _LENGTHS = ("max_model_len", "context_length", "loaded_context_length")

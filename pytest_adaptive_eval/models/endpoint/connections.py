@@ -2,7 +2,7 @@
 
 httpcore2 hands its own connections to the next request with whatever an earlier reply left on them. Turning off
 keep-alive would also help, but takes two to three times as much processor time per request, most over TLS.
-``benchmarks/endpoint_throughput.py`` measures both, and docs/endpoints.md has the figures.
+``benchmarks/endpoint_throughput.py`` measures both, and docs/methods/speed.md has the figures.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.agent import Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Reply, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.endpoint.additions import Additions, read_additions
 from pytest_adaptive_eval.models.endpoint.api import APIS, Api, Question
@@ -234,12 +233,7 @@ def _environment(
 
 
 def _base(url: str, model: str) -> str:
-    """Return the address that paths are added to.
-
-    Raises:
-        ConfigError: The address has a user, a query or a path below the base, or it is no URL, or the model's name is
-            missing.
-    """
+    """Return the address that paths are added to."""
     if "@" in url:
         raise ConfigError(  # the address is not shown: it holds a secret
             "the address of the model holds a user name or a password, which would be recorded; expected "

@@ -15,8 +15,7 @@ import msgspec
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
-from pytest_adaptive_eval.models.base import Completion, Subject, Usage, sample_of
+from pytest_adaptive_eval.models.base import Completion, Message, Preference, Reply, Subject, Usage, added, sample_of
 from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.endpoint.api import APIS, CHAT
 from pytest_adaptive_eval.models.endpoint.chat import chat_of_messages, first_token, read_reply
@@ -369,10 +368,7 @@ def _likelihood_fields(top: int) -> dict[str, Any]:
 
 
 def _likelihoods(endpoint: Endpoint) -> tuple[int, Usage]:
-    """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost.
-
-    Most servers without likelihoods ignore the fields, and a stand-in may return the same for every prompt.
-    """
+    """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost."""
     usage = Usage()
     for top in _TOP:
         bodies = [endpoint.body([{"role": "user", "content": text}], 1, **_likelihood_fields(top)) for text in _PROBES]

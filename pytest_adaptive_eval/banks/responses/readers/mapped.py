@@ -92,7 +92,7 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
             f"{path.name}: {counts.repeated} of {counts.rows} rows repeat a subject and item; the mean of their scores "
             "counts"
         )
-    collected.check_questions("give --item an expression that tells the questions apart")
+    collected.check_questions("give --set item=EXPRESSION that tells the questions apart")
     return collected.responses()
 
 
@@ -130,9 +130,9 @@ def _fault(file: Path, mapping: ResponseMapping) -> str:
     if best and agreed[best] < _AGREEING:
         return (
             f"{mapping.score} holds in {equal} of {rows} rows, and its own score {best} is another in "
-            f"{100 * (1 - agreed[best]):.0f} % of them; give --score {best}, or --score with a filter"
+            f"{100 * (1 - agreed[best]):.0f} % of them; give --set score={best}, or a score with a filter"
         )
-    return "" if equal else f"{mapping.score} holds in none of {rows} rows; give --score the column with its own scores"
+    return "" if equal else f"{mapping.score} holds in none of {rows} rows; give --set score=COLUMN with its own scores"
 
 
 class _Reader:
@@ -191,7 +191,7 @@ class _Reader:
             raise ResponsesError(
                 f"{row.where}: the score {self._mapping.score} is {value!r:.80}, expected a number in [0, 1], a truth "
                 "value or a verdict such as correct; write it with a filter, such as "
-                f'--score "{self._mapping.score} | map(good=1,bad=0)" or "{self._mapping.score} | scale(1,10)"'
+                f'--set score="{self._mapping.score} | map(good=1,bad=0)" or "{self._mapping.score} | scale(1,10)"'
             ) from None
 
     def _name(self, value: Any, field: str, row: Row) -> str:
@@ -202,7 +202,7 @@ class _Reader:
         expression = self._mapping.given.get(field)
         problem = f"{expression} is {value!r:.80}" if expression else "none of its columns names it"
         raise ResponsesError(
-            f"{row.where}: no {field}: {problem}; give --{field} the column that holds it; there are "
+            f"{row.where}: no {field}: {problem}; give --set {field}=COLUMN with it; there are "
             f"{_keys(row)}, $file, $folder, $line"
         )
 
@@ -218,8 +218,7 @@ def _nothing_read(file: Path, mapping: ResponseMapping) -> ResponsesError:
     keys = "no rows" if row is None else _keys(row)
     problem = f"no row has a value at score {mapping.score!r:.80}" if mapping.score else "no column holds scores"
     return ResponsesError(
-        f"{file}: {problem}; give --score the column that does, or --answer and --target to compare; the first "
-        f"record has {keys}"
+        f"{file}: {problem}; give --set score=COLUMN, or answer and target to compare; the first record has {keys}"
     )
 
 
@@ -254,7 +253,7 @@ def _proposal(file: Path, rows: str, faults: list[str]) -> str:
             return ""
         if not mapping.score:
             is_text = all(isinstance(row.names.get("value"), str) for row in read_records(file, rows))
-            options = "--item '$key' --answer '$value' --items ITEMS.jsonl"
+            options = "--set item='$key' --set answer='$value' --items ITEMS.jsonl"
             return f"{options} grades its answers by your own items" if is_text and mapping.item == "$key" else ""
         if fault := _fault(file, mapping):
             faults.append(f"in {file.name}, {fault}")
@@ -272,7 +271,7 @@ def _proposal(file: Path, rows: str, faults: list[str]) -> str:
 REGISTERED = (
     ResponseReader(
         "mapping",
-        "rows of JSON lines, JSON, CSV, TSV or parquet whose columns are named by --item, --score and so on",
+        "rows of JSON lines, JSON, CSV, TSV or parquet whose columns are named by the settings item, score and so on",
         lambda _: False,
         read_mapped,
         {"mapping": "the columns"},

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.cat.selectors import (
 from pytest_adaptive_eval.extensions.backtests.contender import Contender
 from pytest_adaptive_eval.inference.clusters import clusters, response_factors
 from pytest_adaptive_eval.irt.estimation import PseudoItems
+from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Array
 
 
@@ -39,7 +40,7 @@ def _cluster_form(train: Array, embeddings: Array | None, count: int, seed: int)
 
 def _item_total_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
     """Make a form of the items that correlate most with the subjects' means."""
-    return _form(np.argsort(-item_total(train), kind="stable")[:count].tolist())
+    return _form(tie_ranks(-item_total(train)).argsort(kind="stable")[:count].tolist())
 
 
 def _evolved_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
@@ -81,20 +82,10 @@ REGISTERED = (
         "item-total", "none", _item_total_form, "mean", "items that go with the total, mean score", needs="responses"
     ),
     Contender(
-        "flasheval",
-        "none",
-        _evolved_form,
-        "mean",
-        "evolutionary search (FlashEval), mean score",
-        needs="responses",
+        "flasheval", "none", _evolved_form, "mean", "evolutionary search (FlashEval), mean score", needs="responses"
     ),
     Contender(
-        "form",
-        "bank",
-        POLICIES["form"],
-        "projection",
-        "the policy form: the same items for everybody",
-        needs="form",
+        "form", "bank", POLICIES["form"], "projection", "the policy form: the same items for everybody", needs="form"
     ),
     Contender(
         "nearest-difficulty",
@@ -118,10 +109,6 @@ REGISTERED = (
     Contender("information", "2pl", Policy(Information(), 0.25), "projection", "2PL, drawn by information, floor .25"),
     Contender("spread", "2pl", Policy(Spread(), 0.5), "projection", "2PL, drawn by predicted spread, floor .5"),
     Contender(
-        "variance",
-        "mirt",
-        Policy(Variance(), 0.0),
-        "projection",
-        "MIRT, what most lowers the projection's variance",
+        "variance", "mirt", Policy(Variance(), 0.0), "projection", "MIRT, what most lowers the projection's variance"
     ),
 )

@@ -17,6 +17,7 @@ from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.irt.multimodal import Form, Information
 from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
+from pytest_adaptive_eval.ties import first_largest, tie_ranks
 from pytest_adaptive_eval.types import Array
 
 Results = dict[str, FormatInterviewResult]
@@ -78,7 +79,7 @@ def _by_pair_model(model: str) -> Callable[[Fold], Results]:
             while len(order) < size:
                 w = irt.weight(irt.probability(state.theta, A, d))[0]
                 for _ in range(min(max(STEP, estimated // PART), size - len(order))):
-                    best = int(np.where(remaining, information.gain(w, A), -1.0).argmax())
+                    best = int(first_largest(np.where(remaining, information.gain(w, A), -1.0)))
                     remaining[best] = False
                     information.add(w[[best]], A[[best]])
                     order.append(best)
@@ -100,8 +101,8 @@ def _random(fold: Fold) -> Results:
 
 
 def _item_total(fold: Fold) -> Results:
-    value = item_total(fold.train_pairs)
-    return fold.means(lambda budget: np.argsort(-value, kind="stable")[:budget])
+    order = tie_ranks(-item_total(fold.train_pairs)).argsort(kind="stable")
+    return fold.means(lambda budget: order[:budget])
 
 
 def _anchors(fold: Fold) -> Results:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pytest_adaptive_eval.cli.options import (
     RECIPE,
+    add_fit_arguments,
     add_low_quality_argument,
-    add_recipe_arguments,
-    add_responses_arguments,
+    add_responses_argument,
     budgets_of,
     check_writable,
     names_of,
@@ -25,91 +25,90 @@ from pytest_adaptive_eval.cli.options import (
     with_chosen_model,
 )
 from pytest_adaptive_eval.cli.screen import screen
+from pytest_adaptive_eval.cli.settings import FitTable, add_reading_arguments, settings_of
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.extensions.backtests.formats import FORMAT_BUDGETS, REPEATS, backtest_in_formats
 from pytest_adaptive_eval.extensions.backtests.processes import run_backtest
 from pytest_adaptive_eval.inputs import open_text
+from pytest_adaptive_eval.typed_tables import Count, described
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.cli.parser import VerbParser
     from pytest_adaptive_eval.extensions.backtests.backtest import Backtest, Split
     from pytest_adaptive_eval.interviewer.interviewer import Interviewer
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
-    from pytest_adaptive_eval.models.agent import Agent
+    from pytest_adaptive_eval.models.base import Agent
 
 #: Defaults for a matrix of responses.
 POLICIES = "estimate,random,maximum-information"
 BUDGETS = "1%,2%,5%"
 SPLITS = 20
 CONFIDENCE = 0.975
-#: Place of the list of policies in the help.
-POLICIES_PLACE = "policies"
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = _PoliciesFormatter
-    parser.epilog = POLICIES_PLACE
-    add_responses_arguments(
-        parser, "what to interview: responses (banks are calibrated in each split), or a bank with --responses"
+class BacktestTable(FitTable, frozen=True):
+    """Settings of ``backtest``."""
+
+    encoder: Annotated[str, described("embeds the texts of --items for cluster and autojudger: a folder or a name")] = (
+        ""
     )
+    interviewer: Annotated[
+        str, described("model that leads autojudger's interviews and reads the texts of --items: a folder or URL#MODEL")
+    ] = ""
+    test: Annotated[Count | None, described("subjects to interview in each split (a fifth of them)")] = None
+    stratify: Annotated[
+        str, described("CSV with models, params and unit, to split the subjects evenly by model size")
+    ] = ""
+    confidence: Annotated[float | None, described("of each one-sided bound (0.975: a 95 % interval)")] = None
+    repeats: Annotated[
+        Count | None, described(f"in formats, interviews a subject of policies that draw ({REPEATS})")
+    ] = None
+
+
+def _add_arguments(parser: VerbParser) -> None:
+    text = "what to interview: responses (banks are calibrated in each split), or a bank with --responses"
+    add_responses_argument(parser, text)
     add = parser.add_argument
     add("--responses", metavar="FILE", type=Path, help="responses of held-out subjects, where the first is a bank")
     add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts, whose categories stratified needs")
-    text = f"policies to compare, or all ({POLICIES}; in formats, all)"
+    text = f"policies to compare, separated by commas, or all ({POLICIES}; in formats, all)"
     add("--policy", metavar="NAMES", help=text)
-    text = "embed the texts of --items for cluster and autojudger: a folder or a name, as interview.encoder"
-    add("--encoder", metavar="MODEL", help=text)
-    text = "lead autojudger's interviews by a model, which reads the texts of --items: a folder or URL#MODEL"
-    add("--interviewer", metavar="MODEL", help=text)
-    text = f"budgets ({BUDGETS}; in formats, of calls, {FORMAT_BUDGETS})".replace("%", "%%")
+    text = f"budgets, separated by commas ({BUDGETS}; in formats, of calls, {FORMAT_BUDGETS})".replace("%", "%%")
     add("--budget", metavar="BUDGETS", help=text)
     text = f"random splits of the subjects ({SPLITS}); in formats, subjects to leave out, one at a time (all)"
     add("--splits", metavar="N", type=parse_count, help=text)
-    add("--test", metavar="N", type=parse_count, help="subjects to interview in each split (a fifth of them)")
-    text = "split evenly by model size: a CSV with models, params and unit"
-    add("--stratify", metavar="CSV", type=Path, help=text)
     text = "coverage and width of all intervals; calibrates several times as often"
     add("--intervals", action="store_true", help=text)
-    text = f"of each one-sided bound ({CONFIDENCE}: a 95 %% interval)"
-    add("--confidence", metavar="C", type=float, help=text)
-    add("--json", metavar="FILE", type=Path, help="write the table as JSON, anew after every split")
+    add("--json", metavar="FILE", type=Path, help="write the table as JSON, again after every split")
     add("--plot", metavar="FILE.svg", type=Path, help="draw ranking accuracy by budget; in formats, rho and gamma")
     add("--jobs", metavar="N", type=parse_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
     add_low_quality_argument(parser)
-    text = f"in formats, interviews a subject of policies that draw ({REPEATS})"
-    add("--repeats", metavar="N", type=parse_count, help=text)
-    add_recipe_arguments(parser)
+    add_fit_arguments(parser)
+    parser.details += [_policies, _variants, _format_policies]
+    add_reading_arguments(parser, lambda: BacktestTable)
 
 
-class _PoliciesFormatter(argparse.RawDescriptionHelpFormatter):
-    """Formatter that lists the policies when the help is shown, since importing them takes a second."""
-
-    def add_text(self, text: str | None) -> None:
-        start, _, examples = (text or "").partition("\n\n")
-        super().add_text(f"{_policies_text()}\n\n{examples}" if start == POLICIES_PLACE else text)
-
-
-def _policies_text() -> str:
-    """Return the list of policies for the help."""
+def _policies() -> tuple[str, Iterator[tuple[str, str]]]:
+    """Return the policies for the help."""
     from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS
+
+    return "policies", ((name, c.summary) for name, c in CONTENDERS.items() if not c.variant)
+
+
+def _variants() -> tuple[str, Iterator[tuple[str, str]]]:
+    from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS
+
+    return "AutoJudger with one switch changed", ((name, c.summary) for name, c in CONTENDERS.items() if c.variant)
+
+
+def _format_policies() -> tuple[str, Iterator[tuple[str, str]]]:
     from pytest_adaptive_eval.extensions.backtests.format_backtest import FORMAT_CONTENDERS
 
-    lines = [f"  {name:20} {c.summary}" for name, c in CONTENDERS.items() if not c.variant]
-    variants = [f"  {name:28} {c.summary}" for name, c in CONTENDERS.items() if c.variant]
-    in_formats = [f"  {name:20} {c.summary}" for name, c in FORMAT_CONTENDERS.items()]
-    variants_title = "and AutoJudger with one switch changed:"
-    return "\n".join(
-        [
-            "policies:",
-            *lines,
-            variants_title,
-            *variants,
-            "with responses in formats (filtered: items that gain by all modalities):",
-            *in_formats,
-        ]
-    )
+    title = "policies in formats (filtered: items that gain by all modalities)"
+    return title, ((name, c.summary) for name, c in FORMAT_CONTENDERS.items())
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -119,9 +118,10 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg
 
     if in_formats(options.source):
-        return backtest_in_formats(options)
+        given = settings_of(options, BacktestTable)
+        return backtest_in_formats(options, given, given.repeats or REPEATS)
     _check_options(options)
-    recipe = recipe_of(options)
+    recipe, confidence = recipe_of(options), settings_of(options, BacktestTable).confidence or CONFIDENCE
     bank = None
     if is_bank(options.source):
         bank, responses = _of_bank(options)
@@ -140,7 +140,7 @@ def _run(options: argparse.Namespace) -> int:
         "contenders": names,
         "recipe": recipe if bank is not None else with_chosen_model(options, recipe, responses)[0],
         "seed": options.seed,
-        "confidence": options.confidence,
+        "confidence": confidence,
         "intervals": options.intervals,
         "bank": bank,
         "categories": categories,
@@ -155,17 +155,16 @@ def _check_options(options: argparse.Namespace) -> None:
     """Set the defaults for a matrix of responses, and refuse wrong options before hours of work."""
     from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS
 
+    given = settings_of(options, BacktestTable)
     refuse(options, ("low-quality", "repeats"), f"goes with responses in formats, and {options.source} holds none")
     options.policy, options.budget = options.policy or POLICIES, options.budget or BUDGETS
-    if options.confidence is None:
-        options.confidence = CONFIDENCE
     if options.policy != "all" and (unknown := set(names_of(options, "policy")) - set(CONTENDERS)):
         raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(CONTENDERS)}, and all")
-    if not 0.5 < options.confidence < 1:
-        raise ConfigError(f"--confidence {options.confidence}: expected a number above 0.5 and below 1")
+    if given.confidence is not None and not 0.5 < given.confidence < 1:
+        raise ConfigError(f"confidence {given.confidence}: expected a number above 0.5 and below 1")
     if options.plot is not None and options.plot.suffix != ".svg":
         raise ConfigError(f"--plot {options.plot}: the picture is an SVG; name a file that ends with .svg")
-    inputs = (options.source, options.responses, options.items, options.stratify, options.families)
+    inputs = (options.source, options.responses, options.items, given.stratify or None, given.families)
     for flag, path in (("--json", options.json), ("--plot", options.plot)):
         if path is not None:
             check_writable(flag, path, inputs)
@@ -197,10 +196,11 @@ def _split(options: argparse.Namespace) -> tuple[Responses, list[Split]]:
         screen.note(
             f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, on its side of each split"
         )
-    test = options.test if options.test is not None else max(2, round(len(responses.subjects) / 5))
-    strata = None if options.stratify is None else _sizes(options.stratify, responses)
+    given = settings_of(options, BacktestTable)
+    test = given.test or max(2, round(len(responses.subjects) / 5))
+    strata = _sizes(Path(given.stratify), responses) if given.stratify else None
     work = list(splits(responses, options.splits or SPLITS, test=test, seed=options.seed, strata=strata))
-    if options.intervals and not conformal_possible(responses.of(work[0].train), options.confidence):
+    if options.intervals and not conformal_possible(responses.of(work[0].train), given.confidence or CONFIDENCE):
         screen.note(f"left out: conformal intervals, for which {len(work[0].train)} subjects are too few")
     return responses, work
 
@@ -222,11 +222,11 @@ def _sizes(path: Path, responses: Responses) -> list[float]:
                 sizes[row["models"]] = float(value) * units[unit] if value else math.nan
     except (KeyError, ValueError, TypeError, csv.Error):
         raise ResponsesError(
-            f"--stratify {path}, line {line}: expected the columns models, params (a number) and unit (B, M, K)"
+            f"stratify {path}, line {line}: expected the columns models, params (a number) and unit (B, M, K)"
         ) from None
     subject_sizes = [sizes.get(subject, math.nan) for subject in responses.subjects]
     if all(map(math.isnan, subject_sizes)):
-        raise ResponsesError(f"--stratify {path}: no subject, such as {responses.subjects[0]!r}, has a size there")
+        raise ResponsesError(f"stratify {path}: no subject, such as {responses.subjects[0]!r}, has a size there")
     return subject_sizes
 
 
@@ -286,13 +286,14 @@ def _categories(options: argparse.Namespace, bank: ItemBank | None, ids: Sequenc
 
 def _texts_settings(options: argparse.Namespace, ids: Sequence[str]) -> dict[str, Any]:
     """Return the texts of the items, their embeddings, and the interviewer's name, as far as they are asked for."""
-    if not (options.encoder or options.interviewer):
+    given = settings_of(options, BacktestTable)
+    if not (given.encoder or given.interviewer):
         return {}
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.items.bank import ItemBank
 
     if options.items is None:
-        flag = "--encoder" if options.encoder else "--interviewer"
+        flag = "encoder" if given.encoder else "interviewer"
         raise ConfigError(f"{flag} reads texts: give them with --items")
     by_id = {item.id: item for item in read_bank(options.items).items}
     if lacking := [name for name in ids if name not in by_id]:
@@ -301,12 +302,12 @@ def _texts_settings(options: argparse.Namespace, ids: Sequence[str]) -> dict[str
             "encoder and an interviewer need all"
         )
     items = [by_id[name] for name in ids]
-    settings: dict[str, Any] = {"items": items, "interviewer": options.interviewer}
-    if options.encoder:
+    settings: dict[str, Any] = {"items": items, "interviewer": given.interviewer or None}
+    if given.encoder:
         from pytest_adaptive_eval.interviewer.embeddings import load_embedder
 
-        screen.progress(f"embedding by {options.encoder}")
-        embedder = load_embedder(options.encoder)
+        screen.progress(f"embedding by {given.encoder}")
+        embedder = load_embedder(given.encoder)
         settings["embeddings"] = embedder.embed(ItemBank.uncalibrated("backtest", items))
         screen.note(f"embeddings by {embedder.name}")
     return settings
@@ -363,8 +364,8 @@ REGISTERED = (
     Verb(
         "backtest",
         "replay interviews of recorded subjects to choose a policy and a budget",
-        "Interview held-out subjects whose every answer is recorded, by several policies\nand budgets, and tell how "
-        "well each ranks and estimates them. Subjects of one\nfamily, and near-duplicates, stay on one side.",
+        "Interview held-out subjects whose every answer is recorded, by several policies and budgets, and say how "
+        "well each ranks and estimates them. Subjects of one family, and near-duplicates, stay on one side.",
         _add_arguments,
         _run,
         (

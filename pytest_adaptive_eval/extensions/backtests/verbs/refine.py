@@ -1,4 +1,4 @@
-"""``adaptive-eval refine``: the contaminated twin of a bank, and a compact bank from responses to it."""
+"""``adaptive-eval bank refine`` and ``bank twin``: a compact bank from responses, and a contaminated twin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pytest_adaptive_eval.cli.options import (
     add_low_quality_argument,
     check_writable,
     parse_seed,
-    refuse,
 )
 from pytest_adaptive_eval.cli.screen import put, save, say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = "responses in formats: a CSV with subject, item, format, score; a matrix; runs. With --twin, a bank"
+    text = "responses in formats: a CSV with subject, item, format, score; a matrix; runs"
     parser.add_argument("source", metavar="RESPONSES", type=Path, nargs="+", help=text)
     add = parser.add_argument
-    add("-o", "--output", metavar="FILE.jsonl", type=Path, help="write the items that are kept, or the twin")
+    add("-o", "--output", metavar="FILE.jsonl", type=Path, help="write the items that are kept")
     add("--items", metavar="BANK", type=Path, help="the items' texts: a bank, its JSONL, or its twin")
     add_low_quality_argument(parser)
     add("--form", choices=("m2", "m3"), default="m2", help="the model that judges (%(default)s)")
@@ -38,21 +37,26 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--size", metavar="N|N%", help=text)
     add("--reasons", metavar="FILE", type=Path, help="every item with its figures: .csv, or with all else .json")
     add("--filter", metavar="NAME", help="of recorded runs, the bank")
-    add("--twin", action="store_true", help="write the bank with low-quality items, image, text or all swapped")
-    text = "of low-quality items in the twin, in percent, up to 50 (%(default)s)"
+    add("--seed", metavar="N", type=parse_seed, default=0, help="of the fit (%(default)s)")
+
+
+def _add_twin_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("bank", metavar="BANK", type=Path, help="a bank folder, or a JSONL of items, with images and texts")
+    add("-o", "--output", metavar="FILE.jsonl", type=Path, required=True, help="write the twin")
+    text = "low-quality items in the twin, in percent, up to 50 (%(default)s)"
     add("--share", metavar="PERCENT", type=float, default=50.0, help=text)
-    add("--seed", metavar="N", type=parse_seed, default=0, help="of swaps and fits (%(default)s)")
+    add("--seed", metavar="N", type=parse_seed, default=0, help="of the swaps (%(default)s)")
 
 
-def _run(options: argparse.Namespace) -> int:
-    output: Path | None = options.output
-    if output is not None:
-        if output.suffix != ".jsonl":
-            raise ConfigError(f"-o {output}: items are written as JSON lines; name a file that ends with .jsonl")
-        if output.exists():
-            raise ConfigError(f"-o {output} exists: choose another name")
-        check_writable("-o", output)
-    return _write_twin(options) if options.twin else _refine(options)
+def _check_output(output: Path | None) -> None:
+    if output is None:
+        return
+    if output.suffix != ".jsonl":
+        raise ConfigError(f"-o {output}: items are written as JSON lines; name a file that ends with .jsonl")
+    if output.exists():
+        raise ConfigError(f"-o {output} exists: choose another name")
+    check_writable("-o", output)
 
 
 def _write_twin(options: argparse.Namespace) -> int:
@@ -62,10 +66,8 @@ def _write_twin(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.banks.texts import write_items
     from pytest_adaptive_eval.items.contamination import LOW_QUALITY, contaminated
 
-    if len(options.source) > 1 or options.output is None:
-        raise ConfigError("--twin takes one bank, and -o FILE.jsonl for its twin")
-    refuse(options, ("items", "reasons", "size", "filter", "low-quality"), "goes with responses, not with --twin")
-    items = contaminated(list(read_bank(options.source[0]).items), share=options.share / 100, seed=options.seed)
+    _check_output(options.output)
+    items = contaminated(list(read_bank(options.bank).items), share=options.share / 100, seed=options.seed)
     write_items(options.output, items)
     kinds = Counter(item.meta[LOW_QUALITY] for item in items if LOW_QUALITY in item.meta)
     counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
@@ -81,6 +83,7 @@ def _refine(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.extensions.backtests.format_lines import refine_lines
     from pytest_adaptive_eval.extensions.backtests.refine import refine
 
+    _check_output(options.output)
     if options.output is not None and options.items is None:
         raise ConfigError(f"-o {options.output} needs --items with the texts; without them give --reasons alone")
     reasons: Path | None = options.reasons
@@ -139,13 +142,21 @@ def _write_reasons(path: Path, report: dict[str, Any]) -> None:
 
 REGISTERED = (
     Verb(
-        "refine",
+        "bank refine",
         "find items that need no image, or no text, and write a bank without them",
         "From responses to items with and without image and text: which items need both, which are shortcuts, why each "
-        "was dropped, and how far that moves the ranking of the subjects. With --twin, first make a bank to be asked "
-        "whose low-quality items are known.",
+        "was dropped, and how far that moves the ranking of the subjects.",
         _add_arguments,
-        _run,
-        ("refine responses.csv --items my.bank --size 20% -o refined.jsonl",),
+        _refine,
+        ("bank refine responses.csv --items my.bank --size 20% -o refined.jsonl",),
+    ),
+    Verb(
+        "bank twin",
+        "write a copy of a bank with items of low quality, to test bank refine",
+        "Write a bank to be asked in which some items are of low quality on purpose: image, text or all are swapped. "
+        "bank refine then says how many of them it finds.",
+        _add_twin_arguments,
+        _write_twin,
+        ("bank twin my.bank -o twin.jsonl",),
     ),
 )

@@ -86,7 +86,7 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
     if not grader:
         raise DatasetError(
             f"inspect:{source}: its scorer is {scorer or 'of its own'}, which no grader stands for; name one with "
-            "--grader"
+            "--set grader=NAME"
         )
     if grader == "choice":
         mapping = ItemMapping(messages="input", answer="target", id="id", choices=("choices",))

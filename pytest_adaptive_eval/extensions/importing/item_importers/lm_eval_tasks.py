@@ -65,11 +65,11 @@ def _grader(task: Any, source: str) -> str:
     metrics = [str(entry.get("metric")) for entry in task.config.metric_list or ()]
     graded = [name for name in metrics if name in _METRICS]
     if not graded:
-        raise DatasetError(f"lm_eval:{source}: no grader stands for {', '.join(metrics)}; name one with --grader")
+        raise DatasetError(f"lm_eval:{source}: no grader stands for {', '.join(metrics)}; give --set grader=NAME")
     steps = {str(step.get("function")) for entry in task.config.filter_list or () for step in entry.get("filter", ())}
     if foreign := steps - _FILTERS:
         raise DatasetError(
-            f"lm_eval:{source}: no grader stands for the filter {', '.join(sorted(foreign))}; give --grader"
+            f"lm_eval:{source}: no grader stands for the filter {', '.join(sorted(foreign))}; give --set grader=NAME"
         )
     return _METRICS[graded[0]]
 

@@ -153,18 +153,12 @@ def _collect_task(
             )
         for line in _distinct(lines):
             item = f"{task}:{line.hash if hashed else line.document}"
-            _collect_line(collected, subject, item, line, metric, questions.get((line.hash, line.document)))
-
-
-def _collect_line(
-    collected: Collected, subject: str, item: str, line: _Line, metric: str, asking: _Line | None
-) -> None:
-    """Collect the score and the reply of one line, and the question from the line that holds it."""
-    value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
-    collected.add(subject, item, value)
-    if asking is not None and asking.question is not None:
-        collected.ask(item, asking.question, asking.where)
-    collected.reply(item, line.reply, value)
+            asking = questions.get((line.hash, line.document))
+            value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
+            collected.add(subject, item, value)
+            if asking is not None and asking.question is not None:
+                collected.ask(item, asking.question, asking.where)
+            collected.reply(item, line.reply, value)
 
 
 def _choose_metric(logged: Mapping[str, Sequence[_Line]], settings: ReadSettings, where: str) -> str:

@@ -73,17 +73,13 @@ def _read(file: Path) -> tuple[str, dict[str, _Sample]]:
     subject, samples = file.stem, dict[str, _Sample]()
     for where, event in json_lines(file):
         if isinstance(spec := event.get("spec"), dict):
-            subject = _subject(spec, where)
+            functions = spec.get("completion_fns")
+            first = functions[0] if isinstance(functions, list) and functions else spec.get("model")
+            subject = named(first, "spec.completion_fns", where)
         elif isinstance(event.get("data"), dict) and event.get("sample_id") is not None:
             name = named(event["sample_id"], "sample_id", where)
             _add(samples.setdefault(name, _Sample(where)), str(event.get("type")), event["data"])
     return subject, samples
-
-
-def _subject(spec: Mapping[str, Any], where: str) -> str:
-    functions = spec.get("completion_fns")
-    first = functions[0] if isinstance(functions, list) and functions else spec.get("model")
-    return named(first, "spec.completion_fns", where)
 
 
 def _add(sample: _Sample, kind: str, data: Mapping[str, Any]) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.types import Array
 
 #: Confidence of each one-sided bound of a change: 95 % two-sided.
@@ -58,11 +57,7 @@ def quantities(results: Sequence[NetworkResult]) -> dict[str, Array]:
 
 
 def contrasts(variant: str, before: Mapping[str, Array], after: Mapping[str, Array]) -> list[Contrast]:
-    """Return the changes of all quantities that both have, in order.
-
-    Args:
-        before, after: See `quantities`, with the same seeds.
-    """
+    """Return the changes of all quantities that both have, in order."""
     return [_contrast(variant, name, before[name], values) for name, values in after.items() if name in before]
 
 
@@ -76,23 +71,21 @@ def _contrast(variant: str, quantity: str, before: Array, after: Array) -> Contr
 
 def mean_over_seeds(values: Array, confidence: float) -> Interval | None:
     """Return the mean with Student's interval; None with fewer than two finite values."""
+    from scipy.special import stdtrit
+
     finite = values[np.isfinite(values)]
     if len(finite) < 2:
         return None
     mean, error = float(finite.mean()), float(finite.std(ddof=1)) / len(finite) ** 0.5
-    half_width = student_quantile(len(finite) - 1, confidence) * error
+    half_width = float(stdtrit(len(finite) - 1, confidence)) * error
     return Interval(mean, mean - half_width, mean + half_width, confidence, METHOD)
 
 
 def welch_p_value(first: Array, second: Array) -> float:
     """Return the two-sided p-value of Welch's t-test; NaN with fewer than two values, or without any variance."""
-    from scipy.special import stdtr
+    from scipy.stats import ttest_ind_from_stats
 
-    if min(len(first), len(second)) < 2:
+    if min(len(first), len(second)) < 2 or not (np.ptp(first) or np.ptp(second)):
         return math.nan
-    shares = [float(values.var(ddof=1)) / len(values) for values in (first, second)]
-    if not sum(shares):
-        return math.nan
-    t = (float(first.mean()) - float(second.mean())) / sum(shares) ** 0.5
-    squares = sum(share**2 / (len(values) - 1) for share, values in zip(shares, (first, second), strict=True))
-    return float(2.0 * stdtr(sum(shares) ** 2 / squares, -abs(t)))
+    moments = [(values.mean(), values.std(ddof=1), len(values)) for values in (first, second)]
+    return float(ttest_ind_from_stats(*moments[0], *moments[1], equal_var=False).pvalue)

@@ -34,7 +34,7 @@ from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
+from pytest_adaptive_eval.gates.result import Bounded, StudyResult
 from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.text import counted
@@ -54,7 +54,6 @@ class AblationPlan:
 
     Args:
         arms: Networks of each variant by seed; the first is the network as written.
-        written: Settings as written.
         memory: Models in memory at once.
         folder: Folder for hashes of checkpoints and for pictures.
     """

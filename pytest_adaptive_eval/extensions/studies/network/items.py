@@ -14,6 +14,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks.bank import task_bank
 from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.tasks.guessing import guess_floors
+from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Ints
 
 
@@ -33,7 +34,7 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
                 f"{where}: levels is {levels!r}, expected a number from 1 to {len(bank)}, the items of the bank "
                 f"{bank.name!r}"
             )
-        return [np.sort(part) for part in np.array_split(np.argsort(bank.difficulty, kind="stable"), count)]
+        return [np.sort(part) for part in np.array_split(tie_ranks(bank.difficulty).argsort(kind="stable"), count)]
     labels = [item.meta.get("level", 1) for item in bank.items]
     if bad := [label for label in labels if isinstance(label, bool) or not isinstance(label, int)]:
         raise ConfigError(
@@ -50,9 +51,6 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
 
 class LevelItems:
     """Questions of a node by level, round and number, all different within a level.
-
-    Args:
-        pictures: Folder for the pictures of task families.
 
     Attributes:
         guess: Expected score of a guess by level.

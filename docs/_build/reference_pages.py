@@ -1,0 +1,81 @@
+"""Write the reference pages that the code knows: ``python docs/_build/reference_pages.py``."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pytest_adaptive_eval
+from pytest_adaptive_eval.cli import options
+from pytest_adaptive_eval.cli.command import command_parser
+from pytest_adaptive_eval.plugin import hooks
+
+FOLDER = Path(__file__).parents[1] / "reference"
+WRITTEN = "This page is written by `python docs/_build/reference_pages.py`"
+
+
+def command_page() -> str:
+    """Return the page with the help of every verb, and the exit codes of pytest and of the command."""
+    return "\n".join([*_command_lines(), *_exit_code_lines()])
+
+
+def _command_lines() -> Iterator[str]:
+    os.environ["COLUMNS"] = "100"
+    yield f"# The command\n\n{WRITTEN} from the command's own help.\n"
+    yield "| verb | what it does |\n| --- | --- |"
+    parser = command_parser()
+    (verbs,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    for choice in verbs._choices_actions:
+        yield f"| [`{choice.dest}`](#{choice.dest}) | {choice.help} |"
+    yield ""
+    for name, verb in verbs.choices.items():
+        yield f"## {name}\n\n```text\n{verb.format_help().rstrip()}\n```\n"
+
+
+def _exit_code_lines() -> Iterator[str]:
+    yield "## Exit codes\n\nThe command `adaptive-eval` ends with 0, 1, 2 or 4.\n\n| code | meaning |\n| --- | --- |"
+    codes = {
+        options.PASSED: "all gates passed, and no other test failed",
+        options.NOT_PASSED: "a gate did not pass, a required gate gave no result, or a test failed",
+        options.INTERRUPTED: "interrupted, as by Ctrl-C",
+        int(pytest.ExitCode.INTERNAL_ERROR): "an internal error of pytest or of a plugin",
+        options.USAGE: "a mistake of use, such as a wrong path, key or option",
+        int(pytest.ExitCode.NO_TESTS_COLLECTED): "no test was collected",
+    }
+    yield from (f"| {code} | {meaning} |" for code, meaning in codes.items())
+    yield "\n[When a run promotes](../how-to/require-gates.md#when-a-run-promotes) is more than the exit code 0.\n"
+
+
+def api_page() -> str:
+    """Return the page with the docstring of every public name, and the signature and docstring of every hook."""
+    lines = ["# Python and hooks", "", f"{WRITTEN}.  All names are imported from `pytest_adaptive_eval`.", ""]
+    for name, module in sorted(pytest_adaptive_eval._NAMES.items()):
+        lines.append(f"::: pytest_adaptive_eval.{module}.{name}\n")
+    return "\n".join([*lines, *_hook_lines()])
+
+
+def _hook_lines() -> Iterator[str]:
+    yield "## Hooks\n\nA `conftest.py` or a plugin may implement each hook.\n"
+    for name, hook in inspect.getmembers(hooks, inspect.isfunction):
+        if name.startswith("pytest_adaptive_eval_"):
+            signature = inspect.signature(hook)
+            text = re.sub(r"``([^`]+)``", r"`\1`", inspect.getdoc(hook) or "")
+            text, _, returned = text.partition("Returns:\n")
+            summary = text.partition("\n\n")[0].strip()
+            arguments = ", ".join(signature.parameters)
+            yield f"### `{name}`\n\n    def {name}({arguments})\n\n{summary}\n"
+            if signature.return_annotation != "None":
+                yield f"Returns `{signature.return_annotation}`.  {' '.join(returned.split())}".strip() + "\n"
+
+
+PAGES = {"command.md": command_page, "api.md": api_page}
+
+if __name__ == "__main__":
+    for page, text in PAGES.items():
+        (FOLDER / page).write_text(text(), "utf-8")

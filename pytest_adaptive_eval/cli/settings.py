@@ -1,0 +1,127 @@
+"""Rare settings of verbs, which a TOML file holds or ``--set`` gives one by one."""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.typed_tables import Count, Table, describe, described, read_table, suggestion
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.cli.parser import VerbParser
+
+#: Settings that name files, which in a TOML file are relative to it.
+_PATHS = {"families", "image_root", "labels", "stratify"}
+
+T = TypeVar("T", bound=Table)
+
+
+class ReadingTable(Table, frozen=True):
+    """Settings by which recorded responses are read."""
+
+    format: Annotated[str | None, described("format of the responses; recognised when omitted")] = None
+    orientation: Annotated[
+        Literal["items-by-subjects", "subjects-by-items"] | None, described("what a CSV's rows and columns are")
+    ] = None
+    metric: Annotated[str | None, described("metric, scorer or statistic, where the logs have several")] = None
+    filter: Annotated[str | None, described("answer filter, data set or bank, where the logs have several")] = None
+    families: Annotated[str | None, described("CSV with the family or training run of each subject")] = None
+    rows: Annotated[str, described("where the records lie in a file, such as results[*].samples")] = ""
+    subject: Annotated[str, described("name of the model ($file by default)")] = ""
+    item: Annotated[str, described("id of the item")] = ""
+    score: Annotated[
+        str, described("score in [0, 1], truth value or verdict; without it the answer is compared with the target")
+    ] = ""
+    answer: Annotated[str, described("what the model answered")] = ""
+    question: Annotated[str, described("text of the question, or its messages")] = ""
+    choices: Annotated[str, described("list of choices")] = ""
+    target: Annotated[str, described("right answer, or a list of accepted ones")] = ""
+    images: Annotated[str, described("images: paths, data URLs or bytes")] = ""
+    category: Annotated[str, described("category of the item")] = ""
+    error: Annotated[str, described("where it is not empty, the response is missing")] = ""
+
+
+class FitTable(ReadingTable, frozen=True):
+    """Settings by which items are calibrated, beside those of reading."""
+
+    dimensions: Annotated[
+        Count | Literal["auto"] | None, described("abilities of mirt (4), or auto by held-out likelihood")
+    ] = None
+    engine: Annotated[str | None, described("map (the default), svi (AutoJudger's, by Pyro), or a plugin's")] = None
+    device: Annotated[str | None, described("torch device such as cuda (numpy on the processor)")] = None
+    limit: Annotated[Count | None, described("largest number of iterations")] = None
+
+
+class CalibrateTable(FitTable, frozen=True):
+    """Settings of ``calibrate``."""
+
+    source: Annotated[str, described("where the data come from, for the record (the name of the data)")] = ""
+    licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
+
+
+def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]]) -> None:
+    """Add ``--config`` and ``--set`` for the keys of a table, which the end of the help lists."""
+    add = parser.add_argument_group("settings").add_argument
+    add("--config", metavar="TOML", type=Path, help="file with the keys listed below")
+    text = "one of the keys listed below; may be repeated, and comes before the file"
+    add("--set", metavar="KEY=VALUE", action="append", default=[], help=text)
+    parser.set_defaults(table=table)
+    parser.details.append(
+        lambda: ("keys of --config and --set", [(name, meaning) for name, _, _, meaning in describe(table())])
+    )
+
+
+def add_reading_arguments(parser: VerbParser, table: Callable[[], type[ReadingTable]]) -> None:
+    """Add the settings of a table by which responses are read, and list the formats at the end of the help."""
+    parser.details.append(_formats)
+    add_settings_arguments(parser, table)
+
+
+def _formats() -> tuple[str, Iterator[tuple[str, str]]]:
+    from pytest_adaptive_eval.banks.responses import FORMATS
+
+    return "formats of responses", (
+        (name, "; ".join([reader.content, *(f"{key}: {text}" for key, text in reader.settings.items())]))
+        for name, reader in FORMATS.items()
+    )
+
+
+def given_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of the file and of ``--set``, which comes first; values of ``--set`` are texts."""
+    data: dict[str, Any] = {}
+    if (path := getattr(options, "config", None)) is not None:
+        try:
+            data = tomllib.loads(read_regular(path).decode("utf-8-sig"))
+        except (OSError, ValueError, RecursionError) as error:
+            text = f"{path}: not a readable TOML file ({error}); write lines such as key = 'value'"
+            raise ConfigError(text) from None
+        read_table(options.table(), data, str(path))
+        data |= {name: str(path.parent / data[name]) for name in _PATHS & data.keys()}
+    named: dict[str, str] = {}
+    for entry in getattr(options, "set", ()):
+        name, sign, value = entry.partition("=")
+        known = options.table().__struct_fields__
+        if not sign:
+            raise ConfigError(f"--set {entry!r}: expected KEY=VALUE, such as --set {known[0]}=...")
+        if name not in known:
+            raise ConfigError(f"--set {name}: unknown setting; {suggestion(name, known)}")
+        if name in named:
+            raise ConfigError(f"--set {name}: given twice; give it once")
+        named[name] = value
+    return data | named
+
+
+def settings_of(options: argparse.Namespace, table: type[T]) -> T:
+    """Return the settings of a verb, whose table is of the class `table`.
+
+    Raises:
+        ConfigError: The file cannot be read, or a key or value is wrong.
+    """
+    settings = read_table(options.table(), given_settings(options), "--set", strict=False)
+    assert isinstance(settings, table)
+    return settings
