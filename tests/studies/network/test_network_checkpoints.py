@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
