@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
@@ -16,6 +14,8 @@ from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.models.pool import AgentPool
+
+pytestmark = pytest.mark.slow
 
 CHECKPOINTS = Path(__file__).resolve().parents[3] / "fixtures" / "checkpoints"
 NODES = [
