@@ -29,7 +29,6 @@ class CategoryResult:
         size, asked, scored: Items in the bank, administered, and with a score.
         accuracy: Mean score over all the category's items. None if none of them was administered, or if the items were
             not drawn at random. The confidence holds for each interval alone, not for all at once.
-        standard_error: Standard error of the estimate.
     """
 
     category: str

@@ -196,7 +196,6 @@ class Cut:
     """A cut score on a bank's general ability, tested by the ``mixture`` ratio of `likelihood_ratio`.
 
     Args:
-        cut: Cut score, in logits.
         confidence: One less either error.
     """
 

@@ -199,9 +199,9 @@ def _evaluation(
     return TomlEval(spec, data.get("model"), tuple(gates), line, data.get("model_options", {}))
 
 
-def file_schema(studies: Mapping[str, Callable[[], StudyKind]] = STUDIES) -> dict[str, Any]:
+def file_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file of evaluations."""
-    (run, *evaluations), definitions = json_schema([RunTable, BankTable, *(load().table for load in studies.values())])
+    (run, *evaluations), definitions = json_schema([RunTable, BankTable, *(load().table for load in STUDIES.values())])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Adaptive evaluations",

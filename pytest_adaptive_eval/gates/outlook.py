@@ -30,11 +30,8 @@ class Outlook:
     """Number of items that a verdict takes, as a random variable.
 
     Args:
-        size: Items in the bank.
         gap: Distance of the true value from the threshold, as a share of the bank.
         variance: Variance of one draw's estimate of the accuracy over the items not yet drawn.
-        asked: Items already administered.
-        log_wealth: Log wealth after them.
         together: Claims that must all be decided, each with the same probability. They are taken as independent, a
             lower bound where they share draws.
         assumed: Distance that each bet assumes, as a share of the bank.

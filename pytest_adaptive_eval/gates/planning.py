@@ -147,9 +147,6 @@ def default_budget(
 
     A gate needs as many items as give it a verdict with the probability `DEFAULT_CHANCE`, if the truth is
     `PLANNING_MARGIN` from its threshold, or if a candidate is like its baseline.
-
-    Args:
-        baselines: Known baselines, by the name that conditions use.
     """
     needed = [policy.budget_on(bank)]
     for condition in filter(lambda condition: condition.by_draws, conditions):

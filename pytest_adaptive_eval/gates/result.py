@@ -184,11 +184,7 @@ class Result(NoVerdict):
         raise NotImplementedError(metric)
 
     def judge(self, condition: Condition) -> Verdict:
-        """Return the verdict on a condition.
-
-        Raises:
-            ConfigError: The condition does not go with the evaluation.
-        """
+        """Return the verdict on a condition."""
         raise NotImplementedError(condition)
 
     def verdict(self, condition: Condition) -> Verdict:
@@ -223,11 +219,8 @@ class SessionResult(Result):
     """Result of an interview; see `Result` for the parameters that studies share.
 
     Args:
-        log: The administrations, in order.
         theta: Estimated ability, length D, in logits; None on an uncalibrated bank. In parts, by
             `claims.weighted_ability.weighted_ability`.
-        standard_error: Standard errors of `theta`.
-        stop: None if the interview did not finish.
         statuses: Number of administrations by `Status`, which every verdict names.
         climb: Policy by which the levels of a task were administered, if they were.
         sequential: True if gates use tests that hold at any moment, since the interview may have ended when they
@@ -241,9 +234,6 @@ class SessionResult(Result):
             bank's population; None for any other.
         policy: `Policy.key` if the length did not depend on the answers, so that the bank's table of replayed
             interviews applies; else empty.
-        planned: Conditions known before the interview, which share its items.
-        baselines: By the name that conditions use.
-        absent: Baselines that do not exist yet, and why.
         subject: ``name`` of the subject, and hashes ``decoding`` and ``prompt`` that a comparison must share; empty if
             unknown.
         chance: Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate passes
@@ -290,7 +280,6 @@ class SessionResult(Result):
 
         Args:
             noise: Measured decoding noise of the log.
-            **more: Parameters of the class.
         """
         calibrated, ladder_policy = session.bank.calibrated, session.policy.levelled
         log = session.log() if noise is None else replace(session.log(), noise=noise)
@@ -459,27 +448,16 @@ class SessionResult(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data for another process: all but the bank and the plan; see `from_json`."""
+        run_fields = ("bank", "planned", "family", "baselines", "absent", "on_verdict")
+        columns = (*DesignLog.columns(), "size", "noise", "take_all")
         return {
-            "name": self.name,
-            "log": {
-                name: np.asarray(getattr(self.log, name)).tolist()
-                for name in (*DesignLog.columns(), "size", "noise", "take_all")
-            },
-            "theta": self.theta,
-            "standard_error": self.standard_error,
+            **{f.name: getattr(self, f.name) for f in fields(self) if f.name not in run_fields},
+            "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in columns},
             "stop": self.stop.name if self.stop else None,
             "statuses": dict(self.statuses),
             "climb": [self.climb.name, dict(self.climb.to_json())] if self.climb else None,
-            "sequential": self.sequential,
-            "invalid": self.invalid,
-            "projected": self.projected,
-            "checked": self.checked,
-            "own": self.own,
-            "policy": self.policy,
-            "error": self.error,
             "notes": list(self.notes),
             "subject": dict(self.subject),
-            "chance": self.chance,
             "must_pass": [[answer.item, answer.score, answer.text] for answer in self.must_pass],
         }
 
@@ -598,24 +576,18 @@ class StudyResult(Result):
     """Result of a study, such as ``result.score.at_least(3.5)``; see `Result` for the parameters of interviews too.
 
     Args:
-        kind: Such as ``peers``.
         candidate: Subject of gates that name no other.
         subjects: Names of all subjects, in the order of `quantities`.
         metrics: Names of the measured quantities, the leading one first, also if the study is void.
         quantities: By metric, as far as known.
         asked, size: Units that counted, and those that took place.
-        unit: Name of the units, such as ``rounds``.
         broken: True if a fault of the run voids it: the next run can use its replies.
         unsure: Reason why its numbers carry no claim; empty if they do.
         absent: Subjects without a value for no fault of the run, and why.
-        seed: Seed of the draws of ranks.
         baselines: Earlier results of the same study, by the name that conditions use.
         no_baselines: Baselines that do not exist yet, and why.
         difference: ``difference(metric, subject, baseline, confidence)`` returns a subject's value less that of a
             baseline; the default takes the two as independent.
-        account: All findings of the study, as plain JSON data.
-        costs: Plain JSON data.
-        members: `SubjectIdentity.to_json` of the subjects, in their order.
     """
 
     name: str
@@ -649,11 +621,7 @@ class StudyResult(Result):
         return metric in self.metrics
 
     def judge(self, condition: Condition) -> Verdict:
-        """Return the verdict on a condition.
-
-        Raises:
-            ConfigError: The study does not measure the quantity, or has no such subject.
-        """
+        """Return the verdict on a condition."""
         try:
             condition.check_study(self.metrics, self.subjects, self.candidate)
         except ConfigError as error:

@@ -88,18 +88,14 @@ class Verdict:
     """Conclusion of a gate; true for PASS, and for INCONCLUSIVE if the gate allows it.
 
     Args:
-        metric: Name of the measured quantity, such as ``accuracy``, ``ability`` or ``auc``.
         requirement: Requirement as shown to users, such as ``>= .60``.
         interval: Interval in the metric's unit; None if there is no estimate.
         confidence: 1 - alpha of each one-sided claim.
         asked, size: Items administered, items in the bank.
-        notes: Further facts that a reader needs.
         on_inconclusive: Effect of an INCONCLUSIVE verdict on the gate.
         stated: Result and requirement in words, where the interval does not decide.
-        condition: `Condition.to_json` of the judged condition, for judging it again.
         notice: The gate has no reference yet, such as the baseline of a first run. It is allowed to pass, and promotes
             nothing.
-        unit: Unit of `asked` and `size`.
         unanswered: Answers that were empty, refused or cut, such as ``10 of 40 empty``; empty without any.
     """
 

@@ -223,16 +223,13 @@ class RunRecorder:
                 self._failed_questions[report.nodeid] = attached["question_of"]
         elif report.nodeid not in self._reported:  # another plugin may run it again, which changes nothing
             self._reported.add(report.nodeid)
-            self._add_records(attached, report.nodeid)
-
-    def _add_records(self, attached: dict[str, Any], nodeid: str) -> None:
-        if record := attached.get("interview"):
-            interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
-            self.run.interviews.append(interview)
-            self._progress.end(nodeid, len(interview.administrations))
-        if record := attached.get("study"):
-            self.run.studies.append(record if isinstance(record, StudyRecord) else StudyRecord.from_json(record))
-        self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
+            if record := attached.get("interview"):
+                interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
+                self.run.interviews.append(interview)
+                self._progress.end(report.nodeid, len(interview.administrations))
+            if record := attached.get("study"):
+                self.run.studies.append(record if isinstance(record, StudyRecord) else StudyRecord.from_json(record))
+            self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show answers as + and -, unlike tests that pass and fail."""

@@ -143,7 +143,7 @@ def is_tracked(spec: str) -> bool:
 
 
 def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
-    """Return the file or folder of a baseline."""
+    """Return the file or folder of a baseline, or raise a BaselineError that ends with `advice`."""
     source = find_input(path, folders)
     if source is None:
         tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))

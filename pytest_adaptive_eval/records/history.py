@@ -279,7 +279,7 @@ class History:
             self.runs.sort(key=lambda record: (record.started, record.run))
 
     def whole(self, run: str) -> RunRecord:
-        """Return a run with its administrations."""
+        """Return a run with its administrations; JournalError if its file is gone or damaged."""
         file = self._files[run]
         record = read_run(file.path) if not file.member else file.read()
         if record is None:

@@ -44,7 +44,7 @@ def new_run_id(now: datetime, entropy: bytes) -> str:
 
 
 def write_run(folder: Path, record: RunRecord) -> Path:
-    """Add a run to the history."""
+    """Add a run to the history in the folder `runs` of a run folder; JournalError if it is there or cannot be written."""
     if not _RUN.fullmatch(record.run):
         raise JournalError(f"run id {record.run!r}: expected letters, digits, '-' and '_', such as new_run_id makes")
     path = folder / "runs" / f"{record.run}.json"
@@ -55,7 +55,7 @@ def write_run(folder: Path, record: RunRecord) -> Path:
 
 
 def write_record(path: Path, record: RunRecord) -> None:
-    """Write a record to any path, replacing an earlier file in one step."""
+    """Write a record to any path, replacing an earlier file in one step, or raise a JournalError."""
     try:
         pieces = [*_pieces(record.to_json(), _DEPTH), "\n"]
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list within itself
@@ -80,7 +80,7 @@ def _pieces(data: Any, depth: int) -> Iterator[str]:
 
 
 def read_run(path: Path) -> RunRecord:
-    """Read a run record."""
+    """Read a run record, or raise a JournalError that names a missing, damaged or foreign file."""
     try:
         data = read_regular(path)
     except OSError as error:

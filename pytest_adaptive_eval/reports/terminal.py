@@ -49,7 +49,6 @@ def summary_lines(
     width: int,
     *,
     written: Mapping[str, str | Path] | None = None,
-    ascii_only: bool = False,
     details: bool = True,
 ) -> list[Line]:
     """Return the summary of a run: interviews, studies, gates, notes, and written files.
@@ -68,7 +67,7 @@ def summary_lines(
     lines: list[Line] = []
     for block in filter(None, [*blocks, _styled(ends)]):
         lines += [*([()] if lines else []), *block]
-    return [[(_ascii(text), markup) for text, markup in line] for line in lines] if ascii_only else lines
+    return lines
 
 
 def _detailed_blocks(record: RunRecord, width: int) -> list[list[Line]]:
@@ -201,12 +200,6 @@ def _block(row: Mapping[str, str], end: str, width: int) -> list[Line]:
             text = "  "
         text += field if not text.strip() else f" · {field}"
     return [*lines, *_styled(wrap(text.strip(), width, "  "))]
-
-
-def _ascii(text: str) -> str:
-    for symbol, replacement in ((" ± ", " +- "), (" · ", ", "), ("…", "...")):
-        text = text.replace(symbol, replacement)
-    return text.encode("ascii", "backslashreplace").decode("ascii")
 
 
 #: Most lines of a reason, columns of a name, and characters of a claim.
