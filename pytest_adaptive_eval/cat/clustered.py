@@ -13,14 +13,10 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Array, Ints
 
-#: Largest number of clusters: k-means of more is slow, and many would have one member.
-CLUSTERS = 200
-#: Most items for k-means; of a larger bank, the first items come from a random sample of this size.
-SAMPLE = 10_000
-#: Abilities, drawn from the prior, at which predicted scores are compared.
-ABILITIES = 32
-#: Seed of the sample, the abilities and k-means.
-SEED = 0
+CLUSTERS = 200  #: Largest number of clusters: k-means of more is slow, and many would have one member.
+SAMPLE = 10_000  #: Most items for k-means; of a larger bank, the first items come from a random sample of this size.
+ABILITIES = 32  #: Abilities, drawn from the prior, at which predicted scores are compared.
+SEED = 0  #: Seed of the sample, the abilities and k-means.
 
 
 @lru_cache(maxsize=8)

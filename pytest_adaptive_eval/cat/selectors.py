@@ -16,10 +16,8 @@ from pytest_adaptive_eval.types import Array, Ints
 
 Floats = NDArray[np.floating[Any]]
 
-#: Additional items rated in the first pass of `MaximumInformation.highest`.
-STEEPEST = 128
-#: Rate a subset of the items only if the bank has at least this many times more.
-WORTHWHILE = 8
+STEEPEST = 128  #: Additional items rated in the first pass of `MaximumInformation.highest`.
+WORTHWHILE = 8  #: Rate a subset of the items only if the bank has at least this many times more.
 
 
 @dataclass(frozen=True, slots=True)

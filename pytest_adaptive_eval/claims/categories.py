@@ -17,8 +17,7 @@ from pytest_adaptive_eval.types import Array, Bools
 
 #: Maximum number of ability estimates that predict a category; each takes a row of predicted scores over the bank.
 _ABILITIES = 16
-#: Maximum number of reported categories; the largest are kept.
-_CATEGORIES = 40
+_CATEGORIES = 40  #: Maximum number of reported categories; the largest are kept.
 
 
 @dataclass(frozen=True, slots=True)

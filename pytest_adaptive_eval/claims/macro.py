@@ -21,16 +21,11 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array
 
-#: Limits of the mean prediction, which keep the variance above 0.
-LEAST_PREDICTED, MOST_PREDICTED = 0.02, 0.98
+LEAST_PREDICTED, MOST_PREDICTED = 0.02, 0.98  #: Limits of the mean prediction, which keep the variance above 0.
 
 
 def macro_weights(bank: ItemBank) -> Array:
-    """Return the weight of each item's score, shape (n,), in (0, 1].
-
-    Raises:
-        ConfigError: The bank has fewer than two categories.
-    """
+    """Return the weight of each item's score, shape (n,), in (0, 1]; ConfigError for fewer than two categories."""
     names, codes, counts = np.unique(np.asarray(bank.categories, dtype=object), return_inverse=True, return_counts=True)
     if len(names) < 2:
         raise ConfigError(

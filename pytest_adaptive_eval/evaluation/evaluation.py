@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 
 #: Keys of an evaluation that say how its items are presented.
 PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "delimiter", "candidates")
-#: Value of ``ask`` by which likelihoods score the items.
-LIKELIHOOD = "likelihood"
+LIKELIHOOD = "likelihood"  #: Value of ``ask`` by which likelihoods score the items.
 
 
 def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
@@ -223,11 +222,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class EvalSpec:
-    """One evaluation as written by the user.
-
-    Args:
-        base: Folder that the bank's path is relative to.
-    """
+    """One evaluation as written by the user; the bank's path is relative to `base`."""
 
     data: Mapping[str, Any]
     where: str

@@ -16,8 +16,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.typed_tables import find_named, refuse_keys, suggestion
 
-#: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
-LADDER_ITEMS, BANK_ITEMS = 10, 50
+LADDER_ITEMS, BANK_ITEMS = 10, 50  #: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
 
 
 def item_count(table: MarkerTable) -> int:

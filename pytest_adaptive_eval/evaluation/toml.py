@@ -31,11 +31,7 @@ class GateSpec:
 
 
 def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Condition:
-    """Return the condition of one gate.
-
-    Args:
-        metrics: Metrics of a study, whose first metric ``rank`` refers to; None for a bank or a task.
-    """
+    """Return the condition of one gate, on one of the metrics of a study; None for a bank or a task."""
     with located(where):
         if not isinstance(data, dict):
             raise ConfigError("a gate is written [[eval.gate]] with metric and at_least")
@@ -90,11 +86,7 @@ def _options(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class TomlEval:
-    """One ``[[eval]]`` of a TOML file, with its gates.
-
-    Args:
-        line: Line of its header, from 1.
-    """
+    """One ``[[eval]]`` of a TOML file, with its gates and the line of its header, from 1."""
 
     spec: EvalSpec | StudySpec
     model: str | None

@@ -21,8 +21,7 @@ from pytest_adaptive_eval.types import Array
 #: Cost of the mean over several bets, of predictions that are not there yet, and of the last draw's overshoot, in nats.
 #: Fitted to interviews on real response matrices, where it brings the expected number of items within a tenth.
 COST = 0.8
-#: Probability of no verdict below which further items do not count.
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE = 1e-9  #: Probability of no verdict below which further items do not count.
 
 
 @dataclass(frozen=True, slots=True)

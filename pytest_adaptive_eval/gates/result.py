@@ -46,8 +46,7 @@ from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.types import Array
 
-#: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
-UNREADABLE_SHARE = 0.5
+UNREADABLE_SHARE = 0.5  #: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
 #: Fewest uniform draws on which a rank among chosen items may rest: of fewer, no scores refute a projection near 1.
 FEWEST_CHECKED = 5
 #: Stops after which an interview has no usable result; None is an interview that did not end.
@@ -276,11 +275,7 @@ class SessionResult(Result):
     def of(
         cls, name: str, session: Session, *, statuses: Mapping[str, int], noise: float | None = None, **more: Any
     ) -> SessionResult:
-        """Create from a session's first subject.
-
-        Args:
-            noise: Measured decoding noise of the log.
-        """
+        """Create from a session's first subject, with the measured decoding noise of its log."""
         calibrated, ladder_policy = session.bank.calibrated, session.policy.levelled
         log = session.log() if noise is None else replace(session.log(), noise=noise)
         estimate = session.estimate
@@ -483,8 +478,7 @@ class SessionResult(Result):
         )
 
 
-#: Confidence of the bounds in records and reports.
-CONFIDENCE = 0.95
+CONFIDENCE = 0.95  #: Confidence of the bounds in records and reports.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -758,5 +752,4 @@ class StudyResult(Result):
         return cls(**{**data, **lists, "quantities": quantities, "family": family})
 
 
-#: Fields that are lists in JSON data.
-_LISTS = ("subjects", "metrics", "notes", "members")
+_LISTS = ("subjects", "metrics", "notes", "members")  #: Fields that are lists in JSON data.

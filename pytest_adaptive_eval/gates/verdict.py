@@ -14,8 +14,7 @@ from pytest_adaptive_eval.text import number
 
 #: Part of the method of an interval whose upper bound is corrected for several claims; their number follows.
 CORRECTED = ", upper bound corrected for "
-#: Method of intervals that trust the bank's model.
-LIKELIHOOD_RATIO = "likelihood ratio"
+LIKELIHOOD_RATIO = "likelihood ratio"  #: Method of intervals that trust the bank's model.
 
 
 class Outcome(enum.StrEnum):
@@ -27,11 +26,7 @@ class Outcome(enum.StrEnum):
     ERROR = "ERROR"
 
     def __bool__(self) -> bool:
-        """Refuse, since every outcome is a non-empty text: ``assert verdict.outcome`` would hold for every model.
-
-        Raises:
-            ConfigError: Always.
-        """
+        """Refuse: every outcome is a non-empty text, and ``assert verdict.outcome`` would hold for every model."""
         raise ConfigError(f"the outcome {self.value} is neither true nor false: assert the verdict, or compare it")
 
 
@@ -67,11 +62,7 @@ class NoVerdict:
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        """Refuse, since the object has no truth value.
-
-        Raises:
-            ConfigError: Always.
-        """
+        """Refuse by a ConfigError, since the object has no truth value."""
         raise self._refusal()
 
     def _refusal(self) -> ConfigError:

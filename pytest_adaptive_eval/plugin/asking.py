@@ -66,11 +66,7 @@ class DecodingCheck:
         return evaluation
 
     def notes(self, noise: DecodingNoise | None, *, whole: bool) -> list[str]:
-        """Return notes for readers of any verdict.
-
-        Args:
-            whole: Whether the whole bank was asked, so that nothing but the noise is uncertain.
-        """
+        """Return notes for readers of any verdict; of a `whole` bank nothing but the noise is uncertain."""
         if noise is not None:
             if not self.reason or self._samples:
                 return []
@@ -122,16 +118,11 @@ _DRAW_COLUMNS = {
     "predicted": "predictions",
     **{name: name for name in ("rest", "variance", "down", "up")},
 }
-#: Seed suffix for drawing repeated items.
-_REPEAT_SEED = 1
+_REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
 
 
 class Fault(NamedTuple):
-    """Reason why an interview is void.
-
-    Args:
-        usage: Whether it is a mistake of the user.
-    """
+    """Reason why an interview is void; `usage` for a mistake of the user."""
 
     sentence: str
     usage: bool

@@ -17,8 +17,7 @@ from pytest_adaptive_eval.gates.condition import KINDS, Condition, find_metric
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.gates.result import BoundMetric
 
-#: Fixture that gates take.
-FIXTURE = "adaptive_eval"
+FIXTURE = "adaptive_eval"  #: Fixture that gates take.
 NamedCondition: TypeAlias = tuple[str, Condition]
 
 
@@ -178,8 +177,7 @@ def _recorded(metric: str, kind: str, arguments: list[Any], keywords: dict[str, 
     return conditions[0]
 
 
-#: Argument that every scenario of pytest-bdd has.
-_EXAMPLE = "_pytest_bdd_example"
+_EXAMPLE = "_pytest_bdd_example"  #: Argument that every scenario of pytest-bdd has.
 #: Variables in the closures of pytest-bdd's scenarios and step fixtures; the same in its versions 7 to 9.
 _SCENARIO, _STEP = "templated_scenario", "context"
 

@@ -13,8 +13,7 @@ from pytest_adaptive_eval.plugin.progress import live_row
 from pytest_adaptive_eval.records.run_record import plain
 from pytest_adaptive_eval.text import wrap
 
-#: The worker of xdist that writes to the terminal: each checks the models before the first question.
-_SPEAKER = "gw0"
+_SPEAKER = "gw0"  #: The worker of xdist that writes to the terminal: each checks the models before the first question.
 
 
 class _Terminal(logging.Handler):

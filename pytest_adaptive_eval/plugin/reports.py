@@ -15,8 +15,7 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.plugin.verdicts import VerdictLog
 from pytest_adaptive_eval.text import clean_xml, guard
 
-#: Names of properties that need no cleaning.
-_CLEAN_PROPERTIES = frozenset((PROPERTY, *DETAILS))
+_CLEAN_PROPERTIES = frozenset((PROPERTY, *DETAILS))  #: Names of properties that need no cleaning.
 
 
 class ReportHooks:

@@ -26,8 +26,7 @@ from pytest_adaptive_eval.registry import service
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
 
-#: Days after which a verdict notes the age of its baseline.
-STALE = 30
+STALE = 30  #: Days after which a verdict notes the age of its baseline.
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,9 @@ from pytest_adaptive_eval.records.repetitions import area, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 from pytest_adaptive_eval.types import Array
 
-#: Subjects below which Fisher's z has no error.
-LEAST = 4
-#: Confidence of each one-sided bound: 95 % two-sided.
-CONFIDENCE = 0.975
-#: Digits of a value that count, so that rounding does not change ranks.
-_DIGITS = 12
+LEAST = 4  #: Subjects below which Fisher's z has no error.
+CONFIDENCE = 0.975  #: Confidence of each one-sided bound: 95 % two-sided.
+_DIGITS = 12  #: Digits of a value that count, so that rounding does not change ranks.
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +49,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Correlation of two quantities over the subjects that have both.
-
-    Args:
-        spearman, pearson, kendall: None if it is undefined; Kendall's tau-b also with fewer than 5 subjects.
-    """
+    """Correlation over the subjects in common; None if undefined, Kendall's tau-b also with fewer than 5 subjects."""
 
     subjects: int
     spearman: Interval | None = None

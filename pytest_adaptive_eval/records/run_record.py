@@ -81,25 +81,21 @@ _COLUMNS = {
     "down": "down",
     "up": "up",
 }
-#: Warning on gates that were found and did not run.
-_DESELECTED = "gates that were deselected did not judge this run"
+_DESELECTED = "gates that were deselected did not judge this run"  #: Warning on gates that were found and did not run.
 _ALL = "run them too, without -k, -m, --lf or --deselect"
-#: Warning on gates of other shards.
-_SHARD = "gates of other shards did not judge this run"
+_SHARD = "gates of other shards did not judge this run"  #: Warning on gates of other shards.
 _MERGE = "merge the records of all shards with adaptive-eval merge, and promote on the merged record"
 _REQUIRED = "required gates gave no result, so that nothing is promoted"
 #: Key of a record's further fields: the run failed for nothing but required gates without a result.
 ONLY_REQUIRED = "only_required_gates_absent"
 #: Key of a record's further fields: the run failed for nothing but baselines that did not exist yet.
 ONLY_BASELINES = "only_baselines_missing"
-#: Warning on a run without gates.
-_NO_GATE = "no gate: nothing was judged"
+_NO_GATE = "no gate: nothing was judged"  #: Warning on a run without gates.
 #: Warning on a promotion by peer assessments alone.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _JUDGED = "only models' opinion speaks for this promotion: all gates that passed are on answers that a judge graded"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
-#: Fields of a category without a score.
-_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}
+_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}  #: Fields of a category without a score.
 _ATOMS = frozenset((type(None), int, bool))
 
 
@@ -294,11 +290,7 @@ class InterviewRecord(_Record):
         self.categories = [{**row, **_NO_ESTIMATES} if row.get("scored") == 0 else row for row in self.categories]
 
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
-        """Return the draws for inference, without propensities if the policy bounded none of them from below.
-
-        Args:
-            index: Index of each item in its bank; their order of asking when omitted.
-        """
+        """Return the draws, without propensities if none is bounded; `index` gives the items of the bank by id."""
         asked = self.by_item()
         columns: dict[str, Any] = {
             name: np.array([np.nan if (v := getattr(a, attribute)) is None else v for a in asked], dtype=np.float64)
@@ -405,11 +397,7 @@ class StudyRecord(_Record):
 
 @dataclass(slots=True)
 class GateRecord(_Record):
-    """One gate's verdict.
-
-    Args:
-        interview: Name of the evaluation judged; empty if the gate had none.
-    """
+    """One gate's verdict on an evaluation; the name is empty if the gate had none."""
 
     name: str
     nodeid: str

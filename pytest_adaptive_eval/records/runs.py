@@ -14,13 +14,10 @@ from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 
-#: Run ids are file names on every system, and no paths.
-_RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")  #: Run ids are file names on every system, and no paths.
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
-#: Most digits of a whole number; longer ones exceed all floats.
-_DIGITS = 300
-#: Depth of a record's administrations.
-_DEPTH = 4
+_DIGITS = 300  #: Most digits of a whole number; longer ones exceed all floats.
+_DEPTH = 4  #: Depth of a record's administrations.
 _EXPECTED_FILE = "Give a file that --adaptive-eval-record or a run wrote"
 
 
@@ -44,7 +41,7 @@ def new_run_id(now: datetime, entropy: bytes) -> str:
 
 
 def write_run(folder: Path, record: RunRecord) -> Path:
-    """Add a run to the history in the folder `runs` of a run folder; JournalError if it is there or cannot be written."""
+    """Add a run to the history of a run folder; a JournalError if it is there or cannot be written."""
     if not _RUN.fullmatch(record.run):
         raise JournalError(f"run id {record.run!r}: expected letters, digits, '-' and '_', such as new_run_id makes")
     path = folder / "runs" / f"{record.run}.json"

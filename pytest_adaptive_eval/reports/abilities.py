@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
     from pytest_adaptive_eval.items.bank import ItemBank
 
-#: Most subjects in the picture, and items at either end.
-_SUBJECTS, _ITEMS = 30, 4
+_SUBJECTS, _ITEMS = 30, 4  #: Most subjects in the picture, and items at either end.
 _TEXT, _NAME = 400, 60
 
 

@@ -18,13 +18,10 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, wrap
 
 _NAME = 40
-#: Longest result, such as an energy with bounds and what guessing has.
-_RESULT = 60
+_RESULT = 60  #: Longest result, such as an energy with bounds and what guessing has.
 _HEADS = ("started", "run", "subject", "evaluation", "ability", "accuracy", "asked", "gates")
-#: Columns that are aligned to the right.
-_RIGHT = (4, 6)
-#: Changed items that are named.
-_ITEMS = 8
+_RIGHT = (4, 6)  #: Columns that are aligned to the right.
+_ITEMS = 8  #: Changed items that are named.
 
 
 def history_lines(rows: Sequence[tuple[RunRecord, InterviewRecord | StudyRecord]]) -> list[str]:

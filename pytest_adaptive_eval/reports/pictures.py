@@ -16,12 +16,9 @@ from pytest_adaptive_eval.inputs import read_regular
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
-#: Decoded, this many pixels take 60 MB.
-MAX_PIXELS = 20_000_000
-#: Bytes of a thumbnail.
-THUMBNAIL = 5_000
-#: Files larger than this are not opened.
-_FILE = 50_000_000
+MAX_PIXELS = 20_000_000  #: Decoded, this many pixels take 60 MB.
+THUMBNAIL = 5_000  #: Bytes of a thumbnail.
+_FILE = 50_000_000  #: Files larger than this are not opened.
 #: Longest side in pixels, and qualities as JPEG, tried in this order.
 _SIDES, _QUALITIES = (224, 192, 160, 128, 96, 64, 48, 32), (80, 65, 50)
 _PNG = b"\x89PNG\r\n\x1a\n"

@@ -21,16 +21,11 @@ if TYPE_CHECKING:
 
 #: Bytes of all texts and of all thumbnails of a page, so that 2 000 questions stay below 3 MB.
 _TEXTS, _IMAGES = 2_800_000, 1_100_000
-#: Bytes of a question besides its texts.
-_OVERHEAD = 500
-#: Shortest and longest cut of a text, in characters.
-_SHORT, _LONG = 120, 1_500
-#: Smallest limit of a thumbnail, in bytes.
-_LEAST = 1_500
-#: Images narrower than this are shown twice as large.
-_TINY = 96
-#: Answer and expected answer that share a line, in characters together.
-_BRIEF = 60
+_OVERHEAD = 500  #: Bytes of a question besides its texts.
+_SHORT, _LONG = 120, 1_500  #: Shortest and longest cut of a text, in characters.
+_LEAST = 1_500  #: Smallest limit of a thumbnail, in bytes.
+_TINY = 96  #: Images narrower than this are shown twice as large.
+_BRIEF = 60  #: Answer and expected answer that share a line, in characters together.
 
 
 @dataclass(frozen=True, slots=True)
