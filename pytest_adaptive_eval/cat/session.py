@@ -137,7 +137,7 @@ class Session:
 
     @classmethod
     def replayed(cls, bank: ItemBank, policy: Policy, log: DesignLog, stop: StopReason | None) -> Session:
-        """Return the ended session of one subject, from its administrations and the policy's estimator and stopping rule."""
+        """Return the ended session of one subject, by the policy's estimator and stopping rule."""
         first = log.items[: log.take_all].tolist()
         session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
         if session.assistance is None or not session.assistance.design.uniform:

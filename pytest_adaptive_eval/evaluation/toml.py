@@ -1,4 +1,4 @@
-"""Evaluations and gates in TOML files, which need no Python."""
+"""Evaluations and gates in TOML files, which need no Python, and the JSON Schema of these files."""
 
 from __future__ import annotations
 

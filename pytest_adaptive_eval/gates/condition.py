@@ -1,4 +1,4 @@
-"""Gate conditions, and the interface of the metrics that interpret them."""
+"""Gate conditions, the interface of the metrics that interpret them, and decisions by bounds and probabilities."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def corrected_confidence(confidence: float, family: int) -> float:
 def undecided_interval(
     interval: Interval, family: int, interval_at: Callable[[float], Interval], required: float
 ) -> Interval:
-    """Return the interval of an INCONCLUSIVE verdict; an upper bound that alone would deny is corrected up to `required`."""
+    """Return the interval of an INCONCLUSIVE verdict; an upper bound that alone would deny is raised to `required`."""
     if interval.high >= required or family < 2:
         return interval
     high = interval_at(corrected_confidence(interval.confidence, family)).high

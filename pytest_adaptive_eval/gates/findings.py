@@ -1,4 +1,4 @@
-"""Fields of a record that follow from an interview's answers alone."""
+"""Fields of a record that follow from an interview's answers alone, and whether the bank's model describes them."""
 
 from __future__ import annotations
 

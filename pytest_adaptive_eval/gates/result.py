@@ -1,4 +1,9 @@
-"""Results that gates judge: the shared part of interviews and studies, and the result of an interview."""
+"""Results that gates judge: the shared part of interviews and studies, and each of them.
+
+A study evaluates several subjects at once. Gates require a value of one subject, or its rank among the others.
+`Measured` is a joint normal distribution: its means and its covariance give bounds, and probabilities of ranks by
+seeded draws.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hash of the code with which a test asks and grades; only answers of equal hashes are reused and compared."""
+"""Hash of the user's own code with which a test asks and grades; only answers of equal hashes are reused."""
 
 from __future__ import annotations
 

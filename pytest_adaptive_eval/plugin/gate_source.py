@@ -1,4 +1,4 @@
-"""Read from a gate's source which evaluations it names and which conditions it sets on them."""
+"""Read from a gate's source or bytecode whether it is a gate, which evaluations it names, and its conditions."""
 
 from __future__ import annotations
 
@@ -183,7 +183,11 @@ _SCENARIO, _STEP = "templated_scenario", "context"
 
 
 def gets_fixture(item: pytest.Function, fixture: str) -> bool:
-    """Return whether a test may get a fixture by its name while it runs, as far as its code shows."""
+    """Return whether a test may get a fixture by its name while it runs, as far as its code shows.
+
+    Three ways are recognized: ``request.getfixturevalue``, parameters of pytest-lazy-fixtures (or pytest-lazy-fixture),
+    and steps of pytest-bdd.
+    """
     params: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     chosen = {value for value in params.values() if isinstance(value, str)}
     pending = {*item.fixturenames, *_lazy_names(params.values()), *_requested_names(item.obj, chosen)}

@@ -1,4 +1,4 @@
-"""Gates: ordinary tests that ask ``adaptive_eval[...]`` for a result and assert on it."""
+"""Gates: tests that ask ``adaptive_eval[...]`` for a result and assert on it, and what they set on interviews."""
 
 from __future__ import annotations
 

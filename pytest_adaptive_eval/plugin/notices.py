@@ -1,4 +1,4 @@
-"""Show warnings of this package's loggers on the terminal at once, such as while a run waits for a server."""
+"""Lines on the terminal: warnings of this package's loggers, shown at once, and lines broken between words."""
 
 from __future__ import annotations
 

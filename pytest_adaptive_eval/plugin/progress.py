@@ -1,4 +1,4 @@
-"""Count questions in the number of tests that pytest and other reporters show progress against."""
+"""Show progress: a line on a terminal that leaves no trace, and questions in the number of tests of other reporters."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def live_row(config: pytest.Config) -> LiveRow | None:
 
 
 def shows_live(config: pytest.Config) -> bool:
-    """Return whether interviews have a live line in this process."""
+    """Return whether interviews have a live line in this process, in place of a sign for each answer.
+
+    Logs, workers of xdist, runs with ``-v`` or ``-q``, and runs in which others write to the terminal, have none.
+    """
     distributed = config.getoption("numprocesses", None) or config.getoption("dist", "no") not in ("no", None)
     return config.get_verbosity() == 0 and not distributed and live_row(config) is not None
 

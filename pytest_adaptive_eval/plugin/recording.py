@@ -1,4 +1,4 @@
-"""Record the answers of one interview, in its journal and for its record."""
+"""Record the answers of one interview, in its journal and for its record, also those that runs share."""
 
 from __future__ import annotations
 

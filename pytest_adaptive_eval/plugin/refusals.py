@@ -1,4 +1,4 @@
-"""Refuse options of other plugins that lose, repeat or deselect interviews and gates."""
+"""Refuse options of other plugins that lose, repeat or deselect interviews and gates, and find required gates."""
 
 from __future__ import annotations
 

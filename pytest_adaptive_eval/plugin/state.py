@@ -1,4 +1,4 @@
-"""State of a run that the modules of the plugin share: plain data, and the base class of interviews and studies."""
+"""State of a run that the modules of the plugin share, its exchange between processes, and its base classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The baseline of a candidate, read from a run's record or a file of recorded answers."""
+"""The baseline of a candidate or a study, read from a run's record, a history or a file of recorded answers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
-from pytest_adaptive_eval.records.derived import copied_from
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, copied_from
 from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.registry import service
 

@@ -1,4 +1,4 @@
-"""Comparison of two interviews: the changes with their intervals."""
+"""Comparison of interviews: the changes of two with their intervals, and items that flicker between runs."""
 
 from __future__ import annotations
 

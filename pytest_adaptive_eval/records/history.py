@@ -1,4 +1,4 @@
-"""The history: records of many runs in a folder or an archive, with an index that can be rebuilt."""
+"""The history: records of many runs with an index that can be rebuilt, accepted levels, and earlier tries of a gate."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.item import MISSING
-from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Point, Series
 from pytest_adaptive_eval.records.journal import make_private
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord, copied_from
 from pytest_adaptive_eval.records.runs import parse_run, read_run
 from pytest_adaptive_eval.text import counted
 
@@ -317,7 +316,7 @@ class History:
     def evaluations(
         self, *, evaluation: str = "*", subject: str = "*", bank: str = "*", scale: str = "*"
     ) -> Iterator[tuple[RunRecord, InterviewRecord | StudyRecord]]:
-        """Yield interviews and studies with their runs, oldest first, by patterns such as ``step-*``; derived ones too."""
+        """Yield interviews and studies with their runs, oldest first, by patterns such as ``step-*``."""
         for record in self.runs:
             entries: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
             for entry in entries:

@@ -10,8 +10,8 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.records.run_record import InterviewRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
-from pytest_adaptive_eval.reports.pictures import Thumbnail, thumbnail
 from pytest_adaptive_eval.reports.plots import mirrored_bars, stacked_bars
+from pytest_adaptive_eval.reports.questions import Thumbnail, thumbnail
 from pytest_adaptive_eval.reports.words import as_mapping, as_number, as_numbers
 from pytest_adaptive_eval.text import number
 

@@ -1,4 +1,4 @@
-"""Histories and comparisons as lines for a terminal or a log."""
+"""Histories, comparisons and correlations as lines for a terminal or a log."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.comparison import Comparison, Difference, Flicker
 from pytest_adaptive_eval.records.correlation import Correlation, Measure
-from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.repetitions import Envelope, area, ladder_of
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, copied_from
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, wrap
 

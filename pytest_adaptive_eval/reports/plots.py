@@ -1,4 +1,8 @@
-"""The figures of a page as inline SVG.  The shape of a mark carries its meaning, and colour repeats it."""
+"""The figures of a page as inline SVG, and their numbers, from the record of one interview.
+
+The shape of a mark carries its meaning, and colour repeats it. Classes give colours, fonts and widths of lines, so that
+a page's rules apply. A damaged record's values that are no finite numbers count as absent.
+"""
 
 from __future__ import annotations
 

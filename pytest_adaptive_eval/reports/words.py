@@ -1,4 +1,4 @@
-"""Shared text formatting for all reports."""
+"""Shared text formatting for all reports, of values as they are promised, whatever a record holds."""
 
 from __future__ import annotations
 
