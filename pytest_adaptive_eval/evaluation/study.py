@@ -91,11 +91,7 @@ class ComparablePlan(StudyPlan, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StudyContext:
-    """Files and task families that studies are made from.
-
-    Args:
-        folders: Folders that relative paths are looked up in, in order.
-    """
+    """Task families, and files in folders that relative paths are looked up in, in order."""
 
     folders: tuple[Path, ...]
     tasks: Callable[[], Mapping[str, TaskFamily]]
