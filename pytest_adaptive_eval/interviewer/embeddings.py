@@ -189,10 +189,7 @@ def best_embedder(
         return embedder, f"embeddings: {embedder.name}, as configured"
     if responses is not None and set(bank.ids) <= set(responses.items):
         embedder = FactorsEmbedder(responses)
-        return (
-            embedder,
-            f"embeddings: {embedder.name}, since no encoder is configured and recorded responses exist",
-        )
+        return (embedder, f"embeddings: {embedder.name}, since no encoder is configured and recorded responses exist")
     if bank.calibrated:
         embedder = FactorsEmbedder()
         return embedder, f"embeddings: {embedder.name} of the bank, since no encoder is configured"

@@ -162,11 +162,7 @@ class ItemBank:
                 bad |= (array < 0) | (array >= 1)
             if bad.any():
                 first = int(bad.argmax())
-                expected = {
-                    "discrimination": "finite",
-                    "intercept": "finite",
-                    "guess": "in [0, 1)",
-                }[name]
+                expected = {"discrimination": "finite", "intercept": "finite", "guess": "in [0, 1)"}[name]
                 raise BankError(
                     f"bank {self.name!r}: item {self.ids[first]!r} has {name} {array[first].tolist()!r}, expected "
                     f"{expected}; {int(bad.sum())} of {n} items are so. Calibrate the bank again or drop the item"

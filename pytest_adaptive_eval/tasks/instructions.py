@@ -186,10 +186,7 @@ def _simplify(_: random.Random, excerpt: str) -> list[Rule]:
 def _summarise(rng: random.Random, excerpt: str) -> list[Rule]:
     n, count = len(words_in(excerpt)), rng.randint(1, 4)
     number = f"exactly {count} sentences" if count > 1 else "exactly one sentence"
-    return [
-        _between(10, max(24, n * 2 // 5)),
-        Rule(f"it has {number}", lambda text: sentences_in(text) == count),
-    ]
+    return [_between(10, max(24, n * 2 // 5)), Rule(f"it has {number}", lambda text: sentences_in(text) == count)]
 
 
 MODES: Mapping[str, Callable[[random.Random, str], list[Rule]]] = {

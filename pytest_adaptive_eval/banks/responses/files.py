@@ -37,11 +37,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def score(value: Any, where: str) -> float:
-    """Return a score as a number, NaN where it is missing.
-
-    Raises:
-        ResponsesError: The value is not a number in [0, 1], a truth value, None or NaN.
-    """
+    """Return a score as a number, NaN where it is missing; refuse what is not in [0, 1], a truth value, None or NaN."""
     if value is None:
         return math.nan
     if isinstance(value, int | float) and (0 <= value <= 1 or math.isnan(value)):
@@ -52,11 +48,7 @@ def score(value: Any, where: str) -> float:
 
 
 def named(value: Any, field: str, where: str) -> str:
-    """Return an id as text; whole numbers are ids too.
-
-    Raises:
-        ResponsesError: The value is empty or of another type.
-    """
+    """Return an id as text; whole numbers are ids too; raise ResponsesError for other values."""
     if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
         return text
     raise ResponsesError(f"{where}: {field} is {value!r:.80}, expected a text or a whole number")
@@ -124,11 +116,7 @@ class Collected:
             replies.append((text, score))
 
     def check_questions(self, fix: str) -> None:
-        """Refuse items whose question differs between logs.
-
-        Raises:
-            ResponsesError: Names the first such item, both places, and `fix`.
-        """
+        """Refuse items whose question differs between logs; the error names the first one, both places, and `fix`."""
         if self._changed:
             item, where = next(iter(self._changed.items()))
             raise ResponsesError(

@@ -43,19 +43,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "score": (
             *("score", "is_correct", "correct", "passed", "if_right", "is_right", "hit", "resolved", "success", "acc"),
-            *(
-                "accuracy",
-                "exact_match",
-                "em",
-                "match",
-                "right",
-                "solved",
-                "true_false",
-                "verdict",
-                "judgement",
-                "grade",
-            ),
-            *("judgment", "result", "pass", "evaluation", "reward"),
+            *("accuracy", "exact_match", "em", "match", "right", "solved", "true_false", "verdict", "judgement"),
+            *("grade", "judgment", "result", "pass", "evaluation", "reward"),
         ),
         "answer": (
             *("response", "output", "completion", "model_output", "generated_text", "generation", "model_response"),
@@ -78,8 +67,6 @@ _EXTRACTED = (
     *("pred", "prediction", "predicted_answer", "extracted_answer", "parsed_pred", "parsed_answer", "model_answer"),
     *("extraction", "extracted", "pred_indexs", "predicted", "choice"),
 )
-#: Fields whose expression may be suggested by the name of a column.
-_SUGGESTED = tuple(_NAMES)
 #: Rows that a suggestion is made from, and levels of objects in which it looks, and in which scores are compared.
 _SAMPLE, _DEPTH, _CHECKED_DEPTH = 50, 3, 6
 
@@ -114,7 +101,7 @@ class ResponseMapping:
     @property
     def options(self) -> str:
         """The mapping as options of the command line."""
-        return " ".join(f"--{_flag(name)} {_quoted(text)}" for name, text in self.given.items())
+        return " ".join(f"--{name} {_quoted(text)}" for name, text in self.given.items())
 
     def with_defaults(self, other: ResponseMapping) -> ResponseMapping:
         """Return a copy with the expressions of another mapping where this one has none."""
@@ -122,12 +109,7 @@ class ResponseMapping:
 
     def parsed(self) -> dict[str, Expression]:
         """Return the expressions by field, without that for the rows; raise ConfigError if one of them is malformed."""
-        return {name: parse_expression(text, f"--{_flag(name)}") for name, text in self.given.items() if name != "rows"}
-
-
-def _flag(name: str) -> str:
-    """Return the option of a field."""
-    return name
+        return {name: parse_expression(text, f"--{name}") for name, text in self.given.items() if name != "rows"}
 
 
 def _quoted(text: str) -> str:
@@ -138,11 +120,7 @@ def _quoted(text: str) -> str:
 
 
 def read_mapping(path: Path) -> ResponseMapping:
-    """Read a mapping from a TOML file with the fields as keys.
-
-    Raises:
-        ConfigError: Not TOML, an unknown key, or a value that is no text.
-    """
+    """Read a mapping from a TOML file with the fields as keys; raise ConfigError for other content."""
     try:
         data = tomllib.loads(read_regular(path).decode("utf-8-sig"))
     except (OSError, ValueError) as error:
@@ -155,11 +133,6 @@ def read_mapping(path: Path) -> ResponseMapping:
         if not isinstance(text, str) or not text.strip():
             raise ConfigError(f"{path}: {name} is {text!r:.60}, expected an expression in quotes")
     return ResponseMapping(**data)
-
-
-def compares(mapping: ResponseMapping) -> bool:
-    """Return whether the score of a mapping is a comparison of two columns."""
-    return " == " in mapping.score
 
 
 def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[str, float]:
@@ -188,7 +161,7 @@ def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> Respon
     sample = list(islice(rows, _SAMPLE))
     columns = list(dict.fromkeys(path for row in sample for path in _columns(row.record)))
     suggested = _suggest_wide(sample, columns, read)
-    for field in _SUGGESTED:
+    for field in _NAMES:
         if field in suggested:
             continue
         candidates = (text for name in _NAMES[field] for text in _standing(name, columns, field))
@@ -302,11 +275,5 @@ def _fits_list(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
 
 
 _FITS = MappingProxyType(
-    {
-        "score": _fits_score,
-        "item": _fits_item,
-        "subject": _fits_subject,
-        "question": _fits_text,
-        "choices": _fits_list,
-    }
+    {"score": _fits_score, "item": _fits_item, "subject": _fits_subject, "question": _fits_text, "choices": _fits_list}
 )

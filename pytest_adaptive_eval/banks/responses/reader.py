@@ -34,10 +34,7 @@ _TABLES = {".feather", ".arrow", ".npy", ".npz", ".xls", ".ods"}
 #: Contents of JSON lines that no reader reads: keys of which one has to be present besides ``id``, and a description.
 _OTHER_LINES = (
     ({"prompt", "messages", "grader"}, "looks like the items of a bank, which are questions without responses"),
-    (
-        {"text", "score", "status"},
-        "looks like the answers of one subject for replaying; a matrix in CSV holds several",
-    ),
+    ({"text", "score", "status"}, "looks like the answers of one subject for replaying; a matrix in CSV holds several"),
 )
 
 
@@ -82,7 +79,7 @@ def read_responses(
     try:
         if not source.exists():
             raise ResponsesError(f"{source} does not exist; check the path")
-        reader = FORMATS[format] if format else _mapped_reader() if mapping else _recognise(source)
+        reader = FORMATS[format if format else "mapping"] if format or mapping else _recognise(source)
         _check_settings(
             source, reader, {"orientation": orientation, "metric": metric, "filter": filter, "mapping": mapping}
         )
@@ -103,11 +100,6 @@ def setting_help(setting: str) -> str:
     """Return what a setting of `read_responses` chooses in each format that uses it."""
     uses = {reader.name: reader.settings[setting] for reader in FORMATS.values() if setting in reader.settings}
     return "; ".join(f"{name}: {chosen}" for name, chosen in uses.items())
-
-
-def _mapped_reader() -> ResponseReader:
-    """Return the reader whose columns a mapping names."""
-    return next(reader for reader in FORMATS.values() if "mapping" in reader.settings)
 
 
 def _check_settings(source: Path, reader: ResponseReader, settings: Mapping[str, object]) -> None:

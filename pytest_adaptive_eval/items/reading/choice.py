@@ -34,7 +34,7 @@ _MORE = lazy_pattern(
     rf"[\s)\]}}>*'\"$.]*(?:,?\s*(?P<or>or|oder|ou|или|o|vs\.?|或|又は|または)\s+"
     r"|,?\s*(?:and|as well as|und|et|и|y|e)\s+"
     r"|\s*(?:(?P<bar>[|/])|[,;&+、和及与,])\s*(?:and\s+|(?P<also>or)\s+)?)"
-    rf"(?:(?:maybe|perhaps|possibly|probably|even|else)\s+)?(?i:{_WORD}[\s_]*)?[\s(\[{{<*'\"$]*([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])",
+    rf"(?:(?:maybe|perhaps|possibly|probably|even|else)\s+)?(?i:{_WORD}[\s_]*)?[\s(\[{{<*'\"$]*([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])"
 )
 #: A letter that ends a sentence.
 _ENDING = r"(?=[\s(\[*\"'$`]*(?-i:[A-Z])[)\]*\"'$`]*(?:[.,;!:\n]|\s*\Z))"

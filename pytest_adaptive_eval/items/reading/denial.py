@@ -44,7 +44,7 @@ _AFTER = lazy_pattern(
 #: Where the reason of such words ends.
 _REASON = lazy_pattern(
     r"[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
-    r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，",
+    r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，"
 )
 #: Characters before a denial that are its subject, and words of one part of a list.
 _LONGEST, _SHORT_PART = 300, 4

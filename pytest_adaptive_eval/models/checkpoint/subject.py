@@ -104,11 +104,7 @@ class TransformersSubject(Subject):
             cache=cache,
         )
         cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
-        decoding = {
-            "max_tokens": cap.tokens,
-            "temperature": float(temperature),
-            "seed": seed if temperature else None,
-        }
+        decoding = {"max_tokens": cap.tokens, "temperature": float(temperature), "seed": seed if temperature else None}
         size = batch_size
         if size is None:
             size = find_batch_size(generator.loaded.model, generator.loaded.device.split(", "), cap.tokens)

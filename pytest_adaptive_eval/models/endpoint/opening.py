@@ -78,9 +78,7 @@ class Endpoint:
         return _body(self.model, {self.api.field: question}, decoding, self.fields)
 
     def post(
-        self,
-        bodies: Sequence[bytes | Callable[[], bytes]],
-        arrived: Callable[[int, Delivery], object] | None = None,
+        self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object] | None = None
     ) -> list[Delivery]:
         """Send requests.  A reply of a model that is not accepted is a delivery with status ``error``.
 
