@@ -241,11 +241,7 @@ class ItemBank:
             raise BankError(f"bank {self.name!r} has no item {item_id!r}") from None
 
     def only(self, category: str) -> ItemBank:
-        """Return the items of one of the broadest categories as a bank on the same scale.
-
-        Raises:
-            ConfigError: There is no such category.
-        """
+        """Return the items of one of the broadest categories as a bank; raise ConfigError if there are none."""
         positions = [n for n, broadest in enumerate(self.categories) if broadest == category]
         if not positions:
             available = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"

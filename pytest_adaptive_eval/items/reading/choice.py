@@ -270,13 +270,10 @@ class _Choices:
             return several
         if len(bare) > _SHORT:
             bare = _SUBQUESTION.sub("", bare)
-        for find in (self._suffix, self._leading, self._truth_of_text, self._last_line, self._only):
+        for find in (self._suffix, self._leading, self._truth, self._last_line, self._only):
             if chosen := find(bare):
                 return chosen
         return []
-
-    def _truth_of_text(self, text: str) -> list[Chosen]:
-        return self._truth(text) if self.truths else []
 
     def _suffix(self, text: str) -> list[Chosen]:
         indexes = [index for match in _SUFFIX.finditer(text) if (index := self.letter(match[1])) is not None]
@@ -287,9 +284,7 @@ class _Choices:
             return chosen
         line = text.strip().partition("\n")[0]
         begin = self.begins(line)
-        if begin is None or not re.match(
-            r"[\s\"')\]*]*(?:[.,:;!(\n\u2013\u2014-]|\Z)", _after(line, self.texts[begin])
-        ):
+        if begin is None or not _ENDED.match(_after(line, self.texts[begin])):
             return []
         return [(begin,)]
 

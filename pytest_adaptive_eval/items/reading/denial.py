@@ -57,10 +57,6 @@ _VERB = lazy_pattern(
 )
 
 
-def _overlaps(start: int, end: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start < stop and begin < end for begin, stop in spans)
-
-
 def without_denied(text: str, kept: Sequence[str] = (), *, subjects: bool = True) -> str:
     """Return a text with spaces in place of what it denies.
 
