@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
-from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
+from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.models.base import Completion, Subject
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.plugin.constant_answers import ConstantAnswers

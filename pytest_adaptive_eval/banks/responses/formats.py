@@ -22,8 +22,7 @@ from types import MappingProxyType
 import numpy as np
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings
-from pytest_adaptive_eval.banks.responses.families import with_families
-from pytest_adaptive_eval.banks.responses.files import Collected
+from pytest_adaptive_eval.banks.responses.files import Collected, with_families
 from pytest_adaptive_eval.banks.responses.readers.matrix import read_matrix
 from pytest_adaptive_eval.banks.responses.readers.runs import is_record, read_runs
 from pytest_adaptive_eval.errors import EstimationError, ResponsesError

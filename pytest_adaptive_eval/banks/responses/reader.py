@@ -12,8 +12,7 @@ from pathlib import Path
 
 from pytest_adaptive_eval.banks.reader import is_bank
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.families import with_families
-from pytest_adaptive_eval.banks.responses.files import files_of
+from pytest_adaptive_eval.banks.responses.files import files_of, with_families
 from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.banks.responses.readers.mapped import propose
 from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS

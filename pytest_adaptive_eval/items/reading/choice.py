@@ -6,9 +6,8 @@ import functools
 import re
 from collections.abc import Sequence
 
-from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.reading.cleaning import ends_word, plain_characters, whole_words
-from pytest_adaptive_eval.items.reading.denial import without_denied
+from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.expression import normal_expression
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
