@@ -319,6 +319,7 @@ def test_intervals_cover_new_subjects_whatever_the_bank(planted, policy, misfit)
     assert np.mean(covered) < 0.98  # and not by being wide
 
 
+@pytest.mark.slow
 def test_calibration_in_folds_covers_too(planted):
     covered = []
     policy = Policy(MaximumInformation(), 0.0, budget=8)

@@ -331,6 +331,7 @@ def moments(count: int) -> list[Any]:
     return [(state, best(state)) for state in drawn]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "count"), [("rate", 60), ("reply", 12)])
 def test_the_checkpoint_knows_its_prompts(checkpoint: Any, mode: Any, count: int) -> None:
     interviewer = AgentInterviewer(checkpoint, mode=mode, images=False)
@@ -346,6 +347,7 @@ def test_the_checkpoint_knows_its_prompts(checkpoint: Any, mode: Any, count: int
     assert account["flops"] > 1e6 * account["prompt_tokens"]
 
 
+@pytest.mark.slow
 def test_the_checkpoint_rates_alike_in_any_order(checkpoint: Any) -> None:
     """Even without the order that the interviewer gives candidates."""
     from pytest_adaptive_eval.interviewer import prompts

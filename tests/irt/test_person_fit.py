@@ -113,6 +113,7 @@ def test_skewness_is_taken_out_as_pearsons_third_type_has_it():
                 assert fit.flag(level)[0] == (fit.p_value[0] < level)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("policy", "dimensions", "budget", "shift"),
     [
@@ -131,6 +132,7 @@ def test_subjects_that_fit_are_seldom_flagged(policy, dimensions, budget, shift)
     assert fit.flag(0.05).mean() <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / SUBJECTS)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("policy", "least"), [("decide", 0.9), ("estimate", 0.6)])
 def test_guessing_and_permuted_difficulties_are_found(policy, least):
     rng = np.random.default_rng(9)
@@ -140,6 +142,7 @@ def test_guessing_and_permuted_difficulties_are_found(policy, least):
         assert fit_of(answers, policy).flag().mean() > least
 
 
+@pytest.mark.slow
 def test_hard_items_right_and_easy_ones_wrong_are_found():
     rng = np.random.default_rng(10)
     p, _ = fitting()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,9 @@ def plugins(args: Sequence[str]) -> list[str]:
 class Lab:
     """A project to run pytest in."""
 
+    #: Whether its runs load all installed plugins.
+    autoload = False
+
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester, self.path = pytester, pytester.path
         self.ini("")
@@ -158,16 +162,24 @@ class Lab:
         flags = ["--adaptive-eval"] if active else []
         flags += [] if logging else ["-p", "no:logging"]
         self._forget_compiled()
-        with pytest.MonkeyPatch.context() as environment:
-            environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-            return self.pytester.runpytest_inprocess(*plugins(args), *flags, *args, no_reraise_ctrlc=True)
+        with self._alone(args) as loaded:
+            return self.pytester.runpytest_inprocess(*loaded, *flags, *args, no_reraise_ctrlc=True)
 
     def spawn(self, *args: str, timeout: float = 120) -> pytest.RunResult:
         """A run in a process of its own, as xdist and faults that kill need."""
         self._forget_compiled()
+        with self._alone(args) as loaded:
+            return self.pytester.runpytest_subprocess(*loaded, "--adaptive-eval", *args, timeout=timeout)
+
+    @contextlib.contextmanager
+    def _alone(self, args: Sequence[str]) -> Iterator[list[str]]:
+        """Let pytest load no plugins of the environment, unless the test says which, and give the flags for those."""
         with pytest.MonkeyPatch.context() as environment:
-            environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-            return self.pytester.runpytest_subprocess(*plugins(args), "--adaptive-eval", *args, timeout=timeout)
+            if self.autoload or "PYTEST_DISABLE_PLUGIN_AUTOLOAD" in os.environ:
+                yield []
+            else:
+                environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+                yield plugins(args)
 
     def _forget_compiled(self) -> None:
         """Delete compiled modules: one of the same length, written within the same second, counts as unchanged."""

@@ -152,6 +152,7 @@ def test_mistakes(lab: Any, more: str, message: str) -> None:
     assert message in " ".join(result.stderr.str().split())
 
 
+@pytest.mark.slow
 def test_more_mistakes(lab: Any) -> None:
     lab.calibrated()
     lab.toy()

@@ -180,6 +180,7 @@ def test_a_report_that_is_turned_into_a_pass_does_not_pass_the_run(lab: Any) -> 
 def test_plugins_for_flaky_tests(lab: Any, name: str) -> None:
     module, switches = WITH_PLUGINS[name]
     pytest.importorskip(module)
+    lab.autoload = True
     lab.bank()
     lab.toy(fault=UNREADABLE)
     lab.tests(IN_TEST)

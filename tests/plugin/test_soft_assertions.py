@@ -122,6 +122,7 @@ def test_a_killed_run_goes_on_with_wrong_answers_as_wrong(lab: Any) -> None:
 ])  # fmt: skip
 def test_plugins_for_soft_assertions(lab: Any, module: str, fixture: str, check: str) -> None:
     pytest.importorskip(module)
+    lab.autoload = True
     lab.bank()
     lab.toy(2)
     lab.tests(SOFT.format(fixture=fixture, check=check))

@@ -87,6 +87,7 @@ def test_more_workers_than_items(project: Any, monkeypatch: pytest.MonkeyPatch) 
     assert project.lines("threads.txt") == [str(max(1, len(os.sched_getaffinity(0)) // 4))]
 
 
+@pytest.mark.slow
 def test_a_selection_and_the_last_failed(suite: Any) -> None:
     suite.spawn("-n2", "-k", "gate_two").assert_outcomes(passed=1, failed=1)
     assert [i["name"] for i in suite.record["interviews"]] == ["two"]

@@ -107,6 +107,7 @@ def test_sums_that_differ_by_rounding_are_the_same() -> None:
     assert spearman.estimate == pytest.approx(spearmanr([1, 1, 2, 3], [1, 2, 3, 4]).statistic)
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(("n", "rho"), [(5, 0.0), (5, 0.9), (12, 0.0), (12, 0.9), (30, 0.5)])
 def test_intervals_hold_what_they_should(n: int, rho: float) -> None:
     rng = np.random.default_rng(3)

@@ -78,6 +78,7 @@ def test_students_t_becomes_normal() -> None:
 # --- rates and delays -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("spread", "young"), [(1.0, 1.0), (math.sqrt(2.0), 2.0)], ids=["errors right", "errors leave out half the variance"]
 )

@@ -91,6 +91,7 @@ def test_missing_scores_add_to_the_error() -> None:
     assert error(climb_of(gaps, 3)) > 1.2 * error(climb_of(whole, 3))
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("parts", [1, 8])
 @pytest.mark.parametrize("middle", [0.0, 3.0])
 def test_the_error_is_the_spread_of_repeated_climbs(parts: int, middle: float) -> None:
