@@ -325,12 +325,7 @@ def _scores_in_formats(formats: FormatResponses, responses: Responses) -> Array:
 
 
 def _scale(
-    scores: Array,
-    modalities: Modalities,
-    form: Form,
-    items: Sequence[Item],
-    seed: int,
-    progress: Callable[[str], None],
+    scores: Array, modalities: Modalities, form: Form, items: Sequence[Item], seed: int, progress: Callable[[str], None]
 ) -> FormatScale:
     """Return the scale in formats of scores (S, n, F) to items with these texts."""
     from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch

@@ -116,8 +116,7 @@ class _Embedder:
         self._encoder, self._cache, self._responses = encoder, cache, responses
         self._options: dict[str, Any] = {} if part is None or not encoder else {"part": part}
         self._loaded: Embedder | None = None
-        #: Deviations from the settings.
-        self.notes: list[str] = []
+        self.notes: list[str] = []  #: Deviations from the settings.
 
     @property
     def name(self) -> str:

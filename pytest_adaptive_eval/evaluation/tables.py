@@ -13,8 +13,7 @@ from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
 
-#: The selector that is led by an interviewer.
-AUTOJUDGER = "autojudger"
+AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 STOPS = ("decision", "budget")
 VALUES = ("written", "redrawn")
 UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")

@@ -1,4 +1,4 @@
-"""Evaluations and gates in TOML files, which need no Python."""
+"""Evaluations and gates in TOML files, which need no Python, and the JSON Schema of these files."""
 
 from __future__ import annotations
 
@@ -31,11 +31,7 @@ class GateSpec:
 
 
 def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Condition:
-    """Return the condition of one gate.
-
-    Args:
-        metrics: Metrics of a study, whose first metric ``rank`` refers to; None for a bank or a task.
-    """
+    """Return the condition of one gate, on one of the metrics of a study; None for a bank or a task."""
     with located(where):
         if not isinstance(data, dict):
             raise ConfigError("a gate is written [[eval.gate]] with metric and at_least")
@@ -90,11 +86,7 @@ def _options(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class TomlEval:
-    """One ``[[eval]]`` of a TOML file, with its gates.
-
-    Args:
-        line: Line of its header, from 1.
-    """
+    """One ``[[eval]]`` of a TOML file, with its gates and the line of its header, from 1."""
 
     spec: EvalSpec | StudySpec
     model: str | None
@@ -199,9 +191,9 @@ def _evaluation(
     return TomlEval(spec, data.get("model"), tuple(gates), line, data.get("model_options", {}))
 
 
-def file_schema(studies: Mapping[str, Callable[[], StudyKind]] = STUDIES) -> dict[str, Any]:
+def file_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file of evaluations."""
-    (run, *evaluations), definitions = json_schema([RunTable, BankTable, *(load().table for load in studies.values())])
+    (run, *evaluations), definitions = json_schema([RunTable, BankTable, *(load().table for load in STUDIES.values())])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Adaptive evaluations",

@@ -66,11 +66,7 @@ def judge_claim(
 def decide_claims(
     result: SessionResult, condition: Condition, claims: Sequence[Claim], *, sequential: bool = False
 ) -> list[Outcome]:
-    """Return the outcome of each of a condition's claims, corrected for all other claims of the interview.
-
-    Args:
-        sequential: Decide by bets also where the interview has a fixed length.
-    """
+    """Return the outcome of each of a condition's claims, corrected for all others; by bets if `sequential`."""
     others, family = _other_claims(result, condition), claim_family(result, condition, len(claims))
     # rare large losses make a t interval unreliable
     if sequential or result.sequential or any(claim.rare for claim in claims):

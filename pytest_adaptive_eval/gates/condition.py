@@ -1,4 +1,4 @@
-"""Gate conditions, and the interface of the metrics that interpret them."""
+"""Gate conditions, the interface of the metrics that interpret them, and decisions by bounds and probabilities."""
 
 from __future__ import annotations
 
@@ -29,11 +29,9 @@ Result_contra = TypeVar("Result_contra", contravariant=True)
 
 #: Condition kinds, each with the name of its argument.
 KINDS: Mapping[str, str] = {"at_least": "target", "not_worse_than": "margin", "rank_within": "k", "above": "name"}
-#: Kinds that gates on a study may use.
-STUDY_KINDS = ("at_least", "not_worse_than", "rank_within", "above")
+STUDY_KINDS = ("at_least", "not_worse_than", "rank_within", "above")  #: Kinds that gates on a study may use.
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
-#: Tests that may decide a condition.
-METHODS = ("draws", "likelihood-ratio")
+METHODS = ("draws", "likelihood-ratio")  #: Tests that may decide a condition.
 
 
 class Metric(Generic[Result_contra]):
@@ -77,11 +75,7 @@ class Metric(Generic[Result_contra]):
         return (self.minimum, self.maximum) == (0.0, 1.0)
 
     def component(self, name: str) -> Metric[Result_contra]:
-        """Return the metric of one component, such as ``cross`` of ``ability.cross``.
-
-        Raises:
-            ConfigError: The metric has no components.
-        """
+        """Return the metric of one component, such as ``cross`` of ``ability.cross``, or raise a ConfigError."""
         raise ConfigError(f"{self.name} has no part {name!r}: only abilities have parts; use {self.name}")
 
     def quantity(self, condition: Condition) -> str:
@@ -98,11 +92,7 @@ class Metric(Generic[Result_contra]):
         return ("draws",)
 
     def check_value(self, condition: Condition) -> None:
-        """Refuse a value outside the metric's range.
-
-        Raises:
-            ConfigError: Names the call, the value and the range.
-        """
+        """Refuse a value outside the metric's range, by a ConfigError with the call, the value and the range."""
 
     def call(self, condition: Condition) -> str:
         """Return a condition as a call, such as ``accuracy.at_least(0.6)``, for errors."""
@@ -116,11 +106,7 @@ class Metric(Generic[Result_contra]):
             )
 
     def check_ladder(self, ladder: LadderPolicy) -> None:
-        """Refuse a ladder whose answers do not measure the metric.
-
-        Raises:
-            ConfigError: Names the setting to remove.
-        """
+        """Refuse a ladder whose answers do not measure the metric; the ConfigError names the setting to remove."""
 
     def claims(self, condition: Condition, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
         """Return the claims that must all hold for a PASS; empty if no bets decide the condition."""
@@ -146,11 +132,7 @@ class Metric(Generic[Result_contra]):
     def forecast(
         self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
     ) -> list[Outlook]:
-        """Return the number of items that a verdict takes, for true values on either side; empty if not known.
-
-        Args:
-            margin: Distance of the true value from the threshold.
-        """
+        """Return the items that a verdict takes if the truth is a `margin` from the threshold; empty if not known."""
         return []
 
     def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
@@ -360,11 +342,7 @@ def corrected_confidence(confidence: float, family: int) -> float:
 def undecided_interval(
     interval: Interval, family: int, interval_at: Callable[[float], Interval], required: float
 ) -> Interval:
-    """Return the interval of an INCONCLUSIVE verdict, whose upper bound is corrected where it alone would deny.
-
-    Args:
-        required: Required value; the corrected bound reaches it, since the claim is not denied.
-    """
+    """Return the interval of an INCONCLUSIVE verdict; an upper bound that alone would deny is raised to `required`."""
     if interval.high >= required or family < 2:
         return interval
     high = interval_at(corrected_confidence(interval.confidence, family)).high
@@ -374,11 +352,7 @@ def undecided_interval(
 def decide_by_bounds(
     verdict: Verdict, condition: Condition, family: int, interval_at: Callable[[float], Interval], required: float
 ) -> Verdict:
-    """Return the verdict of one-sided bounds.
-
-    Args:
-        required: PASS if the lower bound reaches it, FAIL if the corrected upper bound does not.
-    """
+    """Return the verdict of bounds: PASS if the lower reaches `required`, FAIL if the corrected upper does not."""
     interval = interval_at(condition.confidence)
     outcome = Outcome.INCONCLUSIVE
     if interval.low >= required:

@@ -1,4 +1,4 @@
-"""Fields of a record that follow from an interview's answers alone."""
+"""Fields of a record that follow from an interview's answers alone, and whether the bank's model describes them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ from pytest_adaptive_eval.text import number
 
 
 def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None) -> dict[str, Any]:
-    """Return the fields of an `InterviewRecord` that follow from the answers, by name.
-
-    Args:
-        abilities: Shape (t, D). Ability estimates before each item, in logits; None on an uncalibrated bank.
-    """
+    """Return the fields of an `InterviewRecord` that follow from the answers; abilities have shape (t, D)."""
     log, bank = result.log, result.bank
     drawn = bool(len(log)) and not result.invalid
     interval, model, conformal = result.interval(), result.model, result.conformal
@@ -70,8 +66,7 @@ def _levels(result: SessionResult) -> dict[str, Any] | None:
     return fields
 
 
-#: Confidence of the draws' bounds outside which the bank's projection is refuted.
-CONFIDENCE = 0.995
+CONFIDENCE = 0.995  #: Confidence of the draws' bounds outside which the bank's projection is refuted.
 
 
 def misfit_reason(result: SessionResult) -> str:

@@ -12,8 +12,7 @@ from pytest_adaptive_eval.gates.condition import with_note
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.text import counted, number
 
-#: Characters of a quoted answer, and number of items that a sentence names.
-QUOTED, NAMED = 80, 3
+QUOTED, NAMED = 80, 3  #: Characters of a quoted answer, and number of items that a sentence names.
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from pytest_adaptive_eval.types import Array
 #: Cost of the mean over several bets, of predictions that are not there yet, and of the last draw's overshoot, in nats.
 #: Fitted to interviews on real response matrices, where it brings the expected number of items within a tenth.
 COST = 0.8
-#: Probability of no verdict below which further items do not count.
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE = 1e-9  #: Probability of no verdict below which further items do not count.
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +29,8 @@ class Outlook:
     """Number of items that a verdict takes, as a random variable.
 
     Args:
-        size: Items in the bank.
         gap: Distance of the true value from the threshold, as a share of the bank.
         variance: Variance of one draw's estimate of the accuracy over the items not yet drawn.
-        asked: Items already administered.
-        log_wealth: Log wealth after them.
         together: Claims that must all be decided, each with the same probability. They are taken as independent, a
             lower bound where they share draws.
         assumed: Distance that each bet assumes, as a share of the bank.

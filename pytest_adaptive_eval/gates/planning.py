@@ -25,8 +25,7 @@ from pytest_adaptive_eval.types import Array
 
 #: Distance from the threshold, in accuracy, at which a gate without a margin forecasts its verdict.
 PLANNING_MARGIN = 0.10
-#: Probability of a verdict that the default budget gives a gate.
-DEFAULT_CHANCE = 0.97
+DEFAULT_CHANCE = 0.97  #: Probability of a verdict that the default budget gives a gate.
 #: Limits of the simulated candidates that follow a baseline's draws: their number, and their answers in all.
 MAX_CANDIDATES, MAX_ANSWERS = 400, 1_000_000
 
@@ -147,9 +146,6 @@ def default_budget(
 
     A gate needs as many items as give it a verdict with the probability `DEFAULT_CHANCE`, if the truth is
     `PLANNING_MARGIN` from its threshold, or if a candidate is like its baseline.
-
-    Args:
-        baselines: Known baselines, by the name that conditions use.
     """
     needed = [policy.budget_on(bank)]
     for condition in filter(lambda condition: condition.by_draws, conditions):

@@ -1,4 +1,9 @@
-"""Results that gates judge: the shared part of interviews and studies, and the result of an interview."""
+"""Results that gates judge: the shared part of interviews and studies, and each of them.
+
+A study evaluates several subjects at once. Gates require a value of one subject, or its rank among the others.
+`Measured` is a joint normal distribution: its means and its covariance give bounds, and probabilities of ranks by
+seeded draws.
+"""
 
 from __future__ import annotations
 
@@ -46,8 +51,7 @@ from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.types import Array
 
-#: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
-UNREADABLE_SHARE = 0.5
+UNREADABLE_SHARE = 0.5  #: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
 #: Fewest uniform draws on which a rank among chosen items may rest: of fewer, no scores refute a projection near 1.
 FEWEST_CHECKED = 5
 #: Stops after which an interview has no usable result; None is an interview that did not end.
@@ -184,11 +188,7 @@ class Result(NoVerdict):
         raise NotImplementedError(metric)
 
     def judge(self, condition: Condition) -> Verdict:
-        """Return the verdict on a condition.
-
-        Raises:
-            ConfigError: The condition does not go with the evaluation.
-        """
+        """Return the verdict on a condition."""
         raise NotImplementedError(condition)
 
     def verdict(self, condition: Condition) -> Verdict:
@@ -223,11 +223,8 @@ class SessionResult(Result):
     """Result of an interview; see `Result` for the parameters that studies share.
 
     Args:
-        log: The administrations, in order.
         theta: Estimated ability, length D, in logits; None on an uncalibrated bank. In parts, by
             `claims.weighted_ability.weighted_ability`.
-        standard_error: Standard errors of `theta`.
-        stop: None if the interview did not finish.
         statuses: Number of administrations by `Status`, which every verdict names.
         climb: Policy by which the levels of a task were administered, if they were.
         sequential: True if gates use tests that hold at any moment, since the interview may have ended when they
@@ -241,9 +238,6 @@ class SessionResult(Result):
             bank's population; None for any other.
         policy: `Policy.key` if the length did not depend on the answers, so that the bank's table of replayed
             interviews applies; else empty.
-        planned: Conditions known before the interview, which share its items.
-        baselines: By the name that conditions use.
-        absent: Baselines that do not exist yet, and why.
         subject: ``name`` of the subject, and hashes ``decoding`` and ``prompt`` that a comparison must share; empty if
             unknown.
         chance: Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate passes
@@ -286,12 +280,7 @@ class SessionResult(Result):
     def of(
         cls, name: str, session: Session, *, statuses: Mapping[str, int], noise: float | None = None, **more: Any
     ) -> SessionResult:
-        """Create from a session's first subject.
-
-        Args:
-            noise: Measured decoding noise of the log.
-            **more: Parameters of the class.
-        """
+        """Create from a session's first subject, with the measured decoding noise of its log."""
         calibrated, ladder_policy = session.bank.calibrated, session.policy.levelled
         log = session.log() if noise is None else replace(session.log(), noise=noise)
         estimate = session.estimate
@@ -459,27 +448,16 @@ class SessionResult(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data for another process: all but the bank and the plan; see `from_json`."""
+        run_fields = ("bank", "planned", "family", "baselines", "absent", "on_verdict")
+        columns = (*DesignLog.columns(), "size", "noise", "take_all")
         return {
-            "name": self.name,
-            "log": {
-                name: np.asarray(getattr(self.log, name)).tolist()
-                for name in (*DesignLog.columns(), "size", "noise", "take_all")
-            },
-            "theta": self.theta,
-            "standard_error": self.standard_error,
+            **{f.name: getattr(self, f.name) for f in fields(self) if f.name not in run_fields},
+            "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in columns},
             "stop": self.stop.name if self.stop else None,
             "statuses": dict(self.statuses),
             "climb": [self.climb.name, dict(self.climb.to_json())] if self.climb else None,
-            "sequential": self.sequential,
-            "invalid": self.invalid,
-            "projected": self.projected,
-            "checked": self.checked,
-            "own": self.own,
-            "policy": self.policy,
-            "error": self.error,
             "notes": list(self.notes),
             "subject": dict(self.subject),
-            "chance": self.chance,
             "must_pass": [[answer.item, answer.score, answer.text] for answer in self.must_pass],
         }
 
@@ -505,8 +483,7 @@ class SessionResult(Result):
         )
 
 
-#: Confidence of the bounds in records and reports.
-CONFIDENCE = 0.95
+CONFIDENCE = 0.95  #: Confidence of the bounds in records and reports.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -598,24 +575,18 @@ class StudyResult(Result):
     """Result of a study, such as ``result.score.at_least(3.5)``; see `Result` for the parameters of interviews too.
 
     Args:
-        kind: Such as ``peers``.
         candidate: Subject of gates that name no other.
         subjects: Names of all subjects, in the order of `quantities`.
         metrics: Names of the measured quantities, the leading one first, also if the study is void.
         quantities: By metric, as far as known.
         asked, size: Units that counted, and those that took place.
-        unit: Name of the units, such as ``rounds``.
         broken: True if a fault of the run voids it: the next run can use its replies.
         unsure: Reason why its numbers carry no claim; empty if they do.
         absent: Subjects without a value for no fault of the run, and why.
-        seed: Seed of the draws of ranks.
         baselines: Earlier results of the same study, by the name that conditions use.
         no_baselines: Baselines that do not exist yet, and why.
         difference: ``difference(metric, subject, baseline, confidence)`` returns a subject's value less that of a
             baseline; the default takes the two as independent.
-        account: All findings of the study, as plain JSON data.
-        costs: Plain JSON data.
-        members: `SubjectIdentity.to_json` of the subjects, in their order.
     """
 
     name: str
@@ -649,11 +620,7 @@ class StudyResult(Result):
         return metric in self.metrics
 
     def judge(self, condition: Condition) -> Verdict:
-        """Return the verdict on a condition.
-
-        Raises:
-            ConfigError: The study does not measure the quantity, or has no such subject.
-        """
+        """Return the verdict on a condition."""
         try:
             condition.check_study(self.metrics, self.subjects, self.candidate)
         except ConfigError as error:
@@ -790,5 +757,4 @@ class StudyResult(Result):
         return cls(**{**data, **lists, "quantities": quantities, "family": family})
 
 
-#: Fields that are lists in JSON data.
-_LISTS = ("subjects", "metrics", "notes", "members")
+_LISTS = ("subjects", "metrics", "notes", "members")  #: Fields that are lists in JSON data.

@@ -157,11 +157,7 @@ class ChoiceLikelihood(LikelihoodScoring):
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as JSON data."""
-        return {
-            "normalization": self.normalization,
-            "delimiter": self.delimiter,
-            "candidates": self.candidates,
-        }
+        return {"normalization": self.normalization, "delimiter": self.delimiter, "candidates": self.candidates}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,19 +46,7 @@ BUSY_SECONDS = 30.0
 _OTHER = "name another file with --adaptive-eval-reuse=FILE"
 #: Types of file systems that several machines share, where SQLite's write-ahead log is not safe.
 _NETWORK = (
-    "nfs",
-    "cifs",
-    "smb",
-    "lustre",
-    "gpfs",
-    "beegfs",
-    "ceph",
-    "glusterfs",
-    "9p",
-    "fuse",
-    "afs",
-    "pvfs",
-    "orangefs",
+    *("nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "9p", "fuse", "afs", "pvfs", "orangefs"),
 )
 
 
@@ -208,7 +196,7 @@ class ReplyStore:
             usage = Usage(**data["usage"])
         except (ValueError, TypeError, KeyError):
             return None
-        if len(replies) != count or not all(map(_well_typed, replies)):
+        if len(replies) != count:
             return None
         self.recalled += 1
         return replies, usage
@@ -216,29 +204,22 @@ class ReplyStore:
     def keep(self, key: str, replies: list[Completion], usage: Usage) -> None:
         """Store the replies to a request, unless one failed by a fault of the run."""
         if not any(reply.status.infrastructure for reply in replies):
-            rows = [_row(reply) for reply in replies]
+            rows = [
+                [reply.text, reply.status.value, reply.score, reply.detail]
+                + ([dict(reply.likelihood)] if reply.likelihood else [])
+                for reply in replies
+            ]
             self._texts[key] = json.dumps({"result": rows, "usage": usage.to_json()})
-
-
-def _row(reply: Completion) -> Sequence[Any]:
-    row = [reply.text, reply.status.value, reply.score, reply.detail]
-    return [*row, dict(reply.likelihood)] if reply.likelihood else row
 
 
 def _completion(
     text: str, status: str, score: float | None, detail: str, likelihood: Mapping[str, Any] | None = None
 ) -> Completion:
-    if not isinstance(text, str):
-        raise TypeError(f"the text of a reply is {type(text).__name__}")
+    """Return a stored reply; raise TypeError if a value has another type."""
+    typed = isinstance(text, str) and isinstance(detail, str) and isinstance(likelihood, Mapping | None)
+    if not typed or not isinstance(score, float | int | None):
+        raise TypeError(f"a reply is {(text, status, score, detail, likelihood)!r:.80}")
     return Completion(text, Status(status), score, detail, likelihood or {})
-
-
-def _well_typed(reply: Completion) -> bool:
-    return (
-        isinstance(reply.likelihood, Mapping)
-        and isinstance(reply.detail, str)
-        and (reply.score is None or isinstance(reply.score, float | int))
-    )
 
 
 class KnownAnswers:

@@ -18,8 +18,7 @@ from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.progress import Progress
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
-from pytest_adaptive_eval.plugin.reports import ReportHooks
-from pytest_adaptive_eval.plugin.run import OwnProtocol, RunHooks
+from pytest_adaptive_eval.plugin.run import OwnProtocol, ReportHooks, RunHooks
 from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
 from pytest_adaptive_eval.plugin.state import STATE, Exchange, RunState, split_models
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog

@@ -66,11 +66,7 @@ class DecodingCheck:
         return evaluation
 
     def notes(self, noise: DecodingNoise | None, *, whole: bool) -> list[str]:
-        """Return notes for readers of any verdict.
-
-        Args:
-            whole: Whether the whole bank was asked, so that nothing but the noise is uncertain.
-        """
+        """Return notes for readers of any verdict; of a `whole` bank nothing but the noise is uncertain."""
         if noise is not None:
             if not self.reason or self._samples:
                 return []
@@ -122,16 +118,11 @@ _DRAW_COLUMNS = {
     "predicted": "predictions",
     **{name: name for name in ("rest", "variance", "down", "up")},
 }
-#: Seed suffix for drawing repeated items.
-_REPEAT_SEED = 1
+_REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
 
 
 class Fault(NamedTuple):
-    """Reason why an interview is void.
-
-    Args:
-        usage: Whether it is a mistake of the user.
-    """
+    """Reason why an interview is void; `usage` for a mistake of the user."""
 
     sentence: str
     usage: bool
@@ -281,18 +272,11 @@ class AskingLoop:
     def tell(self, scores: Sequence[float | None]) -> None:
         """Give the session the item scores of its proposal, and end it where an item that must pass is wrong."""
         self.session.tell(np.array([[np.nan if score is None else score for score in scores]], dtype=float))
-        self._end_at_failure()
-
-    def _end_at_failure(self) -> None:
-        """End an interview for decisions once all items that must pass are asked and one is wrong: all gates fail."""
-        plan, count = self.gate_plan, len(self.evaluation.must_pass)
-        if not (count and plan.judged and self.evaluation.policy.stop == "decision"):
-            return
-        if len(self.session.take_all) <= self.session.asked:
-            scores = self.session.log().scores[: len(self.session.take_all)]
-            first = np.isin(self.session.take_all, self.evaluation.must_pass)
-            if (scores[first] < 1.0).any():
-                self.session.end(StopReason.MUST_PASS)
+        first, ends = self.session.take_all, self.gate_plan.judged and self.evaluation.policy.stop == "decision"
+        if self.evaluation.must_pass and ends and len(first) <= self.session.asked:
+            must_pass = np.isin(first, self.evaluation.must_pass)
+            if (self.session.log().scores[: len(first)][must_pass] < 1.0).any():
+                self.session.end(StopReason.MUST_PASS)  # all gates fail
 
     def _repeat_items(self) -> None:
         """Administer some items once more, drawn uniformly, to measure decoding noise."""
@@ -452,7 +436,12 @@ class AskingLoop:
         self._bound = True
         respondent = self.respondent
         respondent.fixture, respondent.subject, identity = find_model_fixture(funcargs)
-        self._check_likelihood(respondent)
+        if self._batch[0].asked.item.likelihood is not None and not getattr(respondent.subject, "rates_texts", False):
+            raise ConfigError(
+                f"{self.evaluation.name}: items are scored by the likelihoods of texts, which {respondent.fixture!r} "
+                f"({type(respondent.subject).__name__}) does not give: name a checkpoint or a server, or ask for "
+                "written answers"
+            )
         respondent.cap(self.evaluation.max_tokens, self.evaluation.name)
         self._identify(identity)
 
@@ -472,30 +461,16 @@ class AskingLoop:
             samples=bool(respondent.noise_check and respondent.noise_check.reason)
         )
         self.session.decodings = self.evaluation.decodings
-        self._check_judge()
+        judge, items = self.evaluation.judge, self.evaluation.bank.items
+        if judge is not None:
+            judge.check(items)
+        elif self.asks_items:
+            for item in items_naming(items, JUDGE):
+                if item.custom is needs_judge:
+                    needs_judge(item, "")
         self.reuse.bind(respondent.subject)
         if identity.checkpoint and self.recorder.journal is None:  # else answers could belong to another subject
             self._open_journal(respondent)
-
-    def _check_judge(self) -> None:
-        """Have the judge rank a few answers; without one, a TOML file may have no items that only a judge grades."""
-        evaluation = self.evaluation
-        if evaluation.judge is not None:
-            evaluation.judge.check(evaluation.bank.items)
-        elif self.asks_items:
-            for item in items_naming(evaluation.bank.items, JUDGE):
-                if item.custom is needs_judge:
-                    needs_judge(item, "")
-
-    def _check_likelihood(self, respondent: Respondent) -> None:
-        """Refuse a model that cannot score items by likelihood, if the first item needs it."""
-        first = self._batch[0].asked.item
-        if first.likelihood is not None and not getattr(respondent.subject, "rates_texts", False):
-            raise ConfigError(
-                f"{self.evaluation.name}: items are scored by the likelihoods of texts, which {respondent.fixture!r} "
-                f"({type(respondent.subject).__name__}) does not give: name a checkpoint or a server, or ask for "
-                "written answers"
-            )
 
     def _prepare(self, subject: Subject) -> None:
         """Check a subject of this package before its first answer."""

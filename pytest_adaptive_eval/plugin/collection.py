@@ -52,17 +52,12 @@ class Collection:
     def __init__(self, state: RunState) -> None:
         self.state, self.config = state, state.config
         self._mistakes: list[str] = []
-        #: Functions of evaluations with a mistake, which need no second message.
-        self._mistaken: set[object] = set()
+        self._mistaken: set[object] = set()  #: Functions of evaluations with a mistake, which need no second message.
         self._banks: dict[Path, ItemBank] = {}
-        #: Gates and studies that got the marker here.
-        self._marked: set[pytest.Item] = set()
-        #: Every gate that collection met, by node id, selected or not.
-        self._gates: dict[str, pytest.Item] = {}
-        #: Names of the evaluations of TOML files.
-        self._toml_names: set[str] = set()
-        #: Names of required gates.
-        self._required = list(state.settings.required_gates)
+        self._marked: set[pytest.Item] = set()  #: Gates and studies that got the marker here.
+        self._gates: dict[str, pytest.Item] = {}  #: Every gate that collection met, by node id, selected or not.
+        self._toml_names: set[str] = set()  #: Names of the evaluations of TOML files.
+        self._required = list(state.settings.required_gates)  #: Names of required gates.
 
     def mistake(self, error: UsageError) -> None:
         """Keep an error of the user until collection has found all of them."""

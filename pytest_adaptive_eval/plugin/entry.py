@@ -19,8 +19,7 @@ from pytest_adaptive_eval.plugin import hooks
 from pytest_adaptive_eval.plugin.foreign_folders import ForeignFolders, check_arguments
 from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, REUSE, is_eval_file, refuse
 
-#: Reports whose path a flag sets.
-REPORTS = ("record", "html", "junit")
+REPORTS = ("record", "html", "junit")  #: Reports whose path a flag sets.
 
 
 class _Models(argparse.Action):

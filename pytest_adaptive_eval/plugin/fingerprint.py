@@ -1,4 +1,4 @@
-"""Hash of the code with which a test asks and grades; only answers of equal hashes are reused and compared."""
+"""Hash of the user's own code with which a test asks and grades; only answers of equal hashes are reused."""
 
 from __future__ import annotations
 
@@ -172,8 +172,7 @@ def _of_the_user(value: object, root: str) -> bool:
     return not is_installed(file, root)
 
 
-#: Names of folders that only installers write to.
-_PACKAGE_FOLDERS = frozenset(("site-packages", "dist-packages"))
+_PACKAGE_FOLDERS = frozenset(("site-packages", "dist-packages"))  #: Names of folders that only installers write to.
 #: Metadata of a distribution.  A source tree that is installed as editable has an .egg-info without a version.
 _METADATA = re.compile(r".+\.dist-info|.+-.+\.egg-info")
 

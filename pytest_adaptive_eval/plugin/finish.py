@@ -26,8 +26,7 @@ from pytest_adaptive_eval.records.run_record import (
 )
 from pytest_adaptive_eval.text import relative
 
-#: Fewest repeated items for a note that all their answers are equal.
-FEWEST_REPEATED = 5
+FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers are equal.
 #: Keys of a bank's report that a record repeats.
 BANK_REPORT_KEYS = ("task", "category", "twins", "formats", "parts", REPORT_KEY)
 

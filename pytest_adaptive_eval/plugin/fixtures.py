@@ -112,11 +112,7 @@ model = pytest.fixture(scope="session", name="model")(model_function)
 
 
 def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
-    """Return whether a fixture, the last of its definitions, can read this run's flags.
-
-    Args:
-        definitions: Each overrides the one before it.
-    """
+    """Return whether a fixture, the last of its definitions, of which each overrides the one before, can read flags."""
     pending = [definitions[-1]]
     visited: set[str] = set()
     while pending:

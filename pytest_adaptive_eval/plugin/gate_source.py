@@ -1,4 +1,4 @@
-"""Read from a gate's source which evaluations it names and which conditions it sets on them."""
+"""Read from a gate's source or bytecode whether it is a gate, which evaluations it names, and its conditions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from pytest_adaptive_eval.gates.condition import KINDS, Condition, find_metric
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.gates.result import BoundMetric
 
-#: Fixture that gates take.
-FIXTURE = "adaptive_eval"
+FIXTURE = "adaptive_eval"  #: Fixture that gates take.
 NamedCondition: TypeAlias = tuple[str, Condition]
 
 
@@ -178,14 +177,17 @@ def _recorded(metric: str, kind: str, arguments: list[Any], keywords: dict[str, 
     return conditions[0]
 
 
-#: Argument that every scenario of pytest-bdd has.
-_EXAMPLE = "_pytest_bdd_example"
+_EXAMPLE = "_pytest_bdd_example"  #: Argument that every scenario of pytest-bdd has.
 #: Variables in the closures of pytest-bdd's scenarios and step fixtures; the same in its versions 7 to 9.
 _SCENARIO, _STEP = "templated_scenario", "context"
 
 
 def gets_fixture(item: pytest.Function, fixture: str) -> bool:
-    """Return whether a test may get a fixture by its name while it runs, as far as its code shows."""
+    """Return whether a test may get a fixture by its name while it runs, as far as its code shows.
+
+    Three ways are recognized: ``request.getfixturevalue``, parameters of pytest-lazy-fixtures (or pytest-lazy-fixture),
+    and steps of pytest-bdd.
+    """
     params: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     chosen = {value for value in params.values() if isinstance(value, str)}
     pending = {*item.fixturenames, *_lazy_names(params.values()), *_requested_names(item.obj, chosen)}

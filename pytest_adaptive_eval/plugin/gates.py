@@ -1,4 +1,4 @@
-"""Gates: ordinary tests that ask ``adaptive_eval[...]`` for a result and assert on it."""
+"""Gates: tests that ask ``adaptive_eval[...]`` for a result and assert on it, and what they set on interviews."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from pytest_adaptive_eval.plugin.question import is_placeholder
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
 from pytest_adaptive_eval.records.baseline import BaselineFile
 
-#: Whether a test may get the fixture by its name.
-_GETS_FIXTURE: pytest.StashKey[bool] = pytest.StashKey()
+_GETS_FIXTURE: pytest.StashKey[bool] = pytest.StashKey()  #: Whether a test may get the fixture by its name.
 
 
 def is_gate(item: pytest.Item) -> bool:
@@ -94,11 +93,7 @@ def order(items: list[pytest.Item], needs: Mapping[pytest.Item, Sequence[Evaluat
 
 
 class Results(NoVerdict):
-    """The fixture ``adaptive_eval``: results of interviews and studies by name.
-
-    Args:
-        on_verdict: Called with each verdict that is asked for, and its evaluation; returns the verdict for the gate.
-    """
+    """The fixture ``adaptive_eval``: results of interviews and studies by name; `on_verdict` may replace a verdict."""
 
     def __init__(
         self,
@@ -113,11 +108,7 @@ class Results(NoVerdict):
         return replace(result, on_verdict=lambda verdict: self._on_verdict(node, verdict))
 
     def any_of(self, *verdicts: Verdict) -> bool:
-        """Return whether one of the verdicts holds, which is all that the gate asks of them.
-
-        Raises:
-            ConfigError: There is none, or something else than verdicts.
-        """
+        """Return whether one of the verdicts holds, which is all that the gate asks of them."""
         if not verdicts or not all(isinstance(verdict, Verdict) for verdict in verdicts):
             raise ConfigError("any_of takes verdicts, such as adaptive_eval[...].accuracy.at_least(0.6)")
         self._on_any(verdicts)

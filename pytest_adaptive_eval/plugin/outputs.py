@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 #: Regular expressions for the beginning of each report, in lower case without white space.
 _HEADS = {"record": rb'{"run":', "junit": rb"<\?xml", "html": rb"<!doctypehtml>"}
-#: Number of bytes that identify a report.
-_HEAD = 200
+_HEAD = 200  #: Number of bytes that identify a report.
 
 
 def outputs(settings: Settings) -> dict[str, Path]:

@@ -19,8 +19,7 @@ from pytest_adaptive_eval.models.base import RequestLog
 from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question, find_model_fixture
 from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner
 
-#: A word that no benchmark has as an answer; its letters show where any part of it comes from.
-_WORD = "Qzxqzzqx"
+_WORD = "Qzxqzzqx"  #: A word that no benchmark has as an answer; its letters show where any part of it comes from.
 #: Made-up answers: words, then for tests that read other forms a number, and an object that a test may index.
 _ANSWERS = (f"{_WORD} qzzx zqxxqz.", "-73051.9182640137", f'{{"answer": "{_WORD}"}}')
 _MADE_UP = re.compile(rf"[qzx\W]*|.*{_WORD}.*|-?73051(?:\.9\d*)?", re.IGNORECASE | re.DOTALL)
@@ -33,8 +32,7 @@ class _ProbedItem(AskedItem):
     def __init__(self, item: Item, *, named: bool, grade_of_made_up: float) -> None:
         super().__init__(item)
         self._named, self._grade = named, grade_of_made_up
-        #: Whether a text to grade came of the made-up answer.
-        self.derived = False
+        self.derived = False  #: Whether a text to grade came of the made-up answer.
 
     def grade(self, text: str | float) -> float:
         if self._named or _MADE_UP.fullmatch(str(text)) is None:
@@ -51,12 +49,9 @@ class _Probe(Question):
     """A question whose model gives a made-up answer; it reports nothing."""
 
     asked: _ProbedItem
-    #: Whether the test takes something that may answer.
-    has_model = False
-    #: Whether the test passed.
-    passed = False
-    #: Exception that ended the test, other than a failed assertion.
-    error = ""
+    has_model = False  #: Whether the test takes something that may answer.
+    passed = False  #: Whether the test passed.
+    error = ""  #: Exception that ended the test, other than a failed assertion.
 
     def setup(self) -> None:
         """Set up the fixtures, unless one of them asks a model of another package."""
@@ -173,11 +168,7 @@ class _Reply(str):
 
 
 def check_test(interview: QuestionOwner, node: pytest.Function, item: Item, wrong_answer: str | None) -> str:
-    """Run the test of an interview on made-up answers, before it asks a model, and note what that shows.
-
-    Returns:
-        Why its verdicts would mean nothing; empty where nothing is known against it.
-    """
+    """Run the test of an interview on made-up answers.  Return why its verdicts would mean nothing; empty if sound."""
     named, finding, partial = wrong_answer is not None, interview.finding, dict[float, str]()
     for answer in _ANSWERS if wrong_answer is None else (wrong_answer,):
         # where a made-up answer got a part of the score, another grade has to change it

@@ -31,8 +31,7 @@ NOT_ASKED = (
     "the test passed without asking its model, so every answer would count as right: take the model as an argument, "
     "call it in the test and judge what it returns"
 )
-#: Value of the parameter ``item`` at collection.
-PLACEHOLDER = object()
+PLACEHOLDER = object()  #: Value of the parameter ``item`` at collection.
 #: Errors of a test that reads an answer which is not whole: no answer is read.
 READING_ERRORS = (ValueError, LookupError, TypeError, AttributeError, SyntaxError)
 
@@ -58,10 +57,8 @@ class AskedItem:
         self.given: float | None = None
         self.graded: float | None = None
         self.text = ""
-        #: Whether there was a text to grade, even an empty one.
-        self.read = False
-        #: Reason why the latest answer could not be graded.
-        self.fault: Unscored | None = None
+        self.read = False  #: Whether there was a text to grade, even an empty one.
+        self.fault: Unscored | None = None  #: Reason why the latest answer could not be graded.
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.item, name)
@@ -103,11 +100,7 @@ class AskedItem:
 
 @dataclasses.dataclass(slots=True)
 class Draw:
-    """A question that an interview asks, as far as it is known before there is a test of it.
-
-    Args:
-        key: Key of the answer in the journal; empty until it is computed.
-    """
+    """A question that an interview asks, before there is a test of it; `key` is that of its answer in the journal."""
 
     asked: AskedItem
     administration: Administration
@@ -118,23 +111,15 @@ class Question(Once):
     """One administered question; a failed assertion is a wrong answer and passes."""
 
     asked: AskedItem
-    #: The interview that asks; None when the question is run alone.
-    interview: QuestionOwner | None = None
-    #: Record of this administration, if an interview asks.
-    administration: Administration
+    interview: QuestionOwner | None = None  #: The interview that asks; None when the question is run alone.
+    administration: Administration  #: Record of this administration, if an interview asks.
     response: Response | None = None
-    #: Key of the answer in the journal.
-    key = ""
-    #: First line of the first report that did not pass.
-    fault = ""
-    #: Whether a fault of its grading is kept for later runs, since it would recur.
-    lasting = False
-    #: Phases that have begun: each is run once.
-    _begun: frozenset[str] = frozenset()
-    #: Exception of the set-up or the test.
-    _raised: BaseException | None = None
-    #: The first fault of its subtests.
-    _subtest: BaseException | None = None
+    key = ""  #: Key of the answer in the journal.
+    fault = ""  #: First line of the first report that did not pass.
+    lasting = False  #: Whether a fault of its grading is kept for later runs, since it would recur.
+    _begun: frozenset[str] = frozenset()  #: Phases that have begun: each is run once.
+    _raised: BaseException | None = None  #: Exception of the set-up or the test.
+    _subtest: BaseException | None = None  #: The first fault of its subtests.
 
     @classmethod
     def of(cls, template: pytest.Function, asked: AskedItem) -> Self:
@@ -463,8 +448,7 @@ def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     return str(plain(next((line for line in text.splitlines() if line.strip()), report.outcome)))
 
 
-#: Fixture scopes that outlive a question.
-WIDE_SCOPES = ("session", "package", "module", "class")
+WIDE_SCOPES = ("session", "package", "module", "class")  #: Fixture scopes that outlive a question.
 
 
 def check_scope(node: pytest.Function, name: str, where: str) -> None:

@@ -1,4 +1,4 @@
-"""Record the answers of one interview, in its journal and for its record."""
+"""Record the answers of one interview, in its journal and for its record, also those that runs share."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
-from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.graders.kinds.words import folded
 from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
+from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.truth import truth_of
 from pytest_adaptive_eval.models.base import Completion, Subject
 from pytest_adaptive_eval.models.caps import truncation_warning
@@ -30,12 +30,9 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.question import Draw, Question
     from pytest_adaptive_eval.records.run_record import Administration
 
-#: Answers from which on a constant one is named, and its share of them.
-FEWEST, SHARE = 20, 0.95
-#: Labels of a bank at most that one guesses, and questions for each of them.
-LABELS, QUESTIONS_PER_LABEL = 3, 10
-#: Characters of an answer that is named.
-_SHOWN = 60
+FEWEST, SHARE = 20, 0.95  #: Answers from which on a constant one is named, and its share of them.
+LABELS, QUESTIONS_PER_LABEL = 3, 10  #: Labels of a bank at most that one guesses, and questions for each of them.
+_SHOWN = 60  #: Characters of an answer that is named.
 
 
 class ConstantAnswers:
@@ -80,22 +77,15 @@ class ConstantAnswers:
         return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject says the same to every question"
 
 
-#: Suffix of the journal's keys of completions that no test has graded yet.
-_COMPLETION = " completion"
-#: Key of the log-likelihoods in journals and administrations.
-LIKELIHOOD = "likelihood"
+_COMPLETION = " completion"  #: Suffix of the journal's keys of completions that no test has graded yet.
+LIKELIHOOD = "likelihood"  #: Key of the log-likelihoods in journals and administrations.
 _sorted_json = json.JSONEncoder(sort_keys=True).encode
 
-#: Fewest wrong answers for a note that the expected answer stands in them.
-FEWEST_WRONG = 3
+FEWEST_WRONG = 3  #: Fewest wrong answers for a note that the expected answer stands in them.
 
 
 class AnswerRecorder:
-    """Administrations of one interview, and the journal that keeps answers for later runs.
-
-    Attributes:
-        journal: None where no answer may outlive the run.
-    """
+    """Administrations of one interview, and the journal for later runs, None where no answer may outlive the run."""
 
     def __init__(self, unanswered: str = WRONG) -> None:
         self._unanswered = unanswered
@@ -283,11 +273,7 @@ STUDY_NOTE = (
 
 
 class Reuse:
-    """Answers that one interview takes from the store.
-
-    Args:
-        store: None where every answer is asked for.
-    """
+    """Answers that one interview takes from the store; without a store every answer is asked for."""
 
     def __init__(self, store: AnswerStore | None, root: Path) -> None:
         self._store = store

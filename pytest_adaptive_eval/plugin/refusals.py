@@ -1,4 +1,4 @@
-"""Refuse options of other plugins that lose, repeat or deselect interviews and gates."""
+"""Refuse options of other plugins that lose, repeat or deselect interviews and gates, and find required gates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from pytest_adaptive_eval.errors import ConfigError
 
 
 class _Refused(NamedTuple):
-    """An option of another plugin that an adaptive run refuses.
-
-    Args:
-        module: Module of the plugin; the option counts only where that is loaded.
-    """
+    """An option of another plugin that an adaptive run refuses where the module of that plugin is loaded."""
 
     module: str
     option: str
@@ -78,8 +74,7 @@ _MARKERS = {
 }
 
 
-#: Package of the fixtures that replace the file system.
-_FAKES = "pyfakefs"
+_FAKES = "pyfakefs"  #: Package of the fixtures that replace the file system.
 
 
 def check_other_plugins(config: pytest.Config) -> None:
@@ -100,11 +95,7 @@ def check_other_plugins(config: pytest.Config) -> None:
 
 
 def check_collected(config: pytest.Config, items: Sequence[pytest.Item], interviews: bool) -> None:
-    """Refuse plugins that would end the run with an internal error at one of our tests.
-
-    Args:
-        interviews: Whether questions will be asked, which are made while the tests run.
-    """
+    """Refuse plugins that would end the run with an internal error at one of our tests or questions."""
     modules = plugin_modules(config)
     if interviews and "pytest_depends" in modules:
         raise ConfigError(
@@ -157,11 +148,7 @@ def _title(module: str) -> str:
 
 
 class _Sharding(NamedTuple):
-    """Options by which a plugin runs one of several parts of the tests.
-
-    Args:
-        shards, shard: Attributes of ``config.option``.
-    """
+    """Options by which a plugin runs one of several parts of the tests: attributes of ``config.option``."""
 
     modules: tuple[str, ...]
     shards: str

@@ -33,16 +33,11 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.progress import Progress
     from pytest_adaptive_eval.plugin.state import RunState, Selection
 
-#: Written files that state the exit status, besides the page.
-_RECORDS = ("record", "record copy", "new baseline")
+_RECORDS = ("record", "record copy", "new baseline")  #: Written files that state the exit status, besides the page.
 
 
 class RunFiles:
-    """Files of one run.
-
-    Args:
-        complaints: Gets a sentence for each file that could not be written.
-    """
+    """Files of one run; `complaints` gets a sentence for each one that could not be written."""
 
     def __init__(self, state: RunState, run: RunRecord, started: datetime, complaints: list[str]) -> None:
         self.state, self._run, self._started, self._complaints = state, run, started, complaints
@@ -194,8 +189,7 @@ class RunRecorder:
         self._reported: set[str] = set()
         self._skipped: set[str] = set()
         self._failed = self._replayed = False
-        #: Interviews of failed questions, by the question's node id.
-        self._failed_questions: dict[str, str] = {}
+        self._failed_questions: dict[str, str] = {}  #: Interviews of failed questions, by the question's node id.
         self._complaints: list[str] = []
         self._files = RunFiles(state, self.run, started, self._complaints)
         self._has_answers = False
@@ -223,16 +217,13 @@ class RunRecorder:
                 self._failed_questions[report.nodeid] = attached["question_of"]
         elif report.nodeid not in self._reported:  # another plugin may run it again, which changes nothing
             self._reported.add(report.nodeid)
-            self._add_records(attached, report.nodeid)
-
-    def _add_records(self, attached: dict[str, Any], nodeid: str) -> None:
-        if record := attached.get("interview"):
-            interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
-            self.run.interviews.append(interview)
-            self._progress.end(nodeid, len(interview.administrations))
-        if record := attached.get("study"):
-            self.run.studies.append(record if isinstance(record, StudyRecord) else StudyRecord.from_json(record))
-        self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
+            if record := attached.get("interview"):
+                interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
+                self.run.interviews.append(interview)
+                self._progress.end(report.nodeid, len(interview.administrations))
+            if record := attached.get("study"):
+                self.run.studies.append(record if isinstance(record, StudyRecord) else StudyRecord.from_json(record))
+            self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show answers as + and -, unlike tests that pass and fail."""

@@ -28,16 +28,11 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.records.journal import Journal
 
-#: Marks by which questions may not run, or run otherwise.
-_CONDITIONAL_MARKS = ("skip", "skipif", "xfail")
+_CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
 
 
 class SideBySide:
-    """Interviews of one run that share the calls of their subjects.
-
-    Args:
-        shares: Whether an interview's calls are filled with questions of others.
-    """
+    """Interviews of one run that share the calls of their subjects; with `shares`, others' questions fill them."""
 
     def __init__(self, *, shares: bool) -> None:
         self._shares = shares

@@ -1,4 +1,4 @@
-"""State of a run that the modules of the plugin share: plain data, and the base class of interviews and studies."""
+"""State of a run that the modules of the plugin share, its exchange between processes, and its base classes."""
 
 from __future__ import annotations
 
@@ -127,16 +127,11 @@ class PlaceGuard:
         return "for a second time" if nodeid in self._repeated else ""
 
 
-#: Seconds between two checks for a result.
-_PAUSE = 0.05
+_PAUSE = 0.05  #: Seconds between two checks for a result.
 
 
 class Planned(NamedTuple):
-    """An interview or a gate that this run must account for.
-
-    Args:
-        budget: Questions; 0 for a gate.
-    """
+    """An interview or a gate that this run must account for; the budget of a gate is 0."""
 
     nodeid: str
     budget: int
@@ -161,11 +156,7 @@ class Selection(NamedTuple):
 
 
 class Exchange:
-    """A folder of results by node id; there is none if the run has one process.
-
-    Args:
-        folder: The controller's folder, on a worker.
-    """
+    """A folder of results by node id, on a worker the controller's; there is none if the run has one process."""
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder = Path(folder) if folder else None
@@ -243,10 +234,8 @@ class Exchange:
                 clock.sleep(_PAUSE)
 
 
-#: How to name an answer that a test must fail.
-WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'
-#: Markers by which plugins are told to run a failed test again.
-RERUN_MARKERS = ("flaky",)
+WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'  #: How to name an answer that a test must fail.
+RERUN_MARKERS = ("flaky",)  #: Markers by which plugins are told to run a failed test again.
 
 
 @dataclass(eq=False)
@@ -302,8 +291,7 @@ def sets_up_only(config: pytest.Config) -> bool:
     return bool(config.getoption("setuponly", False))
 
 
-#: Key of the run's state in ``config.stash``.
-STATE: pytest.StashKey[RunState] = pytest.StashKey()
+STATE: pytest.StashKey[RunState] = pytest.StashKey()  #: Key of the run's state in ``config.stash``.
 
 
 class Once(pytest.Function):
@@ -319,8 +307,7 @@ class Once(pytest.Function):
 class EvaluationNode(Once):
     """An interview or a study: a test whose result gates judge."""
 
-    #: Word for messages, and the key of its record in a report.
-    noun: str
+    noun: str  #: Word for messages, and the key of its record in a report.
     evaluation: Evaluation | StudyPlan
     state: RunState
     record: InterviewRecord | StudyRecord | None = None
@@ -397,14 +384,10 @@ class QuestionOwner(Protocol):
     """The interview of a question, as far as the question needs it."""
 
     nodeid: str
-    #: Why the user's own marks or fixtures skip the interview; empty where they do not.
-    skipped: str
-    #: Number of times that another plugin ran a question again, which asked nothing.
-    reruns: int
-    #: Random state that the questions share.
-    generators: GeneratorStates
-    #: What made-up answers have shown of the test.
-    finding: Finding
+    skipped: str  #: Why the user's own marks or fixtures skip the interview; empty where they do not.
+    reruns: int  #: Number of times that another plugin ran a question again, which asked nothing.
+    generators: GeneratorStates  #: Random state that the questions share.
+    finding: Finding  #: What made-up answers have shown of the test.
 
     @property
     def unanswered(self) -> str:

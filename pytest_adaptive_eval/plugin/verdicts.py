@@ -31,11 +31,7 @@ class _Entry(NamedTuple):
 
 
 class VerdictLog:
-    """Verdicts of the gates that this process runs, and the outcome of each gate.
-
-    Attributes:
-        running: Node id of the test whose body runs now. Reports that are made meanwhile are those of its subtests.
-    """
+    """Verdicts and outcomes of the gates of this process; reports made while one is `running` are of its subtests."""
 
     def __init__(self, state: RunState) -> None:
         self._state = state
@@ -44,8 +40,7 @@ class VerdictLog:
         self._records: dict[str, list[GateRecord]] = {}
         #: Exception with which each gate ended, None where it passed: a gate is judged once.
         self._endings: dict[str, BaseException | None] = {}
-        #: Tests that have run, and are being torn down.
-        self._over: set[str] = set()
+        self._over: set[str] = set()  #: Tests that have run, and are being torn down.
 
     def results(self, gate: pytest.Item) -> Results:
         """Return the results for a gate, whose verdicts are kept."""
@@ -157,5 +152,4 @@ class VerdictLog:
         return [GateRecord(item.name, item.nodeid, name, verdict, where, line) for name, verdict in verdicts]
 
 
-#: Key of the run's verdicts in ``config.stash``.
-VERDICTS: pytest.StashKey[VerdictLog] = pytest.StashKey()
+VERDICTS: pytest.StashKey[VerdictLog] = pytest.StashKey()  #: Key of the run's verdicts in ``config.stash``.

@@ -19,12 +19,9 @@ from pytest_adaptive_eval.text import clean_terminal, counted
 
 #: Characters of a sentence.  Slack takes 3 000 in a block, and a character becomes up to five when it is escaped.
 _SENTENCE = 500
-#: Alarms, and gates, with a sentence of their own; Slack takes 50 blocks.
-_LISTED = 20
-#: Characters of the whole text.
-_TEXT = 3_500
-#: Longest link.
-_LINK = 3_000
+_LISTED = 20  #: Alarms, and gates, with a sentence of their own; Slack takes 50 blocks.
+_TEXT = 3_500  #: Characters of the whole text.
+_LINK = 3_000  #: Longest link.
 #: Characters that stay in a link; others, such as those that would end it, are escaped.
 _URL = ":/?#[]@!$&'()*+,;=%~"
 #: Further attempts after a failure, seconds between two attempts, and seconds for all attempts together.
@@ -79,11 +76,7 @@ def _inert(text: str) -> str:
 
 
 def slack_payload(alert: Alert) -> dict[str, Any]:
-    """Return the alert as JSON data for an incoming webhook of Slack, or of a service that reads the same.
-
-    Returns:
-        ``text`` for notifications and receivers that read no more, and ``blocks``.
-    """
+    """Return the alert as JSON data for an incoming webhook of Slack: ``blocks``, and ``text`` for other receivers."""
     link = _slack_link(alert.report_url)
     escaped = Alert(alert.title, _escaped(alert.run), tuple(map(_escaped, alert.sentences)), alert.report_url)
     blocks: list[dict[str, Any]] = [{"type": "header", "text": {"type": "plain_text", "text": alert.title}}]

@@ -1,4 +1,4 @@
-"""The baseline of a candidate, read from a run's record or a file of recorded answers."""
+"""The baseline of a candidate or a study, read from a run's record, a history or a file of recorded answers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
-from pytest_adaptive_eval.records.derived import copied_from
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, copied_from
 from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
 
-#: Days after which a verdict notes the age of its baseline.
-STALE = 30
+STALE = 30  #: Days after which a verdict notes the age of its baseline.
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +141,7 @@ def is_tracked(spec: str) -> bool:
 
 
 def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
-    """Return the file or folder of a baseline."""
+    """Return the file or folder of a baseline, or raise a BaselineError that ends with `advice`."""
     source = find_input(path, folders)
     if source is None:
         tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))

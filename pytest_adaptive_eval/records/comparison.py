@@ -1,4 +1,4 @@
-"""Comparison of two interviews: the changes with their intervals."""
+"""Comparison of interviews: the changes of two with their intervals, and items that flicker between runs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, RunRecord, StudyRecord
 
-#: A value and its standard error.
-Estimate = tuple[float | None, float | None]
+Estimate = tuple[float | None, float | None]  #: A value and its standard error.
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +250,7 @@ def _interval(row: Mapping[str, Any]) -> Interval | None:
     return Interval(estimate, low, high, confidence, str(row.get("method", "")))
 
 
-#: Score from which an answer counts as right.
-RIGHT = 0.5
+RIGHT = 0.5  #: Score from which an answer counts as right.
 
 
 @dataclass

@@ -27,12 +27,9 @@ from pytest_adaptive_eval.records.repetitions import area, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 from pytest_adaptive_eval.types import Array
 
-#: Subjects below which Fisher's z has no error.
-LEAST = 4
-#: Confidence of each one-sided bound: 95 % two-sided.
-CONFIDENCE = 0.975
-#: Digits of a value that count, so that rounding does not change ranks.
-_DIGITS = 12
+LEAST = 4  #: Subjects below which Fisher's z has no error.
+CONFIDENCE = 0.975  #: Confidence of each one-sided bound: 95 % two-sided.
+_DIGITS = 12  #: Digits of a value that count, so that rounding does not change ranks.
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +49,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Correlation of two quantities over the subjects that have both.
-
-    Args:
-        spearman, pearson, kendall: None if it is undefined; Kendall's tau-b also with fewer than 5 subjects.
-    """
+    """Correlation over the subjects in common; None if undefined, Kendall's tau-b also with fewer than 5 subjects."""
 
     subjects: int
     spearman: Interval | None = None
@@ -70,7 +63,7 @@ class Correlation:
         return {name: value.to_json() if isinstance(value, Interval) else value for name, value in values.items()}
 
 
-def correlate(first: Mapping[str, float], second: Mapping[str, float], confidence: float = CONFIDENCE) -> Correlation:
+def correlate(first: Mapping[str, float], second: Mapping[str, float]) -> Correlation:
     """Return the rank and linear correlation of two quantities."""
     common = [subject for subject in first if subject in second]
     n = len(common)
@@ -83,9 +76,9 @@ def correlate(first: Mapping[str, float], second: Mapping[str, float], confidenc
     rho, r = rank_correlation(x, y), _moment(x, y)
     return Correlation(
         n,
-        spearman=_interval(rho, n, _error(rho, n, 0.5), confidence, "Bonett-Wright"),
-        pearson=_interval(r, n, _error(r, n, 0.0), confidence, "Fisher z"),
-        kendall=_interval(kendall_tau(x, y), n, (0.437 / (n - 4)) ** 0.5, confidence, "Fieller") if n > 4 else None,
+        spearman=_interval(rho, n, _error(rho, n, 0.5), "Bonett-Wright"),
+        pearson=_interval(r, n, _error(r, n, 0.0), "Fisher z"),
+        kendall=_interval(kendall_tau(x, y), n, (0.437 / (n - 4)) ** 0.5, "Fieller") if n > 4 else None,
     )
 
 
@@ -107,10 +100,10 @@ def _error(r: float, n: int, growth: float) -> float:
     return math.sqrt((1.0 + growth * _limited(r, n) ** 2) / (n - 3))
 
 
-def _interval(r: float, n: int, error: float, confidence: float, method: str) -> Interval:
-    taken, half = _limited(r, n), NormalDist().inv_cdf(confidence) * error
+def _interval(r: float, n: int, error: float, method: str) -> Interval:
+    taken, half = _limited(r, n), NormalDist().inv_cdf(CONFIDENCE) * error
     low, high = (math.tanh(math.atanh(taken) + side * half) for side in (-1.0, 1.0))
-    return Interval(r, min(low, r), max(high, r), confidence, method)
+    return Interval(r, min(low, r), max(high, r), CONFIDENCE, method)
 
 
 def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:

@@ -37,42 +37,29 @@ from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.types import Array
 
-#: Runs of a series before it can raise an alarm.
-BASELINE = 10
+BASELINE = 10  #: Runs of a series before it can raise an alarm.
 #: Half of the shift that is detected soonest, in standard errors.  Shifts below 1 are within the error of the mean
 #: of `BASELINE` runs; with 1, a shift of 3 is detected in 3 runs.
 _REFERENCE = 1.0
-#: Newest runs without influence on phi: a drop takes up to so many to be detected, and would hide itself.
-_LAG = 6
-#: Most degrees of freedom that the evaluation's other series add to phi.
-_OTHERS = 40
+_LAG = 6  #: Newest runs without influence on phi: a drop takes up to so many to be detected, and would hide itself.
+_OTHERS = 40  #: Most degrees of freedom that the evaluation's other series add to phi.
 #: The run length counts as longer by 1 + this / degrees of freedom, for the error of a level from few runs.
 _CAUTION = 20
-#: Largest share of the limit that one run adds to the sum, so that one odd run is no drift.
-_ONE_RUN = 0.9
-#: The sum while an alarm lasts is at most this: it ends after about so many runs at the old level.
-_HELD = 3.0
+_ONE_RUN = 0.9  #: Largest share of the limit that one run adds to the sum, so that one odd run is no drift.
+_HELD = 3.0  #: The sum while an alarm lasts is at most this: it ends after about so many runs at the old level.
 #: Largest autocorrelation by which the limit is raised, and how much of the limit it takes off first, see `limit`.
 _MOST_CORRELATED, _TAKEN_OFF = 0.9, 1.75
 #: Pairs of runs without autocorrelation that are added to those of a series, since few pairs say little.
 _FEW_PAIRS = 4
-#: Shortest run length; a normal sum cannot alarm much more often.
-_SHORTEST = 10
-#: Largest value and error, and the inverse of the smallest error.
-_HUGE = 1e50
-#: Nodes of the integral equation; with 48, run lengths up to 1e8 hold to 6 digits.
-_NODES = 48
-#: Halvings of the limit's range, to 12 digits.
-_BISECTIONS = 44
+_SHORTEST = 10  #: Shortest run length; a normal sum cannot alarm much more often.
+_HUGE = 1e50  #: Largest value and error, and the inverse of the smallest error.
+_NODES = 48  #: Nodes of the integral equation; with 48, run lengths up to 1e8 hold to 6 digits.
+_BISECTIONS = 44  #: Halvings of the limit's range, to 12 digits.
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run of a series.
-
-    Args:
-        low, high: Bounds of the recorded interval; None for one of `standard_error` alone, such as an ability's.
-    """
+    """One run of a series; low and high are None for one of `standard_error` alone, such as an ability."""
 
     run: str
     started: str

@@ -1,4 +1,4 @@
-"""The history: records of many runs in a folder or an archive, with an index that can be rebuilt."""
+"""The history: records of many runs with an index that can be rebuilt, accepted levels, and earlier tries of a gate."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.item import MISSING
-from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Point, Series
 from pytest_adaptive_eval.records.journal import make_private
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord, copied_from
 from pytest_adaptive_eval.records.runs import parse_run, read_run
 from pytest_adaptive_eval.text import counted
 
@@ -34,11 +33,7 @@ FILE = "accepted-levels.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class AcceptedLevel:
-    """Accepted level of one series, which begins with a run.
-
-    Args:
-        evaluation, metric, category: As of a `drift.Series`.
-    """
+    """Accepted level of one `drift.Series`, which begins with a run."""
 
     evaluation: str
     metric: str
@@ -80,20 +75,14 @@ def accept_levels(folder: Path, levels: Sequence[AcceptedLevel]) -> Path:
     return path
 
 
-#: Name of the newest run with answers of its own.
-LATEST = "latest"
-#: Version of the index and of the checks of its records; a file of another version is rebuilt.
-_INDEX = 2
-#: Largest size of a record in bytes, also of an unpacked one.
-_LARGEST = 512 * 2**20
-#: Most files read in one source.
-_FILES = 20_000
-#: Summary of a file that is no record, so that it is not read again.
-_NO_RECORD = ""
+LATEST = "latest"  #: Name of the newest run with answers of its own.
+_INDEX = 2  #: Version of the index and of the checks of its records; a file of another version is rebuilt.
+_LARGEST = 512 * 2**20  #: Largest size of a record in bytes, also of an unpacked one.
+_FILES = 20_000  #: Most files read in one source.
+_NO_RECORD = ""  #: Summary of a file that is no record, so that it is not read again.
 #: Error codes of an index that another process uses, or in a folder that cannot be written.
 _UNAVAILABLE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-#: Folders that never hold records.
-_OTHER = {"journal", "index", "node_modules", "__pycache__"}
+_OTHER = {"journal", "index", "node_modules", "__pycache__"}  #: Folders that never hold records.
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +268,7 @@ class History:
             self.runs.sort(key=lambda record: (record.started, record.run))
 
     def whole(self, run: str) -> RunRecord:
-        """Return a run with its administrations."""
+        """Return a run with its administrations; JournalError if its file is gone or damaged."""
         file = self._files[run]
         record = read_run(file.path) if not file.member else file.read()
         if record is None:
@@ -291,11 +280,7 @@ class History:
         return self.whole(self.identify(name))
 
     def identify(self, name: str) -> str:
-        """Return the id of the run of a name.
-
-        Args:
-            name: `LATEST`, or an id or the beginning of one.
-        """
+        """Return the id of the run of a name: `LATEST`, or an id or the beginning of one."""
         unread = f": {self.unread[0]}" if self.unread else ""
         if not self.runs:
             raise ConfigError(f"{self.source} holds no record of a run{unread}")
@@ -331,11 +316,7 @@ class History:
     def evaluations(
         self, *, evaluation: str = "*", subject: str = "*", bank: str = "*", scale: str = "*"
     ) -> Iterator[tuple[RunRecord, InterviewRecord | StudyRecord]]:
-        """Yield interviews and studies with their runs, oldest first, derived ones included.
-
-        Args:
-            evaluation, subject, scale: Patterns such as ``step-*``; the subject of a study is its candidate.
-        """
+        """Yield interviews and studies with their runs, oldest first, by patterns such as ``step-*``."""
         for record in self.runs:
             entries: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
             for entry in entries:
@@ -396,8 +377,7 @@ class History:
                 yield from _study_points(record, study)
 
 
-#: Evaluation, bank, population, scale, metric and category of a series.
-_Key = tuple[str, str, str, str, str, str]
+_Key = tuple[str, str, str, str, str, str]  #: Evaluation, bank, population, scale, metric and category of a series.
 
 
 def _interview_points(record: RunRecord, interview: InterviewRecord) -> Iterator[tuple[_Key, str, Point]]:
@@ -483,8 +463,7 @@ def _below(folder: Path) -> Iterator[Path]:
         yield from (Path(here) / name for name in sorted(names) if name.endswith(".json") and name[0] != ".")
 
 
-#: Span in which runs of one gate count as tries of it.
-_SPAN = timedelta(days=1)
+_SPAN = timedelta(days=1)  #: Span in which runs of one gate count as tries of it.
 
 
 def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:

@@ -26,12 +26,10 @@ from pytest_adaptive_eval.errors import JournalError
 from pytest_adaptive_eval.outputs import sync_folder
 from pytest_adaptive_eval.records.run_record import SCHEMA_VERSION
 
-#: Sync the content without its time of change, which halves the cost.
-sync = getattr(os, "fdatasync", os.fsync)
+sync = getattr(os, "fdatasync", os.fsync)  #: Sync the content without its time of change, which halves the cost.
 #: Links are not followed and devices not waited for, because others may write to the folder.
 OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-#: Error numbers of a lock that another process holds.
-_LOCKED_ELSEWHERE = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
+_LOCKED_ELSEWHERE = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}  #: Error numbers of a lock that another process holds.
 
 
 def lock(descriptor: int) -> bool:

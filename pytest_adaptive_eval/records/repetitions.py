@@ -75,11 +75,7 @@ def population(interview: InterviewRecord) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One repetition of a ladder.
-
-    Args:
-        ladder: One value a level, see `ladder_of`.
-    """
+    """One repetition of a ladder, with one value a level, see `ladder_of`."""
 
     run: str
     started: str

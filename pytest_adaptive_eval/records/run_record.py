@@ -81,25 +81,21 @@ _COLUMNS = {
     "down": "down",
     "up": "up",
 }
-#: Warning on gates that were found and did not run.
-_DESELECTED = "gates that were deselected did not judge this run"
+_DESELECTED = "gates that were deselected did not judge this run"  #: Warning on gates that were found and did not run.
 _ALL = "run them too, without -k, -m, --lf or --deselect"
-#: Warning on gates of other shards.
-_SHARD = "gates of other shards did not judge this run"
+_SHARD = "gates of other shards did not judge this run"  #: Warning on gates of other shards.
 _MERGE = "merge the records of all shards with adaptive-eval merge, and promote on the merged record"
 _REQUIRED = "required gates gave no result, so that nothing is promoted"
 #: Key of a record's further fields: the run failed for nothing but required gates without a result.
 ONLY_REQUIRED = "only_required_gates_absent"
 #: Key of a record's further fields: the run failed for nothing but baselines that did not exist yet.
 ONLY_BASELINES = "only_baselines_missing"
-#: Warning on a run without gates.
-_NO_GATE = "no gate: nothing was judged"
+_NO_GATE = "no gate: nothing was judged"  #: Warning on a run without gates.
 #: Warning on a promotion by peer assessments alone.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _JUDGED = "only models' opinion speaks for this promotion: all gates that passed are on answers that a judge graded"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
-#: Fields of a category without a score.
-_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}
+_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}  #: Fields of a category without a score.
 _ATOMS = frozenset((type(None), int, bool))
 
 
@@ -294,11 +290,7 @@ class InterviewRecord(_Record):
         self.categories = [{**row, **_NO_ESTIMATES} if row.get("scored") == 0 else row for row in self.categories]
 
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
-        """Return the draws for inference, without propensities if the policy bounded none of them from below.
-
-        Args:
-            index: Index of each item in its bank; their order of asking when omitted.
-        """
+        """Return the draws, without propensities if none is bounded; `index` gives the items of the bank by id."""
         asked = self.by_item()
         columns: dict[str, Any] = {
             name: np.array([np.nan if (v := getattr(a, attribute)) is None else v for a in asked], dtype=np.float64)
@@ -405,11 +397,7 @@ class StudyRecord(_Record):
 
 @dataclass(slots=True)
 class GateRecord(_Record):
-    """One gate's verdict.
-
-    Args:
-        interview: Name of the evaluation judged; empty if the gate had none.
-    """
+    """One gate's verdict on an evaluation; the name is empty if the gate had none."""
 
     name: str
     nodeid: str
@@ -567,3 +555,77 @@ def _worst(item: str, answers: Sequence[Administration]) -> MustPassAnswer:
         return MustPassAnswer(item, *lowest)
     why = ": ".join(filter(None, (missing.status, missing.detail.strip()))) if missing else ""
     return MustPassAnswer(item, None, why)
+
+
+def copied_from(record: RunRecord) -> str:
+    """Return ``rescored from RUN`` or ``merged of N``; an empty text for a run with answers of its own."""
+    if source := record.extra.get("rescored_from"):
+        return f"rescored from {source}"
+    runs = record.extra.get("merged")
+    return f"merged of {len(runs)}" if isinstance(runs, list) else ""
+
+
+def sources_of(record: RunRecord) -> list[str]:
+    """Return the ids of the runs whose answers a derived record holds; an empty list for any other record."""
+    source, runs = record.extra.get("rescored_from"), record.extra.get("merged")
+    return [str(source)] if source else [str(run) for run in runs] if isinstance(runs, list) else []
+
+
+def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
+    """Return one record of several, with their verdicts.
+
+    Evaluations that share a name get the subject's name added, else the start of the run, else its id.
+    """
+    whole = RunRecord(run, min(record.started for record in records))
+    names: set[str] = set()
+    for record in records:
+        _add(record, whole, names)
+    whole.exit_status = max(map(_exit_status, records))
+    whole.extra["merged"] = [record.run for record in records]
+    judged = {gate.nodeid for gate in whole.gates}
+    deselected = dict.fromkeys(nodeid for record in records for nodeid in record.extra.get("deselected") or ())
+    if unjudged := [nodeid for nodeid in deselected if nodeid not in judged]:
+        whole.extra["deselected"] = unjudged
+        if any(record.extra.get("shard") for record in records):
+            whole.extra["shard"] = True
+    required: dict[str, dict[str, None]] = {}
+    for record in records:
+        for name, nodeids in record.required.items():
+            required.setdefault(name, {}).update(dict.fromkeys(nodeids))
+    if required:
+        whole.extra["required"] = {name: list(nodeids) for name, nodeids in required.items()}
+    whole.fail_without_required()
+    whole.warn()
+    return whole
+
+
+def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
+    """Add a record's evaluations under names of their own, and its gates."""
+    marks = (record.started[:16].replace("T", " "), record.run)
+    renamed: dict[str, str] = {}
+    for interview in record.interviews:
+        name = _unique(interview.name, (str(interview.subject.get("name") or ""), *marks), names)
+        renamed |= {interview.name: name, interview.nodeid: name}
+        whole.interviews.append(replace(interview, name=name))
+    for study in record.studies:
+        name = _unique(study.name, (study.candidate, *marks), names)
+        renamed |= {study.name: name, study.nodeid: name}
+        whole.studies.append(replace(study, name=name))
+    whole.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
+    whole.seconds += record.seconds
+    whole.versions |= record.versions
+
+
+def _exit_status(record: RunRecord) -> int:
+    """Return a run's exit status, 0 if it failed only for required gates, which another run may have judged."""
+    if record.exit_status == 1 and record.extra.get(ONLY_REQUIRED) is True:
+        return 0
+    return 1 if record.exit_status is None else record.exit_status
+
+
+def _unique(name: str, marks: Sequence[str], taken: set[str]) -> str:
+    """Return the name, with the first mark that makes it unique, and add it to those taken."""
+    candidates = [name, *(f"{name} ({mark})" for mark in marks if mark)]
+    unique = next((candidate for candidate in candidates if candidate not in taken), candidates[-1])
+    taken.add(unique)
+    return unique

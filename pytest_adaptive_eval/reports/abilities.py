@@ -10,8 +10,8 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.records.run_record import InterviewRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
-from pytest_adaptive_eval.reports.pictures import Thumbnail, thumbnail
 from pytest_adaptive_eval.reports.plots import mirrored_bars, stacked_bars
+from pytest_adaptive_eval.reports.questions import Thumbnail, thumbnail
 from pytest_adaptive_eval.reports.words import as_mapping, as_number, as_numbers
 from pytest_adaptive_eval.text import number
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
     from pytest_adaptive_eval.items.bank import ItemBank
 
-#: Most subjects in the picture, and items at either end.
-_SUBJECTS, _ITEMS = 30, 4
+_SUBJECTS, _ITEMS = 30, 4  #: Most subjects in the picture, and items at either end.
 _TEXT, _NAME = 400, 60
 
 

@@ -11,15 +11,13 @@ from pytest_adaptive_eval.reports.plots import Frame
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 
-#: Share of an ability component's variance that must be true variance between subjects.
-_RELIABLE = 0.5
+_RELIABLE = 0.5  #: Share of an ability component's variance that must be true variance between subjects.
 _COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#4a4a4a", "#00a6a6", "#a0522d")
 #: Rules of a picture that stands alone.
 _STYLE = Markup(
     "text{font:12px sans-serif}.head{font-size:14px}.end{text-anchor:end}.mid{text-anchor:middle}.grid{stroke:#ddd}"
 )
-#: Width of that picture, and the bottom of its frame.
-_WIDTH, _BOTTOM = 680.0, 300.0
+_WIDTH, _BOTTOM = 680.0, 300.0  #: Width of that picture, and the bottom of its frame.
 
 
 def _wrapped(lines: Iterable[str], width: int) -> list[str]:
@@ -208,8 +206,7 @@ def format_backtest_svg(result: Mapping[str, Any]) -> str:
     return _lines_svg("Backtest in formats", names, panels, height)
 
 
-#: Share of the bank in percent, value, and its standard deviation.
-_Point = tuple[float, float, float]
+_Point = tuple[float, float, float]  #: Share of the bank in percent, value, and its standard deviation.
 
 
 def _panel(title: str, points: Mapping[str, list[_Point]], ticks: Sequence[float], most: float) -> tuple[Markup, float]:

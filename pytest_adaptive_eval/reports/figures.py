@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
-#: Most panels of a history; more would be unreadable.
-PANELS = 24
-#: Fewest runs of a panel; fewer stand in a table.
-FEWEST = 3
+PANELS = 24  #: Most panels of a history; more would be unreadable.
+FEWEST = 3  #: Fewest runs of a panel; fewer stand in a table.
 #: Results of a question, in words.
 KIND_WORDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
 

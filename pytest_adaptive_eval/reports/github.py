@@ -16,12 +16,9 @@ from pytest_adaptive_eval.text import clean_terminal, counted
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm
 
-#: Most annotations of a kind that GitHub shows of one step.
-_MOST = 10
-#: Columns of a title and of a message; the summary has more.
-_TITLE, _MESSAGE = 120, 1_000
-#: Bytes of a summary, far from the 1 MiB at which GitHub drops it.
-_SUMMARY = 900_000
+_MOST = 10  #: Most annotations of a kind that GitHub shows of one step.
+_TITLE, _MESSAGE = 120, 1_000  #: Columns of a title and of a message; the summary has more.
+_SUMMARY = 900_000  #: Bytes of a summary, far from the 1 MiB at which GitHub drops it.
 _NO_RECORD = "The run left no record, so the results of its gates are unknown. Its log has the reason."
 
 

@@ -1,4 +1,4 @@
-"""Histories and comparisons as lines for a terminal or a log."""
+"""Histories, comparisons and correlations as lines for a terminal or a log."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.comparison import Comparison, Difference, Flicker
 from pytest_adaptive_eval.records.correlation import Correlation, Measure
-from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.repetitions import Envelope, area, ladder_of
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, copied_from
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, wrap
 
 _NAME = 40
-#: Longest result, such as an energy with bounds and what guessing has.
-_RESULT = 60
+_RESULT = 60  #: Longest result, such as an energy with bounds and what guessing has.
 _HEADS = ("started", "run", "subject", "evaluation", "ability", "accuracy", "asked", "gates")
-#: Columns that are aligned to the right.
-_RIGHT = (4, 6)
-#: Changed items that are named.
-_ITEMS = 8
+_RIGHT = (4, 6)  #: Columns that are aligned to the right.
+_ITEMS = 8  #: Changed items that are named.
 
 
 def history_lines(rows: Sequence[tuple[RunRecord, InterviewRecord | StudyRecord]]) -> list[str]:

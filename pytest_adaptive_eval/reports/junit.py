@@ -18,10 +18,8 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.words import as_mapping
 from pytest_adaptive_eval.text import clean_xml
 
-#: Longest name, message and body, in characters; readers show no more.
-_NAME, _MESSAGE, _BODY = 200, 2_000, 20_000
-#: Columns of a study's quantities that become properties.
-_QUANTITY_COLUMNS = ("estimate", "low", "high", "error")
+_NAME, _MESSAGE, _BODY = 200, 2_000, 20_000  #: Longest name, message and body, in characters; readers show no more.
+_QUANTITY_COLUMNS = ("estimate", "low", "high", "error")  #: Columns of a study's quantities that become properties.
 #: Attributes in Jenkins' schema, of those that the package junit-xml writes.
 _ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},

@@ -24,23 +24,17 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm
 
-#: First line of a comment, by which a later one replaces it.
-COMMENT_MARK = "<!-- adaptive-eval -->"
-#: Bytes of a comment; GitHub refuses one of more than 65,536 characters.
-_COMMENT = 60_000
+COMMENT_MARK = "<!-- adaptive-eval -->"  #: First line of a comment, by which a later one replaces it.
+_COMMENT = 60_000  #: Bytes of a comment; GitHub refuses one of more than 65,536 characters.
 _LINK = re.compile(r"https?://[\w.:/-]+")
-#: Outcomes by urgency.
-WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
+WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)  #: Outcomes by urgency.
 _SIGNS = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.INCONCLUSIVE: "❔", Outcome.ERROR: "🛑"}
 _LET_THROUGH = "⚠️"
 #: Longest name, sentence and question, in characters; what is cut is in the record.
 _NAME, _SENTENCE, _QUESTION = 100, 600, 300
-#: Rows of a table, and lines of a list.
-_ROWS = 200
-#: Wrong answers shown, and of each the characters and lines.
-_WRONG, _ANSWER, _LINES = 5, 600, 12
-#: Smallest limit in bytes, enough for the headline and for the names of omitted sections.
-_LEAST = 2_000
+_ROWS = 200  #: Rows of a table, and lines of a list.
+_WRONG, _ANSWER, _LINES = 5, 600, 12  #: Wrong answers shown, and of each the characters and lines.
+_LEAST = 2_000  #: Smallest limit in bytes, enough for the headline and for the names of omitted sections.
 
 #: Text with an effect in Markdown or on GitHub.
 _ACTIVE = re.compile(

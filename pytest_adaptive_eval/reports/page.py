@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
-#: Categories in the filter of questions.
-_CATEGORIES = 200
+_CATEGORIES = 200  #: Categories in the filter of questions.
 _GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
 
 
@@ -288,8 +287,7 @@ def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
     return rows
 
 
-#: Rows of the memory table, the most asked first.
-_ROWS = 40
+_ROWS = 40  #: Rows of the memory table, the most asked first.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""The figures of a page as inline SVG.  The shape of a mark carries its meaning, and colour repeats it."""
+"""The figures of a page as inline SVG, and their numbers, from the record of one interview.
+
+The shape of a mark carries its meaning, and colour repeats it. Classes give colours, fonts and widths of lines, so that
+a page's rules apply. A damaged record's values that are no finite numbers count as absent.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +33,12 @@ Span = tuple[float, float]
 #: Size of a figure and its margins: left, right, top, bottom.  On a phone the text grows to 17 units; it still fits.
 WIDTH, _HEIGHT = 560.0, 300.0
 _MARGINS = (44.0, 56.0, 30.0, 46.0)
-#: Distance of two lines of text.
-LINE = 18.0
-#: Ticks of an axis from 0 to 1.
-SHARES = (0, 0.25, 0.5, 0.75, 1)
+LINE = 18.0  #: Distance of two lines of text.
+SHARES = (0, 0.25, 0.5, 0.75, 1)  #: Ticks of an axis from 0 to 1.
 
 
 class Frame:
-    """Pair of axes with the positions of values, grid lines and labels.
-
-    Args:
-        x, y: Lowest and highest value of the horizontal and of the vertical axis.
-    """
+    """Pair of axes, given by the lowest and highest values, with the positions of values, grid lines and labels."""
 
     def __init__(self, x: Span, y: Span, size: Span = (WIDTH, _HEIGHT), margins: Sequence[float] = _MARGINS) -> None:
         self.width, self.height = size
@@ -150,12 +148,10 @@ def whisker(x: float, low: float, high: float, cap: float = 4.0) -> Markup:
     return tag("path", class_="whisker", d=d)
 
 
-#: Points of a curve; a page cannot separate more.
-_POINTS = 120
+_POINTS = 120  #: Points of a curve; a page cannot separate more.
 #: Largest difference of a recomputed ability from the recorded one, in logits, at which its standard error is used.
 _TOLERANCE = 0.01
-#: Bins of a response curve, and fewest answers in each.
-_BINS, _PER_BIN = 8, 6
+_BINS, _PER_BIN = 8, 6  #: Bins of a response curve, and fewest answers in each.
 
 
 class Kind(enum.StrEnum):
@@ -389,14 +385,10 @@ def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-#: Size and margins of a history's panel.
-_PANEL, _PANEL_MARGINS = (280.0, 140.0), (44.0, 42.0, 12.0, 26.0)
-#: Difficulties farther than this from all abilities shown do not stretch their axis, in logits.
-_FAR = 3.0
-#: Width of a bar in a table, and of its margins.
-_BAR, _BAR_MARGIN = 160.0, 4.0
-#: Width of the labels of rows.
-_LABEL = 150.0
+_PANEL, _PANEL_MARGINS = (280.0, 140.0), (44.0, 42.0, 12.0, 26.0)  #: Size and margins of a history's panel.
+_FAR = 3.0  #: Difficulties farther than this from all abilities shown do not stretch their axis, in logits.
+_BAR, _BAR_MARGIN = 160.0, 4.0  #: Width of a bar in a table, and of its margins.
+_LABEL = 150.0  #: Width of the labels of rows.
 
 
 def _shape(kind: Kind, x: float, y: float, r: float) -> str:
@@ -415,11 +407,7 @@ def mark(kind: Kind) -> Markup:
 
 
 def trace_plot(trace: Trace, key: str) -> tuple[Markup, int]:
-    """Draw the ability along the interview and the difficulty of each question.
-
-    Returns:
-        Questions beyond the axis, which are drawn at its edge.
-    """
+    """Draw abilities and difficulties along the interview.  Return how many lie beyond the axis, drawn at its edge."""
     n = len(trace.kinds)
     end, half = trace.before[-1], trace.half or 0.0
     difficulties = [value for value in trace.difficulty if value is not None]
@@ -565,11 +553,7 @@ def series_plot(values: Sequence[float], name: str, unit: str, key: str) -> Mark
 
 
 def mirrored_bars(edges: Sequence[float], above: Sequence[float], below: Sequence[float], title: str) -> Markup:
-    """Draw two distributions over the same bins, as shares of each: one above a line, the other below it.
-
-    Args:
-        edges: One more than there are bins.
-    """
+    """Draw two distributions over the bins between `edges`, as shares of each: one above a line, the other below."""
     line, height = 26.0, 22.0
     shares = [[count / (sum(counts) or 1.0) for count in counts] for counts in (above, below)]
     most, step = max(*shares[0], *shares[1]) or 1.0, _BAR / len(above)

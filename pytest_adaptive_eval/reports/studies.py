@@ -21,10 +21,8 @@ from pytest_adaptive_eval.reports.plots import span_of
 from pytest_adaptive_eval.reports.words import as_count, as_list, as_mapping, as_number, as_text, plottable
 from pytest_adaptive_eval.text import clean_terminal, number
 
-#: Number at the start of a cell.
-_NUMBER = re.compile(r"[-+−~]?\.?\d")
-#: Most rows of a table.
-ROWS = 60
+_NUMBER = re.compile(r"[-+−~]?\.?\d")  #: Number at the start of a cell.
+ROWS = 60  #: Most rows of a table.
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +70,7 @@ def section_of(kind: str) -> StudySection:
     return registered(None, "adaptive_eval.report_sections", StudySection).get(kind, StudySection(kind))
 
 
-#: Longest name and sentence.
-_NAME, _SENTENCE = 80, 600
+_NAME, _SENTENCE = 80, 600  #: Longest name and sentence.
 
 
 def study_view(key: str, study: StudyRecord) -> dict[str, Any]:
@@ -150,8 +147,7 @@ def _ranking(metric: str, rows: Sequence[Mapping[str, Any]], candidate: str) -> 
     return Table(f"Ranking by {metric}", heads, lines, note)
 
 
-#: Version of the columns; a changed or removed column raises it, a new one does not.
-STUDIES_VERSION = 1
+STUDIES_VERSION = 1  #: Version of the columns; a changed or removed column raises it, a new one does not.
 #: The columns, in order.
 STUDY_COLUMNS = (
     "schema_version",

@@ -12,8 +12,7 @@ from pytest_adaptive_eval.reports.words import as_list, as_mapping, as_number
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
 Markup = Mapping[str, bool]
-#: Parts of one line with their markup, as pytest's terminal writer takes it.
-Line = Sequence[tuple[str, Markup]]
+Line = Sequence[tuple[str, Markup]]  #: Parts of one line with their markup, as pytest's terminal writer takes it.
 
 _PLAIN: Markup = {}
 _BOLD: Markup = {"bold": True}
@@ -24,20 +23,13 @@ _MARKUP: Mapping[Outcome, Markup] = {
     Outcome.ERROR: {"red": True, "bold": True},
 }
 _HEADS = ("subject", "bank", "ability", "accuracy", "asked")
-#: Head of the last column, which moves to a second line in a narrow terminal.
-_END = "ended because"
-#: Columns that are aligned to the right.
-_RIGHT = ("ability", "asked")
-#: Columns of a name, and of an error or a note; the record has all of it.
-_NAME, _SENTENCE = 60, 600
+_END = "ended because"  #: Head of the last column, which moves to a second line in a narrow terminal.
+_RIGHT = ("ability", "asked")  #: Columns that are aligned to the right.
+_NAME, _SENTENCE = 60, 600  #: Columns of a name, and of an error or a note; the record has all of it.
 
 
 def write_lines(lines: Iterable[Line], write: Callable[..., object]) -> None:
-    """Write lines; the writer decides whether colours show.
-
-    Args:
-        write: ``write(text, **markup)``, as of pytest's terminal reporter or terminal writer.
-    """
+    """Write lines by ``write(text, **markup)``, as of pytest's terminal writer, which decides whether colours show."""
     for line in lines:
         for text, markup in line:
             write(text, **markup)
@@ -49,7 +41,6 @@ def summary_lines(
     width: int,
     *,
     written: Mapping[str, str | Path] | None = None,
-    ascii_only: bool = False,
     details: bool = True,
 ) -> list[Line]:
     """Return the summary of a run: interviews, studies, gates, notes, and written files.
@@ -68,7 +59,7 @@ def summary_lines(
     lines: list[Line] = []
     for block in filter(None, [*blocks, _styled(ends)]):
         lines += [*([()] if lines else []), *block]
-    return [[(_ascii(text), markup) for text, markup in line] for line in lines] if ascii_only else lines
+    return lines
 
 
 def _detailed_blocks(record: RunRecord, width: int) -> list[list[Line]]:
@@ -203,17 +194,9 @@ def _block(row: Mapping[str, str], end: str, width: int) -> list[Line]:
     return [*lines, *_styled(wrap(text.strip(), width, "  "))]
 
 
-def _ascii(text: str) -> str:
-    for symbol, replacement in ((" ± ", " +- "), (" · ", ", "), ("…", "...")):
-        text = text.replace(symbol, replacement)
-    return text.encode("ascii", "backslashreplace").decode("ascii")
+REASON_LINES, NAME, CLAIM = 2, 60, 600  #: Most lines of a reason, columns of a name, and characters of a claim.
 
-
-#: Most lines of a reason, columns of a name, and characters of a claim.
-REASON_LINES, NAME, CLAIM = 2, 60, 600
-
-#: Outcome of a gate, and its lines: the first begins with the outcome.
-GateLines = tuple[Outcome, list[str]]
+GateLines = tuple[Outcome, list[str]]  #: Outcome of a gate, and its lines: the first begins with the outcome.
 
 
 def gate_lines(record: RunRecord, width: int) -> list[GateLines]:

@@ -1,4 +1,4 @@
-"""Shared text formatting for all reports."""
+"""Shared text formatting for all reports, of values as they are promised, whatever a record holds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from pytest_adaptive_eval.records.run_record import (
 )
 from pytest_adaptive_eval.text import counted, number
 
-#: Largest number on an axis.
-_PLOTTABLE = 1e12
+_PLOTTABLE = 1e12  #: Largest number on an axis.
 
 
 def as_text(value: Any) -> str:
@@ -78,12 +77,9 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-#: One-sided confidence where the record names none.
-_CONFIDENCE = 0.95
-#: Abilities shown of a bank with several dimensions.
-_DIMENSIONS = 3
-#: Sentence of a gate whose record has none.
-_STATUSES = frozenset(Status)
+_CONFIDENCE = 0.95  #: One-sided confidence where the record names none.
+_DIMENSIONS = 3  #: Abilities shown of a bank with several dimensions.
+_STATUSES = frozenset(Status)  #: Sentence of a gate whose record has none.
 NO_VERDICT = "the record holds no verdict for this gate"
 
 

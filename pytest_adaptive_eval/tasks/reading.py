@@ -16,14 +16,6 @@ FEW_THINGS = WORD_CLASSES["THING"]
 THINGS = (*FEW_THINGS, "pencil", "clock", "spoon", "carpet", "drum", "saddle", "shield", "anchor")
 
 
-def _comprehension(rng: random.Random, level: int) -> Question:
-    return _places_question(rng, level, THINGS, 1 + level // 3, listed=True)
-
-
-def _terse(rng: random.Random, level: int) -> Question:
-    return _places_question(rng, level, FEW_THINGS, 1, listed=False)
-
-
 def _places_question(
     rng: random.Random, level: int, drawn_from: Sequence[str], links: int, *, listed: bool
 ) -> Question:
@@ -50,11 +42,12 @@ def _places_question(
 
 _TERSE = TaskFamily(
     "comprehension", "share of sentences that do not matter, 1 - 1 / level", 13, 0.03,
-    _terse,
+    lambda rng, level: _places_question(rng, level, FEW_THINGS, 1, listed=False),
 )  # fmt: skip
 FAMILIES = (
     TaskFamily(
         "comprehension", "people with things, and a third as many steps from a thing to its place", 13, 0.03,
-        _comprehension, form="End with `Answer: <word>`.", terse=_TERSE,
+        lambda rng, level: _places_question(rng, level, THINGS, 1 + level // 3, listed=True),
+        form="End with `Answer: <word>`.", terse=_TERSE,
     ),
 )  # fmt: skip

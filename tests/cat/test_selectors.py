@@ -276,14 +276,14 @@ def test_there_are_as_many_clusters_as_the_budget_has_items():
 
 
 def test_beyond_the_limit_of_clusters_their_second_items_follow(monkeypatch):
-    monkeypatch.setattr("pytest_adaptive_eval.cat.clustered.CLUSTERS", 3)
+    monkeypatch.setattr("pytest_adaptive_eval.cat.selectors.CLUSTERS", 3)
     group, bank = grouped_bank()
     items = interview(bank, Cluster(), answers(1, 24), budget=9).log().items
     assert group[items].tolist() == [0, 1, 2] * 3
 
 
 def test_a_large_bank_is_clustered_by_a_sample_and_asked_in_full(monkeypatch):
-    monkeypatch.setattr("pytest_adaptive_eval.cat.clustered.SAMPLE", 10)
+    monkeypatch.setattr("pytest_adaptive_eval.cat.selectors.SAMPLE", 10)
     _, bank = grouped_bank()
     items = interview(bank, Cluster(), answers(1, 24)).log().items
     assert sorted(items) == list(range(24))

@@ -8,7 +8,7 @@ import pytest
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.claims.macro import macro_claim, macro_weights
+from pytest_adaptive_eval.claims.categories import macro_claim, macro_weights
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlook_sentence, outlooks

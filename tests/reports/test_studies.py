@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.records.derived import merged
-from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord, merged
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs
 from pytest_adaptive_eval.reports.junit import gate_report
 from pytest_adaptive_eval.reports.markdown import summary_markdown

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.reports.pictures import THUMBNAIL, Thumbnail, thumbnail
+from pytest_adaptive_eval.reports.questions import THUMBNAIL, Thumbnail, thumbnail
 
 image = pytest.importorskip("PIL.Image")
 

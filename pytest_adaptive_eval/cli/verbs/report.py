@@ -145,7 +145,7 @@ def _write(
 def _write_index(source: Path, folder: Path) -> None:
     """Write the page over the newest runs of a history, and their pages."""
     from pytest_adaptive_eval.records.comparison import flickering
-    from pytest_adaptive_eval.records.derived import copied_from
+    from pytest_adaptive_eval.records.run_record import copied_from
     from pytest_adaptive_eval.reports.index_page import write_index
     from pytest_adaptive_eval.reports.page import write_page
     from pytest_adaptive_eval.text import counted

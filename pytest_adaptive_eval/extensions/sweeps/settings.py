@@ -179,17 +179,12 @@ def _evaluations(texts: Sequence[str], base: Path, missing: list[str]) -> list[E
         if not paths:
             missing.append(f"evaluations {text!r}: no file matches it in {base}; correct the path")
         files |= {f"{path}{colons}{test}": path for path in paths}
-    stems = {argument: _evaluation_stem(path) + argument.removeprefix(str(path)) for argument, path in files.items()}
+    stems: dict[str, str] = {}
+    for argument, path in files.items():
+        suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), "")
+        stems[argument] = path.name.removesuffix(suffix) + argument.removeprefix(str(path))
     counts = Counter(stems.values())
     return [
         EvaluationFile(stem if counts[stem] == 1 else argument.removeprefix(f"{base}/"), argument, files[argument])
         for argument, stem in stems.items()
     ]
-
-
-def _evaluation_stem(path: Path) -> str:
-    name = path.name
-    for suffix in _SUFFIXES:
-        if name.endswith(suffix):
-            return name.removesuffix(suffix)
-    return name

@@ -24,12 +24,9 @@ from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import counted
 
-#: Fewest answers per dimension that decide a component.
-FEWEST_ANSWERS = 10
-#: Warn above this standard error of a component, in standard deviations of the bank's subjects.
-UNKNOWN_ABOVE = 0.9
-#: The setting `method` that trusts the bank's model.
-_MODEL_METHOD = "likelihood-ratio"
+FEWEST_ANSWERS = 10  #: Fewest answers per dimension that decide a component.
+UNKNOWN_ABOVE = 0.9  #: Warn above this standard error of a component, in standard deviations of the bank's subjects.
+_MODEL_METHOD = "likelihood-ratio"  #: The setting `method` that trusts the bank's model.
 
 
 class Ability(Metric[SessionResult]):
@@ -112,11 +109,7 @@ class Ability(Metric[SessionResult]):
 
 
 class AbilityComponent(Metric[SessionResult]):
-    """One component of ability, in standard deviations of the bank's subjects, decided by weighted draws.
-
-    Args:
-        part: Name of the component, such as ``cross``.
-    """
+    """One component of ability, such as ``cross``, in standard deviations of the bank's subjects, by weighted draws."""
 
     name = "ability"
     description = "a part of ability, on a bank that is administered in formats"

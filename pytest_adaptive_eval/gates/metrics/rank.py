@@ -13,8 +13,7 @@ from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_m
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
 
-#: Confidence of bounds one standard error to either side.
-ONE_STANDARD_ERROR = 0.8413
+ONE_STANDARD_ERROR = 0.8413  #: Confidence of bounds one standard error to either side.
 
 
 class Rank(Metric[SessionResult]):

@@ -78,12 +78,7 @@ class EndpointSubject(Subject):
         self._pictures_checked = False
 
     @classmethod
-    def load(
-        cls,
-        url: str,
-        model: str,
-        **options: Any,
-    ) -> Self:
+    def load(cls, url: str, model: str, **options: Any) -> Self:
         """Connect to a server and check that its model answers.
 
         One token is requested, so that a wrong address, key or model is an error here and not a row of items without
@@ -224,14 +219,7 @@ class EndpointAgent:
         self._usage = endpoint.usage
 
     @classmethod
-    def load(
-        cls,
-        url: str,
-        model: str,
-        *,
-        answers: MutableMapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Self:
+    def load(cls, url: str, model: str, *, answers: MutableMapping[str, Any] | None = None, **options: Any) -> Self:
         """Connect to a server, check that its model answers, and find out whether it returns likelihoods.
 
         Args:
