@@ -18,7 +18,6 @@ from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.formats import read_format_responses
 from pytest_adaptive_eval.banks.responses.ids import rename_items
-from pytest_adaptive_eval.banks.responses.mapping import read_mapping
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import UsageError
@@ -340,7 +339,6 @@ _ROW = {
     "image": _IMAGE,
     "correct": True,
 }
-_MAPPING = "item = 'id'\nsubject = 'model'\nscore = 'pred == answer'\n"
 
 READERS = {
     "items": Reader("items.jsonl", _write("items.jsonl", _ITEMS), lambda f: read_bank(f / "items.jsonl")),
@@ -381,11 +379,6 @@ READERS = {
     "mapped lines": Reader("r.jsonl", _write("r.jsonl", json.dumps(_ROW) + "\n"), _mapped("r.jsonl")),
     "mapped object": Reader("r.json", _write("r.json", json.dumps({"m": _ROW, "n": _ROW})), _mapped("r.json")),
     "mapped table": Reader("r.csv", _write("r.csv", "id,model,correct\n1,m,yes\n2,m,no\n"), _mapped("r.csv")),
-    "mapping": Reader(
-        "m.toml",
-        _with(_write("m.toml", _MAPPING), _write("r.jsonl", json.dumps(_ROW) + "\n")),
-        lambda f: read_responses(f / "r.jsonl", mapping=read_mapping(f / "m.toml")),
-    ),
     "ids": Reader(
         "i.csv",
         _with(_write("i.csv", "q-0,a\nq-1,b\nq-2,c\n"), _write("r.csv", _MATRIX)),
