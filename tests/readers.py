@@ -341,7 +341,6 @@ _ROW = {
     "image": _IMAGE,
     "correct": True,
 }
-_MAPPING = "item = 'id'\nsubject = 'model'\nscore = 'pred == answer'\n"
 
 READERS = {
     "items": Reader("items.jsonl", _write("items.jsonl", _ITEMS), lambda f: read_bank(f / "items.jsonl")),

@@ -67,6 +67,7 @@ def test_an_agent_is_one(agent: TransformersAgent) -> None:
     assert len(agent.identity.checkpoint) == 64
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("label", ["seven", "the answer is seven"])
 def test_ratings_are_the_likelihoods_of_whole_prompts(folder: Path, label: str, no_network: list[object]) -> None:
     agent = TransformersAgent.load(folder, device="cpu")

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from acting import COST, CodedAgent, Skilled, pool_of, writer
+from acting import Skilled, pool_of
 
+from benchmarks.network_agents import COST, CodedAgent, writer
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.node_result import COUNTERS
