@@ -143,7 +143,10 @@ class _NodeReader:
         self.where = f"{self.where} ({name})"
         after = self._after(earlier)
         several = self._interviewers()
-        interviewers = several or (self._interviewer(task),)
+        written_by = table.interviewer
+        if written_by is None:  # that of the network does not apply to banks
+            written_by = "" if isinstance(task, ItemBank) else network.interviewer
+        interviewers = several or (written_by,)
         opens_at = OPENS_AT if network.topology == "tree" and after else 0.0
         edges = tuple(_check_names(edge, f"{self.where}: edges") for edge in table.edges)
         return [
@@ -184,12 +187,6 @@ class _NodeReader:
             raise ConfigError(f"{self.where}: several interviewers for one task make a star: set topology to 'star'")
         return names
 
-    def _interviewer(self, task: TaskFamily | ItemBank) -> str:
-        """Return the node's interviewer; that of the network does not apply to banks."""
-        if self.table.interviewer is not None:
-            return self.table.interviewer
-        return "" if isinstance(task, ItemBank) else self.network.interviewer
-
     def _task(
         self, needed: int, families: Mapping[str, TaskFamily], banks: Callable[[str], ItemBank] | None
     ) -> tuple[TaskFamily | ItemBank, int]:
@@ -208,7 +205,15 @@ class _NodeReader:
             raise ConfigError(f"{where}: a node has either a task or a bank; found {count}")
         if banks is None:
             raise ConfigError(f"{where}: banks cannot be read here: name a task")
-        return self._bank(banks(table.bank), needed)
+        bank = banks(table.bank)
+        default = BANK_LEVELS if bank.calibrated else None
+        levels = bank_levels(bank, default if table.levels is None else table.levels, where)
+        if (fewest := min(map(len, levels))) < needed:
+            raise ConfigError(
+                f"{where}: a level of the bank {bank.name!r} has {fewest} items, and {needed} are asked of each "
+                "(queries times rounds): ask fewer, or split it into fewer levels"
+            )
+        return bank, len(levels)
 
     def _family(self, task: str, families: Mapping[str, TaskFamily]) -> TaskFamily:
         """Return the task's family, with the picture size and the form of prompts that the table sets."""
@@ -218,15 +223,3 @@ class _NodeReader:
         with located(self.where):
             family = family if self.table.pixels is None else family.at_pixels(self.table.pixels)
             return family.in_terse_form() if self.table.terse else family
-
-    def _bank(self, bank: ItemBank, needed: int) -> tuple[ItemBank, int]:
-        """Return the bank with the number of levels it is split into, which have at least `needed` items each."""
-        table, where = self.table, self.where
-        default = BANK_LEVELS if bank.calibrated else None
-        levels = bank_levels(bank, default if table.levels is None else table.levels, where)
-        if (fewest := min(map(len, levels))) < needed:
-            raise ConfigError(
-                f"{where}: a level of the bank {bank.name!r} has {fewest} items, and {needed} are asked of each "
-                "(queries times rounds): ask fewer, or split it into fewer levels"
-            )
-        return bank, len(levels)

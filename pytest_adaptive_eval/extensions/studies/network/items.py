@@ -65,19 +65,15 @@ class LevelItems:
             seed = network.seed * len(network.nodes) + position
             self._bank = task_bank(node.task, queries=per_level, levels=node.levels, seed=seed, pictures=pictures)
             self._order = [range(level * per_level, (level + 1) * per_level) for level in range(node.levels)]
+            self.guess = guess_floors(node.task, node.levels)
         else:
             self._bank = node.task
             rng = np.random.default_rng([network.seed, position])
             parts = bank_levels(node.task, node.levels, f"{network.where}: node {node.name!r}")
             self._order = [rng.permutation(part).tolist() for part in parts]
-        self.guess = self._floors(node)
-
-    def _floors(self, node: Node) -> tuple[float, ...]:
-        """Return the guess floors by level: of a bank the mean share of one choice, 0 for items without choices."""
-        if isinstance(node.task, TaskFamily):
-            return guess_floors(node.task, node.levels)
-        choices = [[len(self._bank.items[n].choices) for n in part] for part in self._order]
-        return tuple(sum(1.0 / count for count in level if count) / len(level) for level in choices)
+            # the mean share of one choice, 0 for items without choices
+            choices = [[len(self._bank.items[n].choices) for n in part] for part in self._order]
+            self.guess = tuple(sum(1.0 / count for count in level if count) / len(level) for level in choices)
 
     def item(self, level: int, round_: int, number: int) -> Item:
         """Return a question; levels count from 1, rounds and numbers from 0."""

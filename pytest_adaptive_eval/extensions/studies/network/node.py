@@ -59,13 +59,15 @@ class _Draft:
 
 def blank(network: Network, node: Node) -> NodeResult:
     """Return the result of a node that was not run."""
-    is_task = isinstance(node.task, TaskFamily)
+    knob, kind = "difficulty of the bank's items", "bank"
+    if isinstance(node.task, TaskFamily):
+        knob, kind = node.task.knob, "task"
     return NodeResult(
         node.name,
         node.task.name,
-        node.task.knob if isinstance(node.task, TaskFamily) else "difficulty of the bank's items",
+        knob,
         node.group or node.name,
-        "task" if is_task else "bank",
+        kind,
         node.levels,
         node.queries,
         node.stop_at,
@@ -136,12 +138,24 @@ class Interview:
             before = answers_by_cycle[-1]
             prompts_ = [self._heard(n, items, before, cycle) for n in range(len(self.interviewees))]
             after = yield self._calls(position, cycle, prompts_)
-            answers_by_cycle.append([_merged(items, old, new) for old, new in zip(before, after, strict=True)])
+            # an unreadable answer, unless by a fault of the run, is replaced by the one before
+            answers_by_cycle.append(
+                [
+                    [
+                        new if new.status.infrastructure or (not new.unread and item.readable(new.text)) else old
+                        for item, old, new in zip(items, olds, news, strict=True)
+                    ]
+                    for olds, news in zip(before, after, strict=True)
+                ]
+            )
         final = answers_by_cycle[-1][0]
         responses = [self._response(item, completion) for item, completion in zip(items, final, strict=True)]
         scores = [response.score for response in responses]
-        if self.node.panel:
-            self._score_panel(items, answers_by_cycle)
+        for k, item in enumerate(items if self.node.panel else ()):
+            by_cycle = [[result[k] for result in answers] for answers in answers_by_cycle]
+            for n in range(len(self.interviewees)):
+                self.panel_scores[n].append([self._score(item, answers[n]) for answers in by_cycle])
+            self.panel_scores[-1].append([self._score(item, _plurality(answers)) for answers in by_cycle])
         self._record(level, questions, final, scores)
         return [np.nan if score is None else score for score in scores]
 
@@ -263,16 +277,14 @@ class Interview:
             for n in range(len(names))
             if n != listener and (not self.node.edges or (names[n], names[listener]) in self.node.edges)
         ]
-        texts = [[self._presentable(completion) for completion in result] for result in answers]
+        texts = [
+            ["(no answer)" if each.unread or self.content_filter(each.text) else each.text for each in result]
+            for result in answers
+        ]
         return tuple(
             prompts.heard(item, [texts[n][k] for n in speakers], texts[listener][k], cycle)
             for k, item in enumerate(items)
         )
-
-    def _presentable(self, completion: Completion) -> str:
-        """Return an answer as other members of the panel read it."""
-        hidden = completion.unread or self.content_filter(completion.text)
-        return "(no answer)" if hidden else completion.text
 
     def _response(self, item: Item, completion: Completion) -> Response:
         """Grade one answer with code, and count it."""
@@ -283,14 +295,6 @@ class Interview:
         if response.status in UNANSWERED:
             self.counts[response.status.value] += 1
         return response
-
-    def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[list[Result]]) -> None:
-        """Score each member and the plurality, before the debate and after each cycle."""
-        for k, item in enumerate(items):
-            by_cycle = [[result[k] for result in answers] for answers in answers_by_cycle]
-            for n in range(len(self.interviewees)):
-                self.panel_scores[n].append([self._score(item, answers[n]) for answers in by_cycle])
-            self.panel_scores[-1].append([self._score(item, _plurality(answers)) for answers in by_cycle])
 
     def _score(self, item: Item, completion: Completion) -> float:
         """Return the score of an answer; NaN if it has none."""
@@ -328,14 +332,6 @@ class Interview:
             reviews=tuple(self.reviews),
             panel=tuple(PanelMember.of(name, np.array(scores)) for name, scores in members),
         )
-
-
-def _merged(items: Sequence[Item], before: Result, after: Result) -> Result:
-    """Return the new answers; an unreadable one, unless by a fault of the run, is replaced by the old one."""
-    return [
-        new if new.status.infrastructure or (not new.unread and item.readable(new.text)) else old
-        for item, old, new in zip(items, before, after, strict=True)
-    ]
 
 
 def review(

@@ -224,7 +224,11 @@ def network_picture(data: Mapping[str, Any], key: str) -> Markup:
     result = f"energy {energy['estimate']:.3f} ({energy['low']:.3f} to {energy['high']:.3f})"
     supervisor = f"supervised by {data['supervisor']}" if data["supervisor"] else "no supervisor"
     boxes = [_box(start, [data["interviewee"], result, supervisor], "interviewee", opened=True)]
-    boxes += [_box(corners[node["name"]], _node_lines(node), "node", opened=node["opened"]) for node in nodes]
+    for node in nodes:
+        others = ", ".join(member["name"] for member in node["panel"][1:-1])
+        questions = f"{node['questions']} by {node['interviewer']}" if node["interviewer"] else "questions by code"
+        lines = [node["name"], _node_result(node), questions, f"with {others}" if others else f"task {node['task']}"]
+        boxes.append(_box(corners[node["name"]], lines, "node", opened=node["opened"]))
     width = (len(columns) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 20
     return svg(
         key,
@@ -239,13 +243,6 @@ def network_picture(data: Mapping[str, Any], key: str) -> Markup:
         class_="network",
         font_family="sans-serif",
     )
-
-
-def _node_lines(node: Node) -> list[str]:
-    """Return the lines of a node's box."""
-    others = ", ".join(member["name"] for member in node["panel"][1:-1])
-    questions = f"{node['questions']} by {node['interviewer']}" if node["interviewer"] else "questions by code"
-    return [node["name"], _node_result(node), questions, f"with {others}" if others else f"task {node['task']}"]
 
 
 def _node_result(node: Node) -> str:
@@ -287,7 +284,7 @@ def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened
     texts = [
         tag(
             "text",
-            _cut(line),
+            clean if len(clean := " ".join(clean_html(line).split())) <= _LINE + 1 else f"{clean[:_LINE]}…",
             tag("title", line),
             x=x + 8.0,
             y=y + 18 + 17 * n,
@@ -298,8 +295,3 @@ def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened
         for n, line in enumerate(lines)
     ]
     return tag("g", frame, *texts, class_=class_)
-
-
-def _cut(text: str) -> str:
-    clean = " ".join(clean_html(text).split())
-    return clean if len(clean) <= _LINE + 1 else f"{clean[:_LINE]}…"

@@ -93,7 +93,12 @@ def _topics(account: Mapping[str, Any], names: Sequence[str], order: Sequence[in
 
 def _judges(account: Mapping[str, Any], names: Sequence[str], order: Sequence[int]) -> Table:
     judges = [as_mapping(judge) for judge in as_list(account.get("judges"))]
-    weights = _weights(account, judges)
+    # a record without weights has those of both rules
+    weights = _numbers(account.get("weights")) or (
+        _numbers(as_mapping(account.get("paper")).get("weights"))
+        if account.get("mode") == "paper"
+        else [plottable(judge.get("weight")) for judge in judges]
+    )
     rows = []
     for i in (i for i in order[:ROWS] if i < max(len(judges), len(weights))):
         judge = judges[i] if i < len(judges) else {}
@@ -107,15 +112,6 @@ def _judges(account: Mapping[str, Any], names: Sequence[str], order: Sequence[in
         "panel's, 0 where it tells nothing apart."
     )
     return Table("Judges", heads, rows, note)
-
-
-def _weights(account: Mapping[str, Any], judges: Sequence[Mapping[str, Any]]) -> list[float | None]:
-    """Return the weights by the rule in use; a record without them has those of both rules."""
-    if weights := _numbers(account.get("weights")):
-        return weights
-    if account.get("mode") == "paper":
-        return _numbers(as_mapping(account.get("paper")).get("weights"))
-    return [plottable(judge.get("weight")) for judge in judges]
 
 
 def _tasks(account: Mapping[str, Any], names: Sequence[str]) -> Table:
