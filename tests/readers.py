@@ -24,7 +24,7 @@ from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
 from pytest_adaptive_eval.evaluation.toml import read_toml
-from pytest_adaptive_eval.extensions.studies.network.supervision import read_labels
+from pytest_adaptive_eval.extensions.studies.network.result import read_labels
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.checkpoint.folder import preflight, preflight_open_clip
 from pytest_adaptive_eval.models.replay import ReplaySubject

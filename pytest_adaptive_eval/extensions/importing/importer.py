@@ -18,10 +18,9 @@ from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
 from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
 from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, unused_fields
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.opening import open_files
+from pytest_adaptive_eval.extensions.importing.opening import open_files, read_labels
 from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
 from pytest_adaptive_eval.extensions.importing.records import Record, size_of
-from pytest_adaptive_eval.extensions.importing.sources import read_labels
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.typed_tables import find_named, replaced

@@ -7,7 +7,7 @@ import pytest
 from acting import CodedAgent, Skilled, pool_of, writer
 from scipy import stats
 
-from pytest_adaptive_eval.extensions.studies.network.ablation import (
+from pytest_adaptive_eval.extensions.studies.network.ablation_kind import (
     contrasts,
     mean_over_seeds,
     quantities,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.studies.network.items import bank_levels
+from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision, Topology
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks import FAMILIES

@@ -6,22 +6,97 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network import prompts
 from pytest_adaptive_eval.extensions.studies.network.engine import AgentCall, Call, Conversation, Result, SubjectCall
-from pytest_adaptive_eval.extensions.studies.network.items import LevelItems
-from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult, PanelMember
-from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Directive, Exchange, Review
+from pytest_adaptive_eval.extensions.studies.network.node_result import (
+    Dialogue,
+    Directive,
+    Exchange,
+    NodeResult,
+    PanelMember,
+    Review,
+)
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import UNANSWERED, Item, Response, Status
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.foreign import Unranked, one_line, read_rank
+from pytest_adaptive_eval.tasks.bank import task_bank
 from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
-from pytest_adaptive_eval.types import Array
+from pytest_adaptive_eval.tasks.guessing import guess_floors
+from pytest_adaptive_eval.ties import tie_ranks
+from pytest_adaptive_eval.types import Array, Ints
+
+
+def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
+    """Return the positions of a bank's items by level, the easiest level first.
+
+    A calibrated bank is split by difficulty into levels of the same size. An uncalibrated one is split by its items'
+    ``meta.level``; items without it are one level.
+
+    Raises:
+        ConfigError: The bank has fewer levels.
+    """
+    if bank.calibrated:
+        count = 1 if levels is None else levels
+        if not 1 <= count <= len(bank):
+            raise ConfigError(
+                f"{where}: levels is {levels!r}, expected a number from 1 to {len(bank)}, the items of the bank "
+                f"{bank.name!r}"
+            )
+        return [np.sort(part) for part in np.array_split(tie_ranks(bank.difficulty).argsort(kind="stable"), count)]
+    labels = [item.meta.get("level", 1) for item in bank.items]
+    if bad := [label for label in labels if isinstance(label, bool) or not isinstance(label, int)]:
+        raise ConfigError(
+            f"{where}: an item of the bank {bank.name!r} has meta.level {bad[0]!r:.40}, expected a number"
+        )
+    positions = [np.flatnonzero(np.array(labels) == label) for label in sorted(set(labels))]
+    if levels is not None and not 1 <= levels <= len(positions):
+        raise ConfigError(
+            f"{where}: levels is {levels!r}, expected 1 to {len(positions)}, the number of different meta.level "
+            f"of the items in the bank {bank.name!r}, which is not calibrated"
+        )
+    return positions[:levels]
+
+
+class LevelItems:
+    """Questions of a node by level, round and number, all different within a level.
+
+    Attributes:
+        guess: Expected score of a guess by level.
+    """
+
+    def __init__(self, network: Network, node: Node, pictures: Path | None = None) -> None:
+        self._queries = node.queries
+        position = network.nodes.index(node)
+        self._order: list[Sequence[int]]
+        if isinstance(node.task, TaskFamily):
+            per_level = node.queries * network.rounds
+            seed = network.seed * len(network.nodes) + position
+            self._bank = task_bank(node.task, queries=per_level, levels=node.levels, seed=seed, pictures=pictures)
+            self._order = [range(level * per_level, (level + 1) * per_level) for level in range(node.levels)]
+            self.guess = guess_floors(node.task, node.levels)
+        else:
+            self._bank = node.task
+            rng = np.random.default_rng([network.seed, position])
+            parts = bank_levels(node.task, node.levels, f"{network.where}: node {node.name!r}")
+            self._order = [rng.permutation(part).tolist() for part in parts]
+            # the mean share of one choice, 0 for items without choices
+            choices = [[len(self._bank.items[n].choices) for n in part] for part in self._order]
+            self.guess = tuple(sum(1.0 / count for count in level if count) / len(level) for level in choices)
+
+    def item(self, level: int, round_: int, number: int) -> Item:
+        """Return a question; levels count from 1, rounds and numbers from 0."""
+        item: Item = self._bank.items[self._order[level - 1][round_ * self._queries + number]]
+        return item
+
 
 #: Returns the reason why a text must not be shown or passed on; empty if there is none.
 ContentFilter = Callable[[str], str]

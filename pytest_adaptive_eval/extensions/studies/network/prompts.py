@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Directive, Exchange
+from pytest_adaptive_eval.extensions.studies.network.node_result import Dialogue, Directive, Exchange
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.agent import Message
 from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, clean, marked, one_line

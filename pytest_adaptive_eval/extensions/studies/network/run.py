@@ -12,8 +12,14 @@ from typing import Any
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.engine import Conversation, Engine
-from pytest_adaptive_eval.extensions.studies.network.items import LevelItems
-from pytest_adaptive_eval.extensions.studies.network.node import ContentFilter, Interview, allow_all, blank, review
+from pytest_adaptive_eval.extensions.studies.network.node import (
+    ContentFilter,
+    Interview,
+    LevelItems,
+    allow_all,
+    blank,
+    review,
+)
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node
 from pytest_adaptive_eval.models.pool import AgentPool
