@@ -342,19 +342,6 @@ def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
     return recipe if contender.model == "bank" else recipe.with_model(contender.model)
 
 
-def _cell(rated: Array, accuracy: Array, truth: Array, asked: ArrayLike, n: int, confidence: float) -> Cell:
-    """Compare estimates with the truth."""
-    count = np.asarray(asked)
-    variance = np.maximum(truth * (1.0 - truth), 1e-12) / count * np.maximum(1.0 - count / n, 1e-12)
-    return Cell(
-        [ranking_accuracy(rated, truth) if np.ptp(truth) > 0 else float("nan")],
-        [rank_correlation(rated, truth)],
-        [float(np.abs(accuracy - truth).mean())],
-        truth.tolist(),
-        uniform=(NormalDist().inv_cdf(confidence) * np.sqrt(variance)).tolist(),
-    )
-
-
 def _evaluate(
     session: Session, contender: Contender, truth: Array, confidence: float, intervals: bool, table: Conformal | None
 ) -> Cell:
@@ -366,7 +353,15 @@ def _evaluate(
     accuracy, error = session.projection() if session.bank.calibrated else (mean, np.zeros(len(mean)))
     rated = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
     estimated_accuracy = mean if contender.estimate == "mean" else accuracy
-    cell = _cell(rated, estimated_accuracy, truth, asked, n, confidence)
+    count = np.asarray(asked)
+    variance = np.maximum(truth * (1.0 - truth), 1e-12) / count * np.maximum(1.0 - count / n, 1e-12)
+    cell = Cell(
+        [ranking_accuracy(rated, truth) if np.ptp(truth) > 0 else float("nan")],
+        [rank_correlation(rated, truth)],
+        [float(np.abs(estimated_accuracy - truth).mean())],
+        truth.tolist(),
+        uniform=(NormalDist().inv_cdf(confidence) * np.sqrt(variance)).tolist(),
+    )
     z = NormalDist().inv_cdf(confidence)
     if session.bank.calibrated and contender.estimate == "projection":
         cell.intervals["model-based"] = list(zip(accuracy - z * error, accuracy + z * error, strict=True))
