@@ -83,7 +83,6 @@ def _metric_part(text: str) -> str:
 
 
 def _tags(record: RunRecord) -> dict[str, str]:
-    """Return names of a run by ``adaptive_eval.KEY``."""
     names: dict[str, list[Any]] = {
         "run": [record.run],
         "subject": [interview.subject.get("name") for interview in record.interviews],
@@ -102,7 +101,6 @@ def _tags(record: RunRecord) -> dict[str, str]:
 
 @contextmanager
 def _record_file(record: RunRecord) -> Iterator[Path]:
-    """Yield a file with the record, in a folder that is removed at the end."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / RECORD
         write_record(path, record)

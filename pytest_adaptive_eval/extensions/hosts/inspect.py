@@ -166,7 +166,6 @@ class GateStopping:
         return positions
 
     def _draw(self) -> None:
-        """Draw the next samples; none at the end."""
         proposal = self.session.ask()
         self._drawn = {} if proposal is None else dict.fromkeys(proposal.items[0].tolist())
 
@@ -217,7 +216,6 @@ def _session(evaluation: Evaluation, conditions: Sequence[Condition], family: in
 
 
 def _chosen(path: Path, name: str) -> TomlEval:
-    """Return the evaluation of a name, or the only one of a bank."""
     evaluations = [
         entry
         for entry in read_toml(path).evaluations

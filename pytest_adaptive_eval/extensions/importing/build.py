@@ -74,18 +74,19 @@ class GoldCheck:
 
     def notes(self) -> list[str]:
         """Return what was checked, and what was not."""
-        notes = []
-        if self.graded:
-            notes.append(f"{self.graded} items grade their own answer right, stated and bare, and a wrong one wrong")
-        return notes + [
-            f"{count} items {why} were not graded with their own answers" for why, count in self._unchecked.items()
-        ]
+        right = f"{self.graded} items grade their own answer right, stated and bare, and a wrong one wrong"
+        others = self._unchecked.items()
+        unchecked = [f"{count} items {why} were not graded with their own answers" for why, count in others]
+        return [right, *unchecked] if self.graded else unchecked
 
 
 def _check(item: Item) -> None:
     gold = _as_json(item, item.answer) if item.grader == "json" else item.answer
     for text, expected in ((f"Answer: {gold}", 1.0), (gold, 1.0), *((wrong, 0.0) for wrong in _wrong(item))):
-        score = _score(item, text)
+        try:
+            score = item.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
+        except (BankError, Unscored) as error:
+            raise DatasetError(f"its grader {item.grader} cannot grade {text!r:.60}: {error!s:.120}") from None
         if score != expected:
             right = "its expected answer" if expected else "a wrong answer"
             raise DatasetError(
@@ -94,19 +95,11 @@ def _check(item: Item) -> None:
             )
 
 
-def _score(item: Item, text: str) -> float:
-    try:
-        return item.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
-    except (BankError, Unscored) as error:
-        raise DatasetError(f"its grader {item.grader} cannot grade {text!r:.60}: {error!s:.120}") from None
-
-
 def _as_json(item: Item, answer: str) -> str:
     return json.dumps({str(item.meta.get("field", "answer")): answer})
 
 
 def _wrong(item: Item) -> Iterator[str]:
-    """Yield answers that are wrong."""
     if item.grader == "choice":
         right = [choice_of(answer, item.choices) for answer in item.answers]
         letters = _LETTERS[: len(item.choices) or _SHOWN]
@@ -171,8 +164,6 @@ class _Ids:
 
 @dataclass(slots=True)
 class _Question:
-    """Question of an item, with its grader, answers and choices."""
-
     draft: Draft
     grader: str
     answers: Names
@@ -342,7 +333,10 @@ def _with_told_choices(answered: Sequence[_Answered], built: Built) -> list[_Ans
 def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled: bool, several: bool) -> _Question:
     """Return a question with choices: its answer is a letter, of several right ones each or all together."""
     texts = draft.choices.texts
-    order = _shuffled(draft) if shuffled else list(range(len(texts)))
+    order = list(range(len(texts)))
+    if shuffled:  # by question and choices alone; choices such as "none of the above" come last
+        digests = [hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
+        order.sort(key=lambda n: (bool(_ABOVE.search(texts[n])), digests[n]))
     letters = sorted(_LETTERS[order.index(n)] for n in right if order.index(n) < len(_LETTERS))
     together = draft.choices.right is None or not draft.choices.either
     answers = ("".join(letters),) if together else tuple(letters)
@@ -358,17 +352,6 @@ def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled:
     return _Question(
         draft, mapping.grader or "choice", answers, () if bare_letters else choices, listed, _INSTRUCTIONS[word]
     )
-
-
-def _shuffled(draft: Draft) -> list[int]:
-    """Return an order that depends on question and choices alone; choices such as "none of the above" come last."""
-
-    def key(n: int) -> tuple[bool, bytes]:
-        text = draft.choices.texts[n]
-        digest = hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest()
-        return bool(_ABOVE.search(text)), digest
-
-    return sorted(range(len(draft.choices.texts)), key=key)
 
 
 # --- without choices -------------------------------------------------------------------------------------------------
@@ -457,7 +440,6 @@ def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> It
 
 
 def _prompt(text: str, question: _Question, mapping: ItemMapping) -> str:
-    """Return the question with its choices and the instruction, unless the bank is to be bare."""
     if mapping.bare:
         return text
     parts = [text]
@@ -470,6 +452,5 @@ def _prompt(text: str, question: _Question, mapping: ItemMapping) -> str:
 
 
 def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata as JSON data."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(meta), default=as_text))
     return plain

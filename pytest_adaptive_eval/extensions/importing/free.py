@@ -120,7 +120,6 @@ def _without_solution(text: str, ends: Sequence[Any]) -> str:
 
 
 def _texts(value: Any, *, unwrapped: bool) -> list[str]:
-    """Return the answers of one value."""
     if isinstance(value, list) and not (unwrapped or all(isinstance(entry, Mapping) for entry in value)):
         return [as_text(value)]
     return _each(value)

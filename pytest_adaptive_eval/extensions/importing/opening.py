@@ -163,6 +163,15 @@ def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:
     return replaced(defaults, **{name: getattr(settings, name) for name in settings.given()})
 
 
+def with_records(dataset: Dataset, change: Callable[[Record], Record]) -> Dataset:
+    """Return a data set with each record changed."""
+
+    def records(limit: int | None = None) -> Iterator[Record]:
+        return map(change, dataset.records(limit))
+
+    return replace(dataset, records=records)
+
+
 def preset(
     name: str,
     summary: str,

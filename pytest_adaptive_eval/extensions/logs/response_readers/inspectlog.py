@@ -171,7 +171,6 @@ def _zip_module() -> Any:
 
 
 def _open(path: Path, file: Any) -> Any:
-    """Return the archive of a finished log."""
     try:
         archive = _zip_module().ZipFile(file)
     except Exception as error:  # a damaged directory of an archive raises more than the module documents
@@ -187,7 +186,6 @@ def _open(path: Path, file: Any) -> Any:
 
 
 def _member(archive: Any, path: Path, name: str) -> Any:
-    """Return a member of an archive, parsed."""
     info = archive.getinfo(name)
     limit = min(FILE_LIMIT, max(_LEAST, _RATIO * info.compress_size))
     if info.file_size > limit:
@@ -358,7 +356,6 @@ def _read_logs(path: Path, settings: ReadSettings) -> list[Log]:
 
 
 def _scorers(log: Log) -> set[str]:
-    """Return the names of all scorers in a log."""
     return {name for sample in log.samples for name in sample.values}
 
 
@@ -368,7 +365,6 @@ def _number(value: Any, where: str) -> float:
 
 
 def _collect(collected: Collected, subject: str, task: str, scorer: str, newest_first: Sequence[Log]) -> None:
-    """Collect the scores of one subject on one task."""
     scored_before: set[str] = set()
     for log in newest_first:
         scored: set[str] = set()

@@ -314,7 +314,6 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> Ablati
 
 
 def _changed(written: Mapping[str, Any], variant: VariantTable) -> dict[str, Any]:
-    """Return the settings of a network with a variant's changes."""
     nodes = [dict(node) for node in written.get("node", ())]
     by_name = {str(node.get("name") or node.get("task") or Path(str(node.get("bank"))).stem): node for node in nodes}
     for name, changes in variant.nodes.items():

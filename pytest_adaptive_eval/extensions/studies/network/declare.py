@@ -93,20 +93,10 @@ def read_network(
     for number, entry in enumerate(table.node, 1):
         reader = _NodeReader(entry, table, f"{where}: node {number}")
         nodes += reader.nodes(nodes, families, banks)
-    return Network(
-        table.topology,  # type: ignore[arg-type]  # the network checks it
-        interviewee,
-        tuple(nodes),
-        _supervision(table.supervisor, f"{where}: supervisor"),
-        table.passing,
-        table.responses,
-        table.injected,
-        table.rounds,
-        table.retries,
-        table.seed,
-        table.confidence,
-        where,
-    )
+    supervision = _supervision(table.supervisor, f"{where}: supervisor")
+    names = ("topology", "passing", "responses", "injected", "rounds", "retries", "seed", "confidence")
+    settings = {name: getattr(table, name) for name in names}
+    return Network(interviewee=interviewee, nodes=tuple(nodes), supervision=supervision, where=where, **settings)
 
 
 def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:

@@ -235,7 +235,6 @@ class Interview:
         return [np.nan if score is None else score for score in scores]
 
     def _calls(self, position: tuple[str, int, int], cycle: int, items: Sequence[tuple[Item, ...]]) -> Sequence[Call]:
-        """Return one call per interviewee."""
         return [
             SubjectCall(name, "panel" if n else "interviewee", (*position, cycle), items[n])
             for n, name in enumerate(self.interviewees)
@@ -244,7 +243,6 @@ class Interview:
     # Questions
 
     def _questions(self, round_: int, level: int, records: Sequence[str]) -> Section[list[_Question]]:
-        """Return the questions of a level, by code or by the interviewer."""
         coded = [self.items.item(level, round_, k) for k in range(self.node.queries)]
         if not self.node.interviewer:
             return [_Question(item, "code") for item in coded]
@@ -362,7 +360,6 @@ class Interview:
         )
 
     def _response(self, item: Item, completion: Completion) -> Response:
-        """Grade one answer with code, and count it."""
         response = completion.response(item, self.network.unanswered)
         self.counts["answers"] += 1
         self.counts["unscored"] += response.score is None
@@ -372,7 +369,6 @@ class Interview:
         return response
 
     def _score(self, item: Item, completion: Completion) -> float:
-        """Return the score of an answer; NaN if it has none."""
         score = completion.response(item, self.network.unanswered).score
         return np.nan if score is None else score
 

@@ -182,18 +182,8 @@ def _same_questions(candidate: NetworkResult, baseline: NetworkResult) -> bool:
 
 
 def _shape(node: NodeResult) -> tuple[object, ...]:
-    return (
-        node.name,
-        node.task,
-        node.levels,
-        node.queries,
-        node.stop_at,
-        node.weight,
-        node.after,
-        node.opens_at,
-        node.questions,
-        tuple(member.name for member in node.panel[1:]),
-    )
+    names = ("name", "task", "levels", "queries", "stop_at", "weight", "after", "opens_at", "questions")
+    return (*(getattr(node, name) for name in names), *(member.name for member in node.panel[1:]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,7 +238,6 @@ class NetworkResult:
         return self._count("faults") / answers if answers else 0.0
 
     def _count(self, name: str) -> int:
-        """Return a count of `COUNTERS` over all nodes."""
         return sum(node.counts.get(name, 0) for node in self.nodes)
 
     def cap(self, model: str) -> object:
@@ -444,6 +433,5 @@ def supervisor_agreement(result: NetworkResult, labels: Iterable[Label]) -> Supe
 
 
 def _both(labelled: Iterable[tuple[Review, Label]], name: str) -> list[tuple[Any, Any]]:
-    """Return the opinions of review and label, if both have one."""
     pairs = [(getattr(review, name), getattr(label, name)) for review, label in labelled]
     return [pair for pair in pairs if None not in pair]

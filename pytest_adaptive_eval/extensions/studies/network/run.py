@@ -89,8 +89,6 @@ def hold_network(
 
 @dataclass(slots=True)
 class _Scheduler:
-    """Starter of the conversations of nodes."""
-
     network: Network
     content_filter: ContentFilter
     pictures: Path | None

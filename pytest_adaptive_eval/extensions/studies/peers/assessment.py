@@ -96,8 +96,6 @@ def assess(
 
 
 class _Run:
-    """State of an assessment."""
-
     def __init__(
         self, agents: Sequence[Agent], settings: PeerSettings, replies: MutableMapping[str, str], asking: Asking
     ) -> None:
@@ -233,7 +231,6 @@ class _Run:
         return replace(drawn, task=task, votes=tuple(votes), accepted=accepted)
 
     def _update_weights(self) -> None:
-        """Update the weights of votes on the next task."""
         judgments = np.array(self.judgments)
         if self.settings.mode == "paper":
             self.weights = paper_scores(judgments, self.accepted, judge=self.judge).weights[-1]
@@ -269,7 +266,6 @@ class _Run:
         return texts
 
     def _ranks(self, calls: Sequence[Call]) -> list[int | None]:
-        """Return the ranks in replies; None for unusable ones, which are counted."""
         ranks: list[int | None] = []
         for call, text in zip(calls, self._texts(calls), strict=True):
             try:

@@ -281,19 +281,10 @@ class Assessment:
         fit = self.reliability
         if fit is None:
             return []
-        columns = {
-            "bias": fit.biases,
-            "scale": fit.scales,
-            "scale_error": fit.scale_errors,
-            "noise": fit.noises,
-            "liking": fit.likings,
-            "weight": fit.weights,
-            "slope": fit.flags.slopes,
-            "slope_bound": fit.flags.slope_bounds,
-            "self_excess": fit.flags.excess,
-            "self_p_value": fit.flags.p_values,
-            "partiality": fit.flags.partiality,
-        }
+        columns = {"bias": fit.biases, "scale": fit.scales, "scale_error": fit.scale_errors, "noise": fit.noises}
+        columns |= {"liking": fit.likings, "weight": fit.weights}
+        columns |= {"slope": fit.flags.slopes, "slope_bound": fit.flags.slope_bounds, "self_excess": fit.flags.excess}
+        columns |= {"self_p_value": fit.flags.p_values, "partiality": fit.flags.partiality}
         return [
             {**{name: float(values[i]) for name, values in columns.items()}, "flags": fit.flags.words(i)}
             for i in range(len(self.models))

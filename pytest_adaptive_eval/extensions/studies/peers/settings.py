@@ -26,17 +26,9 @@ class Difficulty:
 
 #: Topics of the paper's appendix.
 TOPICS = (
-    "math",
-    "current news",
-    "creative writing",
-    "logic",
-    "grammar",
-    "coding",
-    "history",
-    "general culture",
-    "science",
+    "math", "current news", "creative writing", "logic", "grammar", "coding", "history", "general culture", "science",
     "technology",
-)
+)  # fmt: skip
 DIFFICULTIES = (Difficulty("very difficult", 0.6), Difficulty("difficult", 0.3), Difficulty("standard", 0.1))
 #: Sampling of the paper's models: temperature and top_p.
 PAPER_SAMPLING: Mapping[str, float] = {"temperature": 0.8, "top_p": 0.9}

@@ -20,7 +20,6 @@ _TEXT = 240
 
 
 def _tables(study: StudyRecord) -> list[Table]:
-    """Return scores by topic, the judges, the agreement of both with coded truth, the tasks and the answers."""
     account = as_mapping(study.account)
     names = _names(account)
     order = _order(account, names)
@@ -34,7 +33,6 @@ def _tables(study: StudyRecord) -> list[Table]:
 
 
 def _figures(key: str, study: StudyRecord) -> list[Figure]:
-    """Return the figures of mean judgments and of convergence."""
     account = as_mapping(study.account)
     figures = []
     names = _names(account)
@@ -115,7 +113,6 @@ def _judges(account: Mapping[str, Any], names: Sequence[str], order: Sequence[in
 
 
 def _tasks(account: Mapping[str, Any], names: Sequence[str]) -> Table:
-    """Return the tasks in order, with those who set them and the votes."""
     rows = []
     for n, cycle in enumerate(map(as_mapping, as_list(account.get("rounds"))), 1):
         for attempt in map(as_mapping, as_list(cycle.get("attempts"))):
@@ -131,7 +128,6 @@ def _tasks(account: Mapping[str, Any], names: Sequence[str]) -> Table:
 
 
 def _answers(account: Mapping[str, Any], names: Sequence[str]) -> Table:
-    """Return the answers to the accepted tasks, each with the mean judgment by others."""
     rows = []
     for n, cycle in enumerate(map(as_mapping, as_list(account.get("rounds"))), 1):
         judgments = [_numbers(row) for row in as_list(cycle.get("judgments"))]
@@ -150,7 +146,6 @@ def _name(names: Sequence[str], index: Any) -> str:
 
 
 def _truth(account: Mapping[str, Any], names: Sequence[str]) -> list[Table]:
-    """Return tables of rank correlations with accuracies by code."""
     tables = []
     for truth in map(as_mapping, as_list(account.get("truth"))):
         accuracies, judges = as_mapping(truth.get("accuracies")), as_list(truth.get("judges"))
