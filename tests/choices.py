@@ -18,7 +18,7 @@ from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import Cluster, MaximumInformation, NearestDifficulty, cluster_order
-from pytest_adaptive_eval.extensions.studies.network.items import bank_levels
+from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
 from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation, ranking_accuracy
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger

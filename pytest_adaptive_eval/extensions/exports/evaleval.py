@@ -158,7 +158,6 @@ def _component(text: str) -> str:
 
 
 def _model(subject: Mapping[str, Any]) -> tuple[str, str]:
-    """Return developer and model as names of folders."""
     developer, _, model = as_text(subject.get("name")).rpartition("/")
     return _component(developer or "local"), _component(model or "unnamed")
 

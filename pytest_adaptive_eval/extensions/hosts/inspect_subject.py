@@ -83,7 +83,6 @@ class InspectSubject(Subject):
         ]
 
     def _sample(self, item: Item, name: str) -> Any:
-        """Return the sample that stands for an item, under the item's place in the batch."""
         from inspect_ai.dataset import Sample
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
@@ -104,7 +103,6 @@ class InspectSubject(Subject):
         return completion if completion.status.infrastructure or not self._scorer else self._scored(sample, completion)
 
     def _scored(self, sample: Any, completion: Completion) -> Completion:
-        """Return an answer with the value of the task's scorer."""
         from inspect_ai.scorer import value_to_float
 
         scores = sample.scores or {}

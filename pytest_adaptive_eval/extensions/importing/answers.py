@@ -78,12 +78,8 @@ def _from(first: int) -> Callable[[Any, Choices], int | None]:
 
 #: Ways in which an answer names a choice, by name.
 READERS: Mapping[str, Callable[[Any, Choices], int | None]] = {
-    "label": _by_label,
-    "letter": _by_letter,
-    "text": _by_text,
-    "0": _from(0),
-    "1": _from(1),
-}
+    "label": _by_label, "letter": _by_letter, "text": _by_text, "0": _from(0), "1": _from(1),
+}  # fmt: skip
 
 
 def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:

@@ -182,7 +182,6 @@ class Drafter:
 
 
 def _joined(*parts: Any) -> str:
-    """Return the parts of a question, a paragraph each."""
     texts = [
         "\n".join(map(as_text, part)) if isinstance(part, list) else as_text(part)
         for part in parts
@@ -231,7 +230,6 @@ def _chat(value: Any) -> tuple[list[dict[str, str]], list[Any]]:
 
 
 def _content(content: Any) -> tuple[str, list[Any]]:
-    """Return the text and the images of a message."""
     if isinstance(content, str):
         return content, []
     if not isinstance(content, list):

@@ -120,7 +120,6 @@ def _without_solution(text: str, ends: Sequence[Any]) -> str:
 
 
 def _texts(value: Any, *, unwrapped: bool) -> list[str]:
-    """Return the answers of one value."""
     if isinstance(value, list) and not (unwrapped or all(isinstance(entry, Mapping) for entry in value)):
         return [as_text(value)]
     return _each(value)
@@ -129,22 +128,18 @@ def _texts(value: Any, *, unwrapped: bool) -> list[str]:
 def _each(value: Any) -> list[str]:
     """Return the texts of all entries of a list, at any depth."""
     if isinstance(value, Mapping):
-        return _of_object(value)
+        if isinstance(value.get("output"), Mapping) and isinstance(value.get("tags"), list):  # a reference of HELM
+            return _each(value["output"].get("text", "")) if "correct" in value["tags"] else []
+        if "spans" in value or "date" in value:
+            return _of_drop(value)
+        if not any(key in value for key in (*_VALUE_KEYS, *_ALIAS_KEYS)):
+            return [as_text(value)] if value else []
+        answer = next((value[key] for key in _VALUE_KEYS if not is_missing(value.get(key))), None)
+        others: Any = next((value[key] for key in _ALIAS_KEYS if value.get(key)), [])
+        return _each(answer) + _each(list(others))
     if isinstance(value, list | tuple):
         return [text for entry in value for text in _each(entry)]
     return [] if is_missing(value) else [as_text(value)]
-
-
-def _of_object(value: Mapping[str, Any]) -> list[str]:
-    if isinstance(value.get("output"), Mapping) and isinstance(value.get("tags"), list):  # a reference of HELM
-        return _each(value["output"].get("text", "")) if "correct" in value["tags"] else []
-    if "spans" in value or "date" in value:
-        return _of_drop(value)
-    if not any(key in value for key in (*_VALUE_KEYS, *_ALIAS_KEYS)):
-        return [as_text(value)] if value else []
-    answer = next((value[key] for key in _VALUE_KEYS if not is_missing(value.get(key))), None)
-    others: Any = next((value[key] for key in _ALIAS_KEYS if value.get(key)), [])
-    return _each(answer) + _each(list(others))
 
 
 def _of_drop(value: Mapping[str, Any]) -> list[str]:

@@ -123,17 +123,8 @@ def _guessed(sample: _Sample, mapping: ItemMapping, labelled: bool) -> ItemMappi
 
 
 def _names(mapping: ItemMapping) -> Iterable[str]:
-    """Return the fields that the expressions of a mapping name."""
-    for value in (
-        mapping.question,
-        mapping.context,
-        mapping.answer,
-        mapping.messages,
-        *mapping.accepted,
-        *mapping.choices,
-        *mapping.images,
-        *mapping.distractors,
-    ):
+    single = (mapping.question, mapping.context, mapping.answer, mapping.messages)
+    for value in (*single, *mapping.accepted, *mapping.choices, *mapping.images, *mapping.distractors):
         yield value
         yield from re.findall(r"\{([^{}|]*)", value)
 
@@ -235,7 +226,7 @@ def _alternatives(sample: _Sample, mapping: ItemMapping, labelled: bool) -> dict
 
 
 def _check_not_hidden(sample: _Sample, found: str) -> str:
-    """Return the field of the answer."""
+    """Return the field, unless one that names the answer better is empty, as where answers are hidden."""
     better = next((key for key in sample.matching(fields.ANSWERS) if "." not in key or key == found), "")
     if better and better != found.partition(".")[0] and not sample.filled(better, 0.02):
         other = f"; give --set answer={found} if that is the answer" if found else ""
@@ -244,7 +235,6 @@ def _check_not_hidden(sample: _Sample, found: str) -> str:
 
 
 def _first_answer(sample: _Sample, besides: Sequence[str] = ()) -> str:
-    """Return the first field that may hold the answer; empty if there is none."""
     found = next((key for key in _answers(sample) if key.partition(".")[0] not in besides), "")
     return _check_not_hidden(sample, found)
 
@@ -261,7 +251,6 @@ def _with_accepted(sample: _Sample, mapping: ItemMapping) -> ItemMapping:
 
 
 def _answers(sample: _Sample) -> Iterable[str]:
-    """Yield the fields that may hold the answer."""
     for key in sample.matching(fields.ANSWERS):
         if sample.filled(key, 0.02):
             inner = [other for other in sample.matching(fields.ANSWERS) if other.startswith(f"{key}.")]
@@ -293,7 +282,6 @@ def _fits(sample: _Sample, columns: Sequence[str], answer: str) -> bool:
 
 
 def _context(sample: _Sample, mapping: ItemMapping) -> str:
-    """Return the field of a text that stands before the question."""
     question, answer, columns = mapping.question, mapping.answer, (*mapping.choices, *mapping.distractors)
     for key in sample.matching(fields.CONTEXTS):
         outer = key.partition(".")[0]

@@ -34,7 +34,6 @@ def looks_like_image(value: Any) -> bool:
 
 
 def _suffix(data: bytes) -> str:
-    """Return the suffix of an image by its first bytes, empty for anything else."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return ".png"
     if data.startswith(b"\xff\xd8\xff"):

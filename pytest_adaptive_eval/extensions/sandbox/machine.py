@@ -21,18 +21,8 @@ ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
 OPTIONS = ("-s", "-S", "-P", "-B")
 #: Modules of the standard library that load other libraries, which must then be readable.
 _LINKED = (
-    "_bz2",
-    "_ctypes",
-    "_decimal",
-    "_elementtree",
-    "_hashlib",
-    "_lzma",
-    "_sqlite3",
-    "_ssl",
-    "_uuid",
-    "_zstd",
-    "zlib",
-)
+    "_bz2", "_ctypes", "_decimal", "_elementtree", "_hashlib", "_lzma", "_sqlite3", "_ssl", "_uuid", "_zstd", "zlib",
+)  # fmt: skip
 _SURVEY = f"""
 import importlib, sys
 for name in {_LINKED}:

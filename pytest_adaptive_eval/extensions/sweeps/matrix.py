@@ -132,7 +132,6 @@ class Matrix:
         return Entry(pairs, min(states, key=order.index) if states else "waiting")
 
     def _interviews(self, checkpoint: Checkpoint) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-        """Return a checkpoint's interviews of all seeds, by file and evaluation."""
         interviews: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         for evaluation in self.evaluations:
             for cell in self._entries.get((checkpoint.name, evaluation.name), []):
@@ -198,7 +197,6 @@ class Matrix:
         return Best("all evaluations", best, reason + f"deviations above the mean of {len(whole)} checkpoints")
 
     def _gate_counts(self) -> tuple[Counter[str], Counter[str]]:
-        """Return the numbers of passed gates and of all gates, by the checkpoint's name."""
         passed: Counter[str] = Counter()
         judged: Counter[str] = Counter()
         for (name, _), cells in self._entries.items():

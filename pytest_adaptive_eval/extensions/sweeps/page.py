@@ -20,13 +20,9 @@ PANELS = 48
 _WITH_INTERVALS = 3
 _SIZE, _MARGINS = (300.0, 180.0), (40.0, 16.0, 12.0, 42.0)
 _WORDS = {
-    "PASS": "passed",
-    "FAIL": "failed",
-    "INCONCLUSIVE": "undecided",
-    "ERROR": "without a verdict",
-    "none": "without a gate",
-    "waiting": "not ended",
-}
+    "PASS": "passed", "FAIL": "failed", "INCONCLUSIVE": "undecided", "ERROR": "without a verdict",
+    "none": "without a gate", "waiting": "not ended",
+}  # fmt: skip
 _CLASSES = {"PASS": "pass", "FAIL": "fail", "INCONCLUSIVE": "inconclusive", "ERROR": "error", "waiting": "later"}
 _STYLE = """
 .matrix { overflow: auto; width: fit-content; max-width: 100%; max-height: 85vh; }
@@ -223,7 +219,6 @@ def _panel(curves: Sequence[Curve], span: tuple[float, float], key: str) -> Mark
 
 
 def _failures(matrix: Matrix, cells: Sequence[Cell]) -> Markup | None:
-    """Return the cells without a verdict, with their reasons."""
     failed = [(cell, end) for cell in cells if (end := matrix.ends.get(cell.key)) and not end.died and not end.finished]
     if not failed:
         return None

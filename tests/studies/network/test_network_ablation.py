@@ -8,7 +8,7 @@ from acting import Skilled, pool_of
 from scipy import stats
 
 from benchmarks.network_agents import CodedAgent, writer
-from pytest_adaptive_eval.extensions.studies.network.ablation import (
+from pytest_adaptive_eval.extensions.studies.network.ablation_kind import (
     contrasts,
     mean_over_seeds,
     quantities,

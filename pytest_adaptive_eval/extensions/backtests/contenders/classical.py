@@ -31,7 +31,6 @@ def _form(order: Sequence[int]) -> Policy:
 
 
 def _cluster_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
-    """Make a form of the items nearest to the centres of `count` clusters (k-means)."""
     points = response_factors(train) if embeddings is None else embeddings
     chosen = clusters(points, count, seed).items
     others = np.setdiff1d(np.arange(len(points)), chosen)[: count - len(chosen)]
@@ -39,12 +38,10 @@ def _cluster_form(train: Array, embeddings: Array | None, count: int, seed: int)
 
 
 def _item_total_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
-    """Make a form of the items that correlate most with the subjects' means."""
     return _form(tie_ranks(-item_total(train)).argsort(kind="stable")[:count].tolist())
 
 
 def _evolved_form(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
-    """Make a form by FlashEval's evolutionary search."""
     return _form(evolved(train, count, np.random.default_rng(seed)).tolist())
 
 

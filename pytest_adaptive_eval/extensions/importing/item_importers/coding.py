@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_adaptive_eval.banks.code import CODE, calls_of_tests
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.opening import open_files
+from pytest_adaptive_eval.extensions.importing.opening import open_files, with_records
 from pytest_adaptive_eval.extensions.importing.records import Record
 
 _FIELDS = ("function", "calls", "start")
@@ -54,21 +53,17 @@ def _programs(
         id="task_id", question="question", grader=CODE, meta=_FIELDS, instruction="", category=("$set",), where=where
     )
 
+    def with_calls(record: Record) -> Record:
+        rest = {name: value for name, value in record.data.items() if name not in _TASKS}
+        try:
+            return record._replace(data={**rest, **read(record.data)})
+        except BankError as error:
+            return record._replace(data=rest, names={**record.names, "refused": str(error)})
+        except (KeyError, TypeError, IndexError) as error:
+            return record._replace(data=rest, names={**record.names, "refused": f"it lacks {error}"})
+
     def opened(source: str, settings: ImportSettings) -> list[Dataset]:
-        return [_with_calls(dataset) for dataset in open_files(source, settings, files, mapping, name)]
-
-    def _with_calls(dataset: Dataset) -> Dataset:
-        def records(limit: int | None = None) -> Iterator[Record]:
-            for record in dataset.records(limit):
-                rest = {name: value for name, value in record.data.items() if name not in _TASKS}
-                try:
-                    yield record._replace(data={**rest, **read(record.data)})
-                except BankError as error:
-                    yield record._replace(data=rest, names={**record.names, "refused": str(error)})
-                except (KeyError, TypeError, IndexError) as error:
-                    yield record._replace(data=rest, names={**record.names, "refused": f"it lacks {error}"})
-
-        return replace(dataset, records=records)
+        return [with_records(each, with_calls) for each in open_files(source, settings, files, mapping, name)]
 
     return Importer(name, summary, opened, few_shot="prompt" if name == "mbpp" else "")
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.opening import open_files
+from pytest_adaptive_eval.extensions.importing.opening import open_files, with_records
 from pytest_adaptive_eval.extensions.importing.records import Record
 from pytest_adaptive_eval.items.reading.instructions import fault
 
@@ -32,13 +29,8 @@ def _with_instructions(record: Record) -> Record:
 
 
 def _opened(source: str, settings: ImportSettings) -> list[Dataset]:
-    def with_instructions(dataset: Dataset) -> Dataset:
-        def records(limit: int | None = None) -> Iterator[Record]:
-            return map(_with_instructions, dataset.records(limit))
-
-        return replace(dataset, records=records)
-
-    return [with_instructions(dataset) for dataset in open_files(source, settings, "", _MAPPING, "ifeval")]
+    datasets = open_files(source, settings, "", _MAPPING, "ifeval")
+    return [with_records(dataset, _with_instructions) for dataset in datasets]
 
 
 REGISTERED = (Importer("ifeval", "IFEval: all instructions of a prompt have to be obeyed", _opened),)

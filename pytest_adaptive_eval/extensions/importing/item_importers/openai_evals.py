@@ -19,7 +19,6 @@ _GRADERS = {"Match": "exact", "Includes": "contains", "FuzzyMatch": "f1", "JsonM
 
 
 def _evaluations(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield name and settings of the evaluations in the yaml files below a folder."""
     try:
         import yaml
     except ImportError:

@@ -63,7 +63,6 @@ def _rows(path: Path, limit: int | None = None) -> list[tuple[int, Sequence[Any]
 
 
 def _is_judged(path: Path) -> bool:
-    """Return whether a table has the columns index and hit."""
     return path.suffix.lower() in _SUFFIXES and any(
         {"index", "hit"} <= {_text(name).lower() for name in row} for _, row in _rows(path, 1)
     )
@@ -96,7 +95,6 @@ def _item_score(hits: Sequence[float]) -> float:
 
 
 def _hit(text: str, where: str) -> float:
-    """Return the score of one row, NaN where it is missing."""
     if text.lower() in _HITS:
         return _HITS[text.lower()]
     try:
@@ -109,7 +107,6 @@ def _hit(text: str, where: str) -> float:
 
 
 def _table(path: Path) -> _Table:
-    """Read one judged table."""
     header, *rows = _rows(path) or [(1, ())]
     names = [_text(name).lower() for name in header[1]]
     if not {"index", "hit"} <= set(names):
@@ -165,7 +162,6 @@ def _split_shared_ending(stems: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _subject_tables(path: Path, settings: ReadSettings) -> dict[str, Path]:
-    """Return the judged table of each subject."""
     dataset = settings.filter
     if not path.is_dir():
         model, _ = _split(path, dataset) or (path.stem, "")

@@ -24,15 +24,17 @@ from pytest_adaptive_eval.evaluation.study import (
 )
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, MemberTable, StudyTable
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, SupervisorTable, read_network
-from pytest_adaptive_eval.extensions.studies.network.energy import (
+from pytest_adaptive_eval.extensions.studies.network.result import (
+    Label,
+    NetworkResult,
     area_difference,
     energy,
     energy_difference,
     energy_error,
+    read_labels,
+    supervisor_agreement,
 )
-from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
-from pytest_adaptive_eval.extensions.studies.network.supervision import Label, read_labels, supervisor_agreement
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition

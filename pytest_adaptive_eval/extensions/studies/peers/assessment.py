@@ -93,18 +93,7 @@ def assess(
     return _Run(agents, settings or PeerSettings(), {} if replies is None else replies, asking).run()
 
 
-def _fitted(judgments: Array) -> tuple[Reliability | None, str]:
-    """Return the model of reliability fitted to judgments, and the reason why it gives no scores, if any."""
-    try:
-        fit = fit_reliability(judgments)
-    except EstimationError as error:
-        return None, str(error)
-    return fit, "" if np.isfinite(fit.qualities).any() else "the judges agree on nothing: no quality can be told"
-
-
 class _Run:
-    """State of an assessment."""
-
     def __init__(
         self, agents: Sequence[Agent], settings: PeerSettings, replies: MutableMapping[str, str], asking: Asking
     ) -> None:
@@ -166,7 +155,12 @@ class _Run:
         """Return the fitted model of reliability, and the reason why there are no scores, if any."""
         fit, fault = None, ""
         if self.judge is None:  # a single judge cannot be compared with others
-            fit, fault = _fitted(judgments)
+            try:
+                fit = fit_reliability(judgments)
+                if not np.isfinite(fit.qualities).any():
+                    fault = "the judges agree on nothing: no quality can be told"
+            except EstimationError as error:
+                fault = str(error)
         if not any(self.accepted):
             fault = f"no task was accepted in {len(self.rounds)} rounds"
         elif self.settings.mode == "paper":
@@ -226,20 +220,15 @@ class _Run:
         for i, rank in zip(self.judges, ranks, strict=True):
             votes[i] = rank
         values = np.array([np.nan if vote is None else vote for vote in votes], dtype=np.float64)
-        accepted = accepts(values, self._vote_weights(generator), mean=settings.mean, median=settings.median)
+        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
+        if settings.mode == "reliability":  # the vote of the task's own model does not count
+            weights = np.where(np.arange(self.n) == generator, 0.0, weights)
+        accepted = accepts(values, weights, mean=settings.mean, median=settings.median)
         if accepted:
             self.accepted_tasks.add(normalized)
         return replace(drawn, task=task, votes=tuple(votes), accepted=accepted)
 
-    def _vote_weights(self, generator: int) -> Array:
-        """Return the weights of votes on a model's task; the reliability rule ignores the vote of that model."""
-        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
-        if self.settings.mode == "reliability":
-            weights = np.where(np.arange(self.n) == generator, 0.0, weights)
-        return weights
-
     def _update_weights(self) -> None:
-        """Update the weights of votes on the next task."""
         judgments = np.array(self.judgments)
         if self.settings.mode == "paper":
             self.weights = paper_scores(judgments, self.accepted, judge=self.judge).weights[-1]
@@ -275,7 +264,6 @@ class _Run:
         return texts
 
     def _ranks(self, calls: Sequence[Call]) -> list[int | None]:
-        """Return the ranks in replies; None for unusable ones, which are counted."""
         ranks: list[int | None] = []
         for call, text in zip(calls, self._texts(calls), strict=True):
             try:
