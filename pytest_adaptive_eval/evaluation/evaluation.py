@@ -272,17 +272,15 @@ class Evaluation:
     wrong_answer: str | None = None
     unanswered: str = WRONG
 
-    def with_budget(self, budget: int) -> Evaluation:
-        """Return the evaluation with another number of administrations, which its gates need."""
-        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
-
     def with_default_budget(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
         """Return the evaluation with the budget that its gates need, if nobody has written one."""
         if not self.open_budget:
             return self
         needed = default_budget(conditions, self.bank, self.policy, baselines) + len(self.must_pass)
         budget = min(needed, len(self.bank))
-        return self.with_budget(budget) if budget > self.budget else self
+        if budget <= self.budget:
+            return self
+        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
 
     @property
     def must_pass_ids(self) -> list[str]:

@@ -432,7 +432,7 @@ class SessionResult(Result):
 
     def _check(self, condition: Condition) -> None:
         condition.check(self.bank, climbed=self.climb is not None)
-        if self.invalid and not condition.by_level and not (condition.by_rank and (self.table or self.own)):
+        if self.invalid and not condition.measure.by_levels and not (condition.by_rank and (self.table or self.own)):
             raise ConfigError(f"this interview cannot feed a gate: {self.invalid}")
         if self.invalid and condition.by_rank and self.checked < FEWEST_CHECKED:
             raise ConfigError(

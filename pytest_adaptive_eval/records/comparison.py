@@ -269,11 +269,6 @@ class Flicker:
     answers: int = 0
     texts: list[str] = field(default_factory=lambda: ["", ""])
 
-    @property
-    def flickers(self) -> bool:
-        """Whether some answers were right and some wrong."""
-        return 0 < self.right < self.answers
-
     def to_json(self) -> dict[str, Any]:
         """Return the fields by name."""
         return {
@@ -306,6 +301,6 @@ def flickering(interviews: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[
             entry.answers += 1
             entry.texts[0 if right else 1] = asked.text
     return sorted(
-        (entry for entry in found.values() if entry.flickers),
+        (entry for entry in found.values() if 0 < entry.right < entry.answers),
         key=lambda entry: (-min(entry.right, entry.answers - entry.right) / entry.answers, -entry.answers, entry.item),
     )
