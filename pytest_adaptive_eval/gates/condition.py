@@ -125,12 +125,7 @@ class Metric(Generic[Result_contra]):
         return ()
 
     def judge(self, result: Result_contra, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict on an interview's result.
-
-        Args:
-            result: At least one item has a score.
-            verdict: All but the outcome, the interval and the metric's own notes.
-        """
+        """Return the verdict on a result with some score; `verdict` lacks the outcome, the interval and the own notes."""
         raise NotImplementedError(f"{type(self).__name__}.judge")
 
     def forecast(
@@ -356,12 +351,7 @@ def decide_by_bounds(
 def decide_by_probability(
     verdict: Verdict, condition: Condition, fact: str, probability: float, highest: float | None = None
 ) -> Verdict:
-    """Return the verdict of a rank or a comparison.
-
-    Args:
-        probability: Probability that the requirement holds.
-        highest: Upper bound of that probability, if unknown subjects widen it.
-    """
+    """Return the verdict of a rank or a comparison; `highest` bounds the probability if unknown subjects widen it."""
     required = condition.probability
     outcome = Outcome.PASS if probability >= required else Outcome.INCONCLUSIVE
     if (probability if highest is None else highest) <= 1.0 - required:

@@ -403,12 +403,7 @@ class SessionResult(Result):
         return merge_missing_bounds(*with_missing_bounded(log, confidence))
 
     def judge(self, condition: Condition) -> Verdict:
-        """Return the verdict on a condition.
-
-        Raises:
-            ConfigError: The condition does not go with the bank or the interview's policy.
-            BaselineError: The baseline was not known before the interview.
-        """
+        """Return the verdict on a condition."""
         try:
             self._check(condition)
         except (ConfigError, BaselineError) as error:

@@ -131,12 +131,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Respondent:
-    """The subject that answers an interview, as the fixtures of the first question give it.
-
-    Args:
-        noise_check: None where another run gives the same answers.
-        own_cap: Cap of the subject outside of this interview, while the evaluation has one of its own.
-    """
+    """The subject of an interview, as the first fixtures give it; `own_cap` is its cap outside of this interview."""
 
     fixture: str = "model"
     subject: Any = None

@@ -18,12 +18,7 @@ Estimate = tuple[float | None, float | None]  #: A value and its standard error.
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Change of one quantity between two interviews.
-
-    Args:
-        standard_error: Standard error of the change, for independent draws of the two interviews.
-        bounds: Two-sided 95 % interval where the change is not normal, such as that of an area.
-    """
+    """Change of one quantity between two interviews; `bounds` is its two-sided 95 % interval where it is not normal."""
 
     before: float
     after: float
@@ -255,12 +250,7 @@ RIGHT = 0.5  #: Score from which an answer counts as right.
 
 @dataclass
 class Flicker:
-    """Answers of one subject to one item over several runs.
-
-    Args:
-        right, answers: Runs whose answer was right, and all runs with a score.
-        texts: The latest right and the latest wrong answer, as far as they were kept.
-    """
+    """Answers of one subject to one item over several runs, with the latest right and the latest wrong text."""
 
     evaluation: str
     item: str

@@ -100,12 +100,7 @@ def summary_markdown(
 def comment_markdown(
     record: RunRecord, *, banks: Mapping[str, ItemBank], alarms: Sequence[Alarm] = (), link: str = ""
 ) -> str:
-    """Return the summary for a comment of a pull request, with the mark `COMMENT_MARK` and a link to the whole report.
-
-    Args:
-        banks, alarms: See `summary_markdown`.
-        link: An http address; any other text is left out.
-    """
+    """Return the summary for a comment of a pull request, with `COMMENT_MARK`, and a link if it is an http address."""
     text = summary_markdown(record, banks=banks, alarms=alarms, limit=_COMMENT)
     linked = _LINK.fullmatch(link)
     return f"{COMMENT_MARK}\n{text}" + (f"\n[The whole report]({link})\n" if linked else "")
