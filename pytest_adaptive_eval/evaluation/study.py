@@ -139,7 +139,7 @@ class StudySpec:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A model that takes part, by a unique name and the folder or ``http://HOST:PORT/v1#MODEL`` that it is loaded from."""
+    """A model that takes part: a unique name, and the folder or ``http://HOST:PORT/v1#MODEL`` that is loaded."""
 
     name: str
     spec: str

@@ -125,7 +125,7 @@ class Metric(Generic[Result_contra]):
         return ()
 
     def judge(self, result: Result_contra, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict on a result with some score; `verdict` lacks the outcome, the interval and the own notes."""
+        """Return the verdict on a result with some score; `verdict` lacks the outcome, the interval and own notes."""
         raise NotImplementedError(f"{type(self).__name__}.judge")
 
     def forecast(
