@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Message, Preference, Reply, SubjectIdentity, Usage
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.sentences import compose
 

@@ -12,7 +12,8 @@ import functools
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 from pytest_adaptive_eval.errors import BankError, SandboxUnavailable, Unscored
@@ -55,7 +56,9 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BankError(f"its tests are no Python ({error})") from None
     calls: list[dict[str, Any]] = []
-    for statement in _statements(tree.body):
+    # the function `check` stands for its statements
+    bodies = (s.body if isinstance(s, ast.FunctionDef) and s.name == "check" else [s] for s in tree.body)
+    for statement in chain.from_iterable(bodies):
         if isinstance(statement, ast.Assert):
             if not isinstance(statement.test, ast.Constant):
                 calls.append(_call(statement.test, {function, "candidate"}))
@@ -64,17 +67,6 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
     if not calls or len(calls) > _CALLS or len(str(calls)) > _CHARACTERS:
         raise BankError(f"its tests make {len(calls)} calls, expected 1 to {_CALLS}")
     return calls
-
-
-def _statements(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return the statements of a module, with those of ``check`` in its place."""
-    statements: list[ast.stmt] = []
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == "check":
-            statements += statement.body
-        else:
-            statements.append(statement)
-    return statements
 
 
 def _is_metadata(statement: ast.stmt) -> bool:

@@ -294,10 +294,7 @@ def _texts(responses: Responses, items: Sequence[Item] | None) -> list[Item]:
 def _may_replay(
     responses: Responses, given_parameters: Calibration | None, note: Callable[[str], None], *, replayable: bool
 ) -> bool:
-    """Return whether interviews are replayed for conformal intervals.
-
-    A note says why not; a fit that is refused or interrupted, and so not `replayable`, is reported elsewhere.
-    """
+    """Return whether interviews are replayed for conformal intervals."""
     if given_parameters is not None:
         note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
         return False
@@ -328,12 +325,7 @@ def _scores_in_formats(formats: FormatResponses, responses: Responses) -> Array:
 
 
 def _scale(
-    scores: Array,
-    modalities: Modalities,
-    form: Form,
-    items: Sequence[Item],
-    seed: int,
-    progress: Callable[[str], None],
+    scores: Array, modalities: Modalities, form: Form, items: Sequence[Item], seed: int, progress: Callable[[str], None]
 ) -> FormatScale:
     """Return the scale in formats of scores (S, n, F) to items with these texts."""
     from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch

@@ -162,10 +162,7 @@ def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _pyirt_rows(path: Path, data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of the arrays that py-irt writes.
-
-    A 3PL of py-irt has its guessing parameters in ``lambdas``; those of its 4PL are ceilings.
-    """
+    """Return the rows of the arrays that py-irt writes."""
     model = str(data.get("irt_model", ""))
     if model.startswith(("4", "four", "multidim")):
         raise ResponsesError(f"{path}: the model {model!r:.40} of py-irt has no counterpart; fit 1pl, 2pl or 3pl")

@@ -229,10 +229,7 @@ class _Rated(NamedTuple):
 
 
 def _best(
-    accuracies: dict[tuple[float, Design], Array],
-    truth: Array,
-    families: Sequence[str],
-    counts: Sequence[int],
+    accuracies: dict[tuple[float, Design], Array], truth: Array, families: Sequence[str], counts: Sequence[int]
 ) -> Designs:
     """Return the best designs at each count, and the shift of the form."""
     weights = family_weights(families)

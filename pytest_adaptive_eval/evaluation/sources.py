@@ -18,8 +18,7 @@ from pytest_adaptive_eval.items.presentation import REPORT_KEY, Presentation, pr
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Agent, Subject
     from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
     from pytest_adaptive_eval.tasks import TaskFamily
     from pytest_adaptive_eval.tasks.family import Run, Runner

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,15 +19,15 @@ from pytest_adaptive_eval.evaluation.evaluation import Settings
 from pytest_adaptive_eval.evaluation.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.models import resolve
-from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.registry import Service, registered
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.result import StudyResult
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Agent, Subject
     from pytest_adaptive_eval.tasks import TaskFamily
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
@@ -214,10 +215,34 @@ def population_key(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], Agent | Subject]:
-    """Return a function that loads a model of a study, as an agent or as a subject."""
-    kind, spec = resolve(member.spec, agent=not subject)
-    return partial(kind.load, spec, member.options, cache, agent=not subject)
+@contextmanager
+def study_pool(plan: StudyPlan, memory: int | None, cache: Path) -> Iterator[AgentPool]:
+    """Give a pool of a study's models, which is closed at the end.
+
+    Args:
+        memory: Models in memory at once.
+        cache: Folder for hashes of checkpoints.
+    """
+
+    def loader(member: Member, subject: bool) -> Callable[[], Agent | Subject]:
+        kind, spec = resolve(member.spec, agent=not subject)
+        return partial(kind.load, spec, member.options, cache, agent=not subject)
+
+    loaders = {member.name: loader(member, subject) for member, subject in plan.roles}
+    pool = AgentPool(loaders, memory, remote=[member.name for member, _ in plan.roles if member.remote])
+    try:
+        yield pool
+    finally:
+        pool.close()
+
+
+def void_study(plan: StudyPlan, kind: str, error: str, **facts: Any) -> StudyResult:
+    """Return the result of a study that could not run, with fields of `StudyResult` that are known before."""
+    from pytest_adaptive_eval.gates.result import StudyResult
+
+    members = tuple(SubjectIdentity(member.name).to_json() for member, _ in plan.roles)
+    names = (plan.name, kind, plan.candidate, plan.subjects, plan.metrics)
+    return StudyResult(*names, error=error, members=members, **facts)
 
 
 def study_costs(by_role: Iterable[Mapping[str, Usage]], loads: Mapping[str, int]) -> dict[str, Any]:

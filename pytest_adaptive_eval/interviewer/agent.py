@@ -15,9 +15,8 @@ from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.interviewer.memory import MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.agent import Agent, Message
-from pytest_adaptive_eval.models.base import Usage
-from pytest_adaptive_eval.models.requests import identity_key, request_key
+from pytest_adaptive_eval.models.base import Agent, Message, Usage
+from pytest_adaptive_eval.models.reuse import identity_key, request_key
 from pytest_adaptive_eval.ties import first_largest
 
 T = TypeVar("T")

@@ -93,11 +93,7 @@ class AutoJudger:
         return np.ones(view.probability.shape) if scale is None else scale.relate(view).proximity
 
     def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Interview:
-        """Begin one interview per seed.
-
-        Raises:
-            ConfigError: The embeddings do not fit the bank.
-        """
+        """Begin one interview per seed; raise ConfigError if the embeddings do not fit the bank."""
         return Interview(self, bank, seeds)
 
     def points(self, bank: ItemBank) -> NDArray[Any]:

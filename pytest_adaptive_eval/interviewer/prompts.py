@@ -17,7 +17,7 @@ from pytest_adaptive_eval.interviewer.encoders.reading import text_of
 from pytest_adaptive_eval.interviewer.interviewer import Candidate
 from pytest_adaptive_eval.interviewer.memory import LIMIT, CategoryRow, MemoryTable
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.agent import Message
+from pytest_adaptive_eval.models.base import Message
 
 #: Reply whose likelihood rates a candidate.
 LABEL = "yes"

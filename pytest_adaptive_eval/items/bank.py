@@ -151,11 +151,7 @@ class ItemBank:
                 bad |= (array < 0) | (array >= 1)
             if bad.any():
                 first = int(bad.argmax())
-                expected = {
-                    "discrimination": "finite",
-                    "intercept": "finite",
-                    "guess": "in [0, 1)",
-                }[name]
+                expected = {"discrimination": "finite", "intercept": "finite", "guess": "in [0, 1)"}[name]
                 raise BankError(
                     f"bank {self.name!r}: item {self.ids[first]!r} has {name} {array[first].tolist()!r}, expected "
                     f"{expected}; {int(bad.sum())} of {n} items are so. Calibrate the bank again or drop the item"
@@ -227,22 +223,14 @@ class ItemBank:
         return b
 
     def index(self, item_id: str) -> int:
-        """Return the position of an item id.
-
-        Raises:
-            BankError: No item has that id.
-        """
+        """Return the position of an item id; raise BankError if no item has that id."""
         try:
             return list(self.ids).index(item_id)
         except ValueError:
             raise BankError(f"bank {self.name!r} has no item {item_id!r}") from None
 
     def only(self, category: str) -> ItemBank:
-        """Return the items of one of the broadest categories as a bank on the same scale.
-
-        Raises:
-            ConfigError: There is no such category.
-        """
+        """Return the items of one of the broadest categories as a bank; raise ConfigError if there are none."""
         positions = [n for n, broadest in enumerate(self.categories) if broadest == category]
         if not positions:
             available = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"

@@ -215,7 +215,10 @@ class Item:
         """Return the score of an answer, in [0, 1]; of an item with turns, of its transcript.  A blank one is wrong."""
         text = str(text)[:GRADED_CHARACTERS]
         if self.turns and getattr(self.custom, "reads", "") != "transcript":
-            text = self._last_answer(text)
+            try:
+                text = answers_of(self.turns, text)[-1]
+            except ValueError as error:
+                raise BankError(f"item {self.id!r}: {error}") from None
         if not text.strip():
             return 0.0
         if self.custom is not None:
@@ -239,17 +242,6 @@ class Item:
             raise BankError(f"item {self.id!r}: its grader {self.grader!r} gave {score!r}, expected a number in [0, 1]")
         return score
 
-    def _last_answer(self, text: str) -> str:
-        """Return the last answer of a transcript.
-
-        Raises:
-            BankError: The text is no transcript of this item.
-        """
-        try:
-            return answers_of(self.turns, text)[-1]
-        except ValueError as error:
-            raise BankError(f"item {self.id!r}: {error}") from None
-
     def after(self, answers: Sequence[str]) -> Item:
         """Return the item that asks the turn after these answers, with all that was said before as its messages."""
         said: list[Mapping[str, Any]] = [*self.messages] or [{"role": "user", "content": self.prompt}]
@@ -264,11 +256,7 @@ class Item:
         return transcript(self.turns, answers, GRADED_CHARACTERS)
 
     def _kind(self) -> GraderKind:
-        """Return the kind of grader.
-
-        Raises:
-            BankError: No kind has the name.
-        """
+        """Return the kind of grader; raise BankError if no kind has the name."""
         kinds = grader_kinds()
         if self.grader in kinds:
             return kinds[self.grader]
@@ -284,11 +272,7 @@ class Item:
 
     @property
     def continuations(self) -> list[Continuation]:
-        """Texts whose log-likelihoods score the item; empty for an item that is graded.
-
-        Raises:
-            BankError: The item cannot be scored in this way.
-        """
+        """Texts whose log-likelihoods score the item, empty for one that is graded; may raise BankError."""
         if self.likelihood is None:
             return []
         if self.turns:

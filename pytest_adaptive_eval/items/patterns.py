@@ -29,13 +29,7 @@ _PART = re.compile(
 
 
 def _translated(pattern: str) -> str:
-    """Return a pattern of `re` in the form that `regex` reads in the same way.
-
-    `regex` takes ``{e}`` for approximate matching and ``[[:`` for a named class; for `re` both are plain characters.
-
-    Raises:
-        ValueError: The pattern has more than `_ATOMS` atoms with its counted repetitions expanded.
-    """
+    """Return a pattern of `re` in the form that `regex` reads in the same way."""
     translated: list[str] = []
     counts, last = [0], 0  # atoms of each open group, and of the latest atom or group
     for part in _PART.finditer(pattern):
@@ -65,10 +59,9 @@ def _translated(pattern: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> Any:
-    """Return a compiled pattern, after the worker compiled it: sets of all letters take seconds, and thousands hours.
+    """Return a compiled pattern; raise ValueError if that takes too long.
 
-    Raises:
-        ValueError: It takes too long.
+    The worker compiles it first: sets of all letters take seconds, and thousands hours.
     """
     with contextlib.suppress(worker.Raised):  # the same error follows here
         try:
@@ -128,14 +121,8 @@ def check_pattern(pattern: str) -> str:
 
 
 def accepts_any_text(pattern: str) -> str:
-    """Return the reason why a pattern accepts wrong answers, empty if it may reject them.
-
-    Raises:
-        TimeoutError: The search in an example text did not end.
-    """
+    """Return why a pattern accepts wrong answers, or nothing; raise TimeoutError for an endless search."""
     if _matches(pattern, ""):
         return "matches the empty text"
     matches = [_matches(pattern, text) for text in _WRONG]  # in each text, to detect patterns that do not end
-    if all(matches):
-        return "matches any text"
-    return ""
+    return "matches any text" if all(matches) else ""

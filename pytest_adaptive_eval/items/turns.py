@@ -37,11 +37,7 @@ def transcript(turns: Sequence[str], answers: Sequence[str], characters: int) ->
 
 
 def answers_of(turns: Sequence[str], text: str) -> list[str]:
-    """Return the answers of a transcript, one more than `turns`.
-
-    Raises:
-        ValueError: It is no transcript of these turns.
-    """
+    """Return the answers of a transcript, one more than `turns`; raise ValueError for another text."""
     answers = []
     for number, prompt in enumerate(turns, 2):
         answer, found, text = text.partition(_marked(number, prompt))

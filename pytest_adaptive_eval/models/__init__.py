@@ -17,8 +17,7 @@ from pytest_adaptive_eval.registry import built_in, lacking, registered
 from pytest_adaptive_eval.text import shown_address
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+    from pytest_adaptive_eval.models.base import Agent, Completion, Subject, SubjectIdentity
 
 __all__ = [
     "Completion",

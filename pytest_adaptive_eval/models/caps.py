@@ -28,11 +28,7 @@ class Cap:
     chosen: bool
 
     def of(self, item: Item) -> int:
-        """Return the cap on the answer to an item.
-
-        Raises:
-            BankError: The item's own cap is no whole number of at least 1.
-        """
+        """Return the cap on the answer to an item; raise BankError if its own is no whole number of at least 1."""
         if "max_tokens" not in item.meta:
             return self.tokens
         tokens = item.meta["max_tokens"]

@@ -7,6 +7,7 @@ repeat noise, the difference of two scores of the same answer.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,10 +19,9 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.turns import later_turns
-from pytest_adaptive_eval.models.agent import Agent, Message
-from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.base import Agent, Message, Usage
 from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, Unranked, marked, one_line, read_rank
-from pytest_adaptive_eval.models.requests import request_key
+from pytest_adaptive_eval.models.reuse import request_key
 from pytest_adaptive_eval.text import number
 
 #: Rubric of items that have none in ``meta.rubric``.
@@ -128,24 +128,24 @@ class Judge:
         return self._agent
 
     def score(self, item: Item, text: str) -> float:
-        """Return the score of an answer to an item, (rank - 1) / 4.
-
-        Raises:
-            Unscored: The judge gave no rank: a fault of the run, no wrong answer.
-        """
+        """Return the score of an answer, (rank - 1) / 4; raise Unscored, a fault of the run, if there is no rank."""
         rank = self._rank(item, text)
         self.counts.answers += 1
         if self.counts.repeated < REPEATED:
-            self._repeat(item, text, rank)
-        self._compare(item, text, rank)
+            with contextlib.suppress(Unscored):
+                other = self._rank(item, text, again=True)
+                self.counts.repeated += 1
+                self.counts.same += other == rank
+                self.counts.difference += abs(other - rank) / 4
+        if item.answer and item.grader != JUDGE:  # the item's own grader can grade it
+            with contextlib.suppress(Unscored):
+                right = item.grade(text) >= 0.5
+                self.counts.coded += 1
+                self.counts.agreed += right == (rank >= RIGHT)
         return (rank - 1) / 4
 
     def check(self, items: Sequence[Item]) -> None:
-        """Judge the accepted answers of a few items before anything is asked.
-
-        Raises:
-            ConfigError: The judge gives a rank to none of them.
-        """
+        """Judge the accepted answers of a few items first; raise ConfigError if none of them gets a rank."""
         probes, faults = list(items[:PROBES]), []
         for item in probes:
             text = "\n".join(item.answers) or "I do not know."
@@ -199,26 +199,6 @@ class Judge:
                 f"the judge {self.name} gave no rank from 1 to 5: {one_line(reply.text, 80)!r}",
                 text,
             ) from None
-
-    def _repeat(self, item: Item, text: str, rank: int) -> None:
-        try:
-            other = self._rank(item, text, again=True)
-        except Unscored:
-            return
-        self.counts.repeated += 1
-        self.counts.same += other == rank
-        self.counts.difference += abs(other - rank) / 4
-
-    def _compare(self, item: Item, text: str, rank: int) -> None:
-        """Compare with the item's own grader, where it has an answer that code can grade."""
-        if not item.answer or item.grader == JUDGE:
-            return
-        try:
-            coded = item.grade(text)
-        except Unscored:
-            return
-        self.counts.coded += 1
-        self.counts.agreed += (coded >= 0.5) == (rank >= RIGHT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Agent, Subject
 
 
 class SubjectKind:
@@ -63,11 +62,7 @@ class SubjectKind:
         return spec
 
     def model_name(self, spec: str) -> str:
-        """Return the name of a model in a study that gives it no name.
-
-        Raises:
-            ConfigError: `spec` names no model.
-        """
+        """Return the name of a model in a study that gives it no name; raise ConfigError if `spec` names no model."""
         return self.label(spec)
 
     def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> Any:

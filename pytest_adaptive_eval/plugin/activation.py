@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,9 +23,6 @@ from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
 from pytest_adaptive_eval.plugin.state import STATE, Exchange, RunState, split_models
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
-
-if TYPE_CHECKING:
-    pass
 
 
 def _settings_of(config: pytest.Config) -> Settings:
@@ -140,7 +137,7 @@ def activate(config: pytest.Config) -> None:
         check_outputs(config, settings)
         answers = None
         if settings.reuse is not None and not config.option.collectonly:
-            from pytest_adaptive_eval.models.answer_store import AnswerStore
+            from pytest_adaptive_eval.models.reuse import AnswerStore
 
             answers = AnswerStore(settings.reuse)
             config.add_cleanup(answers.close)

@@ -13,10 +13,10 @@ import numpy as np
 
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
-from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.graders.kinds.words import folded
 from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
+from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.truth import truth_of
 from pytest_adaptive_eval.models.base import Completion, Subject
 from pytest_adaptive_eval.models.caps import truncation_warning
@@ -26,7 +26,7 @@ from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
+    from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.plugin.question import Draw, Question
     from pytest_adaptive_eval.records.run_record import Administration
 

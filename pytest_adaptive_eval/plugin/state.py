@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
     from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
     from pytest_adaptive_eval.items.item import Response
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
     from pytest_adaptive_eval.models.base import Completion, Subject
+    from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 
 

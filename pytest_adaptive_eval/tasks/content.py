@@ -51,11 +51,7 @@ def plural(level: int) -> str:
 
 
 def content_of(family: TaskFamily) -> Content:
-    """Return how models write questions of a family.
-
-    Raises:
-        ConfigError: Models cannot write questions of that family.
-    """
+    """Return how models write questions of a family; raise ConfigError if they cannot."""
     if family.content is None:
         raise ConfigError(
             f"questions of {family.name!r} cannot be written by a model, since no code parses them; name a task whose "

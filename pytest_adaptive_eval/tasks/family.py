@@ -164,11 +164,7 @@ class TaskFamily:
             )
 
     def at_pixels(self, pixels: int) -> TaskFamily:
-        """Return the family with pictures of that longer side.
-
-        Raises:
-            ConfigError: The family has no pictures whose size can be set, or not of that size.
-        """
+        """Return the family with pictures of that longer side; raise ConfigError if it has none of that size."""
         if self.sized is None:
             raise ConfigError(
                 f"pixels is {pixels}, and the task {self.name!r} has no pictures of a set size: remove it"
@@ -176,11 +172,7 @@ class TaskFamily:
         return replace(self.sized(pixels), runner=self.runner)
 
     def in_terse_form(self) -> TaskFamily:
-        """Return the family whose prompts do not say what form the answer takes, for tiny models.
-
-        Raises:
-            ConfigError: The prompts of the family have one form alone.
-        """
+        """Return the family whose prompts do not say what form the answer takes, for tiny models; or ConfigError."""
         if not self.form:
             hint = "; set pixels = 48 for small pictures and few words" if self.sized else ""
             raise ConfigError(
@@ -194,11 +186,7 @@ class TaskFamily:
         return same_size and (item.meta.get("terse") is False) == bool(self.form)
 
     def question(self, level: int, seed: int) -> Question:
-        """Return the question of a level and seed, the same on every platform and Python version.
-
-        Raises:
-            ValueError: The level is not from 1 to `levels`, or the seed is negative.
-        """
+        """Return the question of a level and seed, the same on every platform; raise ValueError if out of range."""
         if not 1 <= level <= self.levels:
             raise ValueError(f"{self.name} has levels 1 to {self.levels}, not {level}")
         if seed < 0:
@@ -247,11 +235,7 @@ class TaskFamily:
         )
 
     def picture(self, level: int, seed: int) -> Picture:
-        """Return the picture of a level and seed.
-
-        Raises:
-            ValueError: The family has no pictures.
-        """
+        """Return the picture of a level and seed; raise ValueError if the family has no pictures."""
         render = self.question(level, seed).render
         if render is None:
             raise ValueError(f"questions of {self.name} have no pictures")

@@ -61,7 +61,11 @@ def read_images(folder: str | Path) -> tuple[LabelledImage, ...]:
     labels = dict(_tabled(table)) if os.path.lexists(table) else dict(_in_subfolders(folder))
     images = []
     for path, label in sorted(labels.items()):
-        _check_label(label, f"{folder}: the picture {path!r}")
+        if not label.strip() or len(label) > LONGEST_LABEL or not label.isprintable():
+            raise ConfigError(
+                f"{folder}: the picture {path!r} has the label {label!r:.80}: 1 to {LONGEST_LABEL} characters in one "
+                "line are expected"
+            )
         try:
             image_size(path, str(folder))
             images.append(LabelledImage(path, str(folder), label, image_hash(path, str(folder))))
@@ -117,13 +121,6 @@ def _tabled(table: Path) -> Iterator[tuple[str, str]]:
         yield row[0], row[1].strip()
     if unnamed := sorted(set(_pictures(table.parent)) - named):
         raise ConfigError(f"{table}: it has no row for the picture {unnamed[0]!r}: add one, or remove the picture")
-
-
-def _check_label(label: str, where: str) -> None:
-    if not label.strip() or len(label) > LONGEST_LABEL or not label.isprintable():
-        raise ConfigError(
-            f"{where} has the label {label!r:.80}: 1 to {LONGEST_LABEL} characters in one line are expected"
-        )
 
 
 def _check_images(images: Sequence[LabelledImage], folder: Path) -> None:

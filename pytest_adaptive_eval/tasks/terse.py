@@ -14,8 +14,6 @@ from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
 from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
 from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 
-# Counting
-
 
 def _count_question(needle: str, hay: str) -> Question:
     return Question(f"How many {needle} are in {hay}?", str(hay.count(needle)))
@@ -44,8 +42,6 @@ def _read_count(text: str, level: int, _: random.Random) -> Question:
 
 
 _COUNTS = Content("How many A are in ABCADBFEA?", _count_demand, _read_count)
-
-# Operations
 
 
 def _operation_question(terms: str, value: int) -> Question:
@@ -86,8 +82,6 @@ def _read_operations(text: str, level: int, _: random.Random) -> Question:
 
 
 _TERMS = Content("Work from left to right: 3 + 4 - 5 = ?", _operations_demand, _read_operations)
-
-# Anagrams
 
 
 def anagram_question(prompt: str, word: str, mixed: str) -> Question:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.cat.policy import Policy
@@ -188,7 +188,7 @@ def test_items_without_a_difficulty_come_last():
 # Stratified
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=30), st.integers(0, 2**32 - 1))
 def test_counts_of_categories_differ_by_one_while_items_last(categories, seed):
     bank = make_bank(len(categories), categories=categories)
@@ -320,6 +320,7 @@ def big_bank(n=20_000, *, guess=0.0, alike=False, seed=3):
     return ItemBank("b", ids, [Item(i) for i in ids], slopes, rng.normal(size=n) * 2, rng.random(n) * guess)
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize("guess", [0.0, 0.4])
 @pytest.mark.parametrize("wanted", [1, 7])
 @pytest.mark.parametrize("asked", [0, 30])

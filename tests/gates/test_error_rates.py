@@ -47,6 +47,7 @@ def test_candidates_lose_exactly_the_margin():
     assert len({row.tobytes() for row in candidates}) == 20
 
 
+@pytest.mark.slow
 def test_every_cell_gives_trials_of_both_sides():
     """All kinds of gates, a few interviews each; other banks and accuracies take the same way."""
     for cell in error_rates.cells():

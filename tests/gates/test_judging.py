@@ -90,6 +90,7 @@ def test_the_interval_shown_never_contradicts_the_verdict():
             assert expected.get(verdict.outcome, low < target < high)
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("budget", [40, 80, 160, "100%"])
 @pytest.mark.parametrize("stop", ["decision", "budget"])
 def test_an_undecided_gate_among_many_shows_the_corrected_bound_and_names_the_correction(budget, stop):
@@ -337,6 +338,7 @@ def test_ranks_need_references():
 # -- errors at the threshold ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_false_verdicts_under_constant_looking_stay_below_alpha_even_with_a_wrong_bank():
     good = bank()
     wrong = replace(good, intercept=np.random.default_rng(1).permutation(good.intercept))

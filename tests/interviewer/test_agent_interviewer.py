@@ -19,8 +19,7 @@ from pytest_adaptive_eval.interviewer.agent import OTHER, SORTED_AT_ONCE, AgentI
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Interviewer
 from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Agent, Message, Preference, Reply, SubjectIdentity, Usage
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "interviewer"
 MEMORY = MemoryTable((CategoryRow("sums", 3, -1.0, 1.0, 0.0, 0.5),), 3)
@@ -332,6 +331,7 @@ def moments(count: int) -> list[Any]:
     return [(state, best(state)) for state in drawn]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "count"), [("rate", 60), ("reply", 12)])
 def test_the_checkpoint_knows_its_prompts(checkpoint: Any, mode: Any, count: int) -> None:
     interviewer = AgentInterviewer(checkpoint, mode=mode, images=False)
@@ -347,6 +347,7 @@ def test_the_checkpoint_knows_its_prompts(checkpoint: Any, mode: Any, count: int
     assert account["flops"] > 1e6 * account["prompt_tokens"]
 
 
+@pytest.mark.slow
 def test_the_checkpoint_rates_alike_in_any_order(checkpoint: Any) -> None:
     """Even without the order that the interviewer gives candidates."""
     from pytest_adaptive_eval.interviewer import prompts

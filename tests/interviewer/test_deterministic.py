@@ -78,6 +78,7 @@ candidates = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(candidates, st.randoms(), st.integers(0, 4), st.integers(0, 4), st.none() | st.floats(-4, 4))
 def test_the_order_of_the_candidates_does_not_matter(offered, random, a, b, ability):
     memory = table(a=a + 1, b=b + 1)

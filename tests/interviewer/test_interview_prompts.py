@@ -244,6 +244,7 @@ def test_garbage_is_read_or_refused(reply: str) -> None:
     assert think == prompts.one_line(think, 300)
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),

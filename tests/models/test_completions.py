@@ -146,6 +146,7 @@ def base_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer
     server.kill()
 
 
+@pytest.mark.slow
 def test_a_base_model_behind_llama_cpp_answers_as_the_local_checkpoint(base_server: RealServer) -> None:
     pytest.importorskip("torch", reason="the local checkpoint needs torch (extra hf)")
     items = list(read_bank(BANK).items)[::6]

@@ -195,6 +195,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told in kilobytes on Linux")
 def test_sixteen_large_replies_at_once_take_little_memory() -> None:
     large = ("never-ending body", "huge text", "gzip bomb", "deflate bomb", "headers flood", "tiny chunks")

@@ -22,6 +22,8 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import load_subject
 from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL
 
+pytestmark = pytest.mark.slow
+
 BANK = Path(__file__).parents[2] / "fixtures" / "banks" / "text.bank"
 
 

@@ -48,6 +48,7 @@ def load(folder: Path, **options: Any) -> TransformersSubject:
     return TransformersSubject.load(folder, **{"device": "cpu", "max_tokens": 12, **options})
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_text_is_that_of_plain_generate(checkpoints: Any, family: str, no_network: list[object]) -> None:
     folder = checkpoints.text(family)
@@ -396,6 +397,7 @@ def test_a_tokenizer_that_breaks(checkpoints: Any, monkeypatch: pytest.MonkeyPat
 GROWS = {"type": "Replace", "pattern": {"Regex": "."}, "content": "a" * 10}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "more", "part"),
     [
@@ -430,6 +432,7 @@ def test_files_that_build_for_ever(
         load(folder)
 
 
+@pytest.mark.slow
 def test_an_encoder_is_no_subject(checkpoints: Any, tmp_path: Path) -> None:
     sizes = {name: checkpoints.sizes()[name] for name in ("vocab_size", "pad_token_id", "eos_token_id")}
     config = transformers.T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, **sizes)
@@ -460,6 +463,7 @@ LOOP = (
 )
 
 
+@pytest.mark.slow
 def test_a_template_that_never_ends(checkpoints: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompting, "RENDER_SECONDS", 0.9)
     folder = checkpoints.copy("qwen3", tmp_path)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
-from json_server import JsonServer, completion
+from fake_server import JsonServer, completion
 
 from pytest_adaptive_eval.tasks import FAMILIES
 
@@ -50,6 +50,7 @@ class Run:
         return interview
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("settings", "cap"),
     [
@@ -89,6 +90,7 @@ def test_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
     assert f"{cut} of 40 answers were truncated at 16 tokens: raise max_tokens" in told
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("half", "unanswered", "outcome", "accuracy"),
     [

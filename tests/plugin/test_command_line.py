@@ -220,6 +220,7 @@ def test_setup_only_and_setup_plan(project: Any) -> None:
     assert project.records == []
 
 
+@pytest.mark.slow
 def test_setup_only_with_workers(project: Any) -> None:
     """No interview has a result to hand to the other workers."""
     pytest.importorskip("xdist")
@@ -229,6 +230,7 @@ def test_setup_only_with_workers(project: Any) -> None:
     assert project.records == []
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     "args",
     [
@@ -249,6 +251,7 @@ def test_other_options(project: Any, args: tuple[str, ...]) -> None:
     assert project.outcomes() == [("test_gate", "PASS")]
 
 
+@pytest.mark.slow
 def test_without_a_terminal(project: Any) -> None:
     """Assertions stay plain, since pytest 8.0 cannot explain them without its terminal plugin."""
     assert project.spawn("-p", "no:terminal", "--assert=plain").ret == 0
@@ -291,6 +294,7 @@ def test_gates_come_after_their_interviews_only(lab: Any) -> None:
     assert lab.record["warnings"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [None, "20"])
 def test_threads_of_numpy_start_asleep_and_no_setting_stays(
     project: Any, monkeypatch: pytest.MonkeyPatch, own: str | None

@@ -69,6 +69,7 @@ def test_money_is_told_before_and_after(paid: Any) -> None:
     assert f"Cost of toy: {asked} calls, {150 * asked:,} tokens" in markdown
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("keys", "most"), [("budget_tokens = 2000", 13), (f"{PRICE}\nbudget_money = 3.3", 16), ("budget_tokens = 100", 4)]
 )
@@ -80,6 +81,7 @@ def test_a_budget_in_tokens_or_money_is_kept(paid: Any, keys: str, most: int) ->
     assert "it ends before " in told
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("keys", "error"),
     [

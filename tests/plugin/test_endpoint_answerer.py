@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from json_server import JsonServer, completion
+from fake_server import JsonServer, completion
 
 GATED = '[[eval]]\nbank = "toy.jsonl"\nbudget = "100%"\nmodel = "{url}"\n{options}\n[[eval.gate]]\nat_least = 0.6\n'
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from json_server import JsonServer, completion, failure
+from fake_server import JsonServer, completion, failure
 
 import pytest_adaptive_eval.reports.page  # noqa: F401
 

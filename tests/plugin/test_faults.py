@@ -43,6 +43,7 @@ def test_a_wrong_checkpoint_is_a_usage_error(project: Any) -> None:
     result.stdout.no_fnmatch_line("*raise CheckpointError*")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["nowhere", "replay:nowhere.csv#a", "http://127.0.0.1:9/v1#a", "empty"])
 @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["one process", "two workers"])
 def test_a_model_that_is_not_there_is_one_usage_error_before_any_question(
@@ -263,6 +264,7 @@ def test_an_unwritten_page_promotes_nothing(project: Any) -> None:
     assert project.record["exit_status"] == 1
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("flag", ["--adaptive-eval-record", "--adaptive-eval-junit"])
 @pytest.mark.parametrize("path", ["folder", "file/inside"])
 def test_a_report_that_could_not_be_written_is_known_before(project: Any, flag: str, path: str) -> None:
@@ -274,6 +276,7 @@ def test_a_report_that_could_not_be_written_is_known_before(project: Any, flag: 
     assert project.asked == []
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("flag", ["--adaptive-eval-record", "--adaptive-eval-junit", "--adaptive-eval-html"])
 @pytest.mark.parametrize("path", ["toy.jsonl", "test_it.py"])
 def test_no_report_is_written_over_what_is_none(project: Any, flag: str, path: str) -> None:
@@ -284,6 +287,7 @@ def test_no_report_is_written_over_what_is_none(project: Any, flag: str, path: s
     assert (project.path / path).read_bytes() == before
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -301,6 +305,7 @@ def test_two_files_of_one_name(project: Any, first: str, second: str) -> None:
     assert project.asked == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_no_report_of_an_earlier_run_outlives_a_mistake(project: Any, workers: tuple[str, ...]) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
@@ -331,6 +336,7 @@ def test_system_exit_in_a_model_is_an_error(project: Any) -> None:
     assert project.record["interviews"][0]["error"].endswith("SystemExit: 0")
 
 
+@pytest.mark.slow
 def test_an_error_in_the_plugin(project: Any) -> None:
     project.toy(
         more="""
@@ -361,6 +367,7 @@ def test_a_bank_edited_during_the_run(lab: Any) -> None:
     assert "items.jsonl" in interview["error"]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("text", ["\\ud800", "\\x00\\x1b[31m", "a\\u2028b", "x" * 100_000])
 def test_strange_answers_and_errors(project: Any, text: str) -> None:
     path = project.path / "test_it.py"
@@ -391,6 +398,7 @@ def test_a_gate_of_an_unknown_name_at_run_time(lab: Any) -> None:
     result.stdout.fnmatch_lines(["E *ConfigError: adaptive_eval?'other'?: there is no such evaluation*"])
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     "flag", ["model", "record", "junit", "html", "dir", "baseline", "budget", "seed", "missing-baseline"]
 )
@@ -485,6 +493,7 @@ def test_a_verdict_of_a_fixture_that_is_asked_for_late(project: Any) -> None:
     assert project.outcomes() == [("test_late", "FAIL")]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("mistake", ["seed", "conftest", "option"])
 def test_no_report_of_an_earlier_run_outlives_a_mistake_at_the_start(project: Any, mistake: str) -> None:
     assert project.run("--adaptive-eval-record=r.json").ret == 0
@@ -496,6 +505,7 @@ def test_no_report_of_an_earlier_run_outlives_a_mistake_at_the_start(project: An
     assert not (project.path / "r.json").exists()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["record", "junit", "html"])
 def test_a_report_without_a_run(project: Any, name: str) -> None:
     result = project.run(f"--adaptive-eval-{name}=report", active=False)
@@ -526,6 +536,7 @@ def test_a_fixture_that_is_not_there_is_named(project: Any) -> None:
     assert "could not be set up: fixture 'mdl' not found" in project.record["interviews"][0]["error"]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("flag", ["record", "html", "junit"])
 def test_a_report_at_a_link_to_itself(project: Any, flag: str) -> None:
     (project.path / "circle").symlink_to("circle")

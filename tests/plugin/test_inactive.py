@@ -59,6 +59,7 @@ def test_required_of_toml(lab: Any) -> None:
     result.stderr.fnmatch_lines(["ERROR: *x.eval.toml needs --adaptive-eval*"])
 
 
+@pytest.mark.slow
 def test_required_under_xdist(project: Any) -> None:
     pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
     project.ini("adaptive_eval_required = true")

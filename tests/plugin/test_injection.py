@@ -185,6 +185,7 @@ def live(result: pytest.RunResult) -> list[str]:
     return [command.line for line in output.split("\n") for command in commands(line)]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("style", STYLES)
 def test_no_line_of_a_run_is_a_command(hostile: Any, style: str) -> None:
     result = hostile.run(*style.split())
@@ -193,6 +194,7 @@ def test_no_line_of_a_run_is_a_command(hostile: Any, style: str) -> None:
     assert len(hostile.record["interviews"]) == 8
 
 
+@pytest.mark.slow
 def test_nor_under_xdist(hostile: Any) -> None:
     result = hostile.spawn("-n2", "-v", "-rA")
     assert live(result) == []

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
 # loaded once: an in-process run forgets the modules that it loads
-from peer_server import PeerServer
+from fake_server import PeerServer
 
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.markdown import summary_markdown

@@ -54,6 +54,7 @@ def test_right_answers_are_asked_first_and_noted(shop: Any) -> None:
     result.stdout.fnmatch_lines(["*2 of 2 must-pass items right*"])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("workers", [[], ["-n1"]])
 def test_one_wrong_answer_fails_every_gate_and_ends_the_interview(shop: Any, workers: list[str]) -> None:
     (shop.path / "adaptive-eval.toml").write_text(TOML.format(stop="decision"))
@@ -95,6 +96,7 @@ def test_of_several_answers_the_worst_counts(shop: Any) -> None:
     assert 'q4 answered "no"' in shop.record["gates"][0]["verdict"]["sentence"]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("keys", "error"),
     [

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
 # loaded once: an in-process run forgets the modules that it loads
-from peer_server import PeerServer
+from fake_server import PeerServer
 
 import pytest_adaptive_eval.extensions.studies.network.kind
 import pytest_adaptive_eval.extensions.studies.peers.kind
@@ -139,6 +139,7 @@ def test_a_promotion_by_coded_truth_does_not_warn(lab: Any, server: PeerServer) 
     assert lab.record["warnings"] == []
 
 
+@pytest.mark.slow
 def test_two_workers_find_the_same(lab: Any, server: PeerServer) -> None:
     write(lab, server)
     lab.run()
@@ -203,6 +204,7 @@ def test_faults_of_the_run_void_it(lab: Any) -> None:
     assert "of the answers could not be had" in json.dumps(lab.record["studies"][0]["error"])
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -317,6 +319,7 @@ def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
         assert part in page
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("judge", "scheme", "note"),
     [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
-from json_server import JsonServer, completion
+from fake_server import JsonServer, completion
 
 from pytest_adaptive_eval.tasks import FAMILIES
 

@@ -66,6 +66,7 @@ def test_a_run_with_a_gate_does_not_say_that_nothing_was_judged(project: Any) ->
     assert project.record["warnings"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_a_selection_of_no_test_fails_though_another_plugin_lets_it_pass(lab: Any, workers: str) -> None:
     pytest.importorskip("xdist")

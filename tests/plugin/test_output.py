@@ -65,6 +65,7 @@ def test_progress_of_an_interview_that_ends_early(project: Any, fault: str) -> N
     project.run().stdout.re_match_lines([r"test_it.py [+-]*FFFF? +\[100%\]"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("switch", ["-n0", "-n2"])
 def test_reporter_of_another_plugin_counts_the_questions(project: Any, switch: str) -> None:
     """It keeps the number of tests in the attribute that pytest-sugar and pytest-progress use."""
@@ -146,6 +147,7 @@ def test_records_go_where_they_are_asked_for(project: Any) -> None:
     assert not (project.path / ".adaptive-eval").exists()
 
 
+@pytest.mark.slow
 def test_reports_of_an_earlier_run_do_not_survive(project: Any) -> None:
     """A run that is killed cannot say so itself; what an earlier one wrote must not speak for it."""
     args = ("--adaptive-eval-record=record.json", "--adaptive-eval-junit=gates.xml")

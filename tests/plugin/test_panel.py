@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
 # loaded once: an in-process run forgets the modules that it loads
-from peer_server import SKILLS, PeerServer, said
+from fake_server import SKILLS, PeerServer, said
 
 import pytest_adaptive_eval.extensions.studies.network.kind
 import pytest_adaptive_eval.extensions.studies.peers.kind
@@ -28,7 +28,7 @@ from pytest_adaptive_eval.evaluation.study import Member as PlanMember
 from pytest_adaptive_eval.extensions.studies.peers.assessment import Call
 from pytest_adaptive_eval.extensions.studies.peers.kind import PanelPlan, _Asking
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.base import Reply
 from pytest_adaptive_eval.models.pool import AgentPool
 
 TOPICS = [f"topic {n}" for n in range(60)]
@@ -207,6 +207,7 @@ def test_gates_in_python(lab: Any, server: PeerServer) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_two_workers_find_the_same(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, GATES, panel="rounds = 6"))
     lab.run()
@@ -227,6 +228,7 @@ raise SystemExit(pytest.main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_was_ended_goes_on_to_the_same_result(lab: Any, end: signal.Signals) -> None:
     process: subprocess.Popen[bytes] | None = None
@@ -393,6 +395,7 @@ def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: Pe
     assert "Agreement with coded truth: toy" in (lab.path / "page.html").read_text()
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -436,6 +439,7 @@ def test_mistakes_are_told_before_anything_is_asked(
     assert not server.asked
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("peers", "message"),
     [

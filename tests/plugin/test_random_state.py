@@ -34,6 +34,7 @@ def test_gate(adaptive_eval):
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("generator", COINS)
 @pytest.mark.parametrize("where", ["test", "fixture"])
 def test_a_coin_stays_a_coin_where_every_test_is_seeded(lab: Any, generator: str, where: str) -> None:

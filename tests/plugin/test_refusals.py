@@ -23,6 +23,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("plugin", "module", "argument"), REFUSED)
 def test_option_that_no_verdict_survives_is_a_usage_error(
     project: Any, monkeypatch: pytest.MonkeyPatch, plugin: str, module: str, argument: str
@@ -57,6 +58,7 @@ def test_option_of_a_loaded_module_is_refused_before_any_question(project: Any) 
     assert len(project.asked) == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["def test_toy(", "def test_gate("])
 def test_marker_that_forks_an_interview_or_a_gate_is_refused(project: Any, place: str) -> None:
     (project.path / "pytest_forked.py").write_text(
@@ -71,6 +73,7 @@ def test_marker_that_forks_an_interview_or_a_gate_is_refused(project: Any, place
     assert project.asked == []
 
 
+@pytest.mark.slow
 def test_testmon_that_selects_nothing_is_allowed(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("testmon")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")

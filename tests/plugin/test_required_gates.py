@@ -53,6 +53,7 @@ def required(project: Any, *names: str) -> None:
     project.ini("adaptive_eval_required_gates =\n" + "".join(f"    {name}\n" for name in names))
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     "name", ["test_gate", "test_level", "test_level[0.4]", "test_it.py::test_gate", "test_it.py::test_level[0.2]"]
 )
@@ -65,6 +66,7 @@ def test_run_with_every_required_gate_passes(gates: Any, name: str) -> None:
     assert not gates.record.get("warnings")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     "select", [("-k", "test_gate"), ("test_it.py::test_gate",), ("--deselect=test_it.py::test_level",)]
 )
@@ -143,6 +145,7 @@ def test_name_is_cut_only_at_a_separator(gates: Any) -> None:
     assert gates.run().ret == 1
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("name", "status"), [("toy-accuracy", 0), ("toy-accuracy[at-least-0.5]", 0), ("toy-area", 1)])
 def test_toml_file_names_required_gates(project: Any, name: str, status: int) -> None:
     (project.path / "test_it.py").unlink()

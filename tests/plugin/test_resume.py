@@ -101,6 +101,7 @@ def test_fresh_starts_anew(project: Any) -> None:
     assert len(project.asked) == 12 + 30
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     "change",
     [
@@ -158,6 +159,7 @@ def test_errors_are_asked_again(project: Any) -> None:
     assert len(project.asked) == 9 + 2 + 21
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 @pytest.mark.parametrize("batch", [1, 5])
 def test_kill_9(lab: Any, comparable: Any, batch: int) -> None:
@@ -186,6 +188,7 @@ def test_kill_9(lab: Any, comparable: Any, batch: int) -> None:
     assert len(lab.asked) <= 30 + batch
 
 
+@pytest.mark.slow
 def test_another_process_at_the_same_journal(project: Any) -> None:
     """Two runs of one interview at a time: the second is told, and disturbs nothing."""
     project.toy(
@@ -230,6 +233,7 @@ def asking(
     lab.tests(HELPER.format(helper=helper, plain=plain), name="helper")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("change", "resumed"),
     [
@@ -301,6 +305,7 @@ def test_a_long_message_of_an_assertion_is_cut(lab: Any) -> None:
     assert interview["administrations"][0]["detail"] == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_a_pattern_that_does_not_end_is_an_error_that_a_resumed_run_does_not_meet_again(
     lab: Any, workers: tuple[str, ...]

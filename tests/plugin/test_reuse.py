@@ -114,6 +114,7 @@ def test_only_the_questions_that_no_run_asked_are_asked(shared: Any) -> None:
     assert sum(reused(shared)) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 8])
 def test_a_killed_run_goes_on_and_knows_which_answers_were_taken(shared: Any, monkeypatch: Any, batch: int) -> None:
     shared.run(STORE, "--adaptive-eval-budget=10", "--adaptive-eval-seed=1")
@@ -167,6 +168,7 @@ def test_repeated_questions_are_asked_although_the_first_answers_are_known(share
     assert len(shared.asked) == 24 * 2 + 24
 
 
+@pytest.mark.slow
 def test_workers_share_the_store(shared: Any) -> None:
     pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
     for name in ("one", "two"):
@@ -192,6 +194,7 @@ def test_the_default_store_lies_in_the_run_folder(shared: Any) -> None:
     assert all(json.loads(reply)["result"][0][2] is None for (reply,) in rows)  # no score
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -100,6 +100,7 @@ def forget(lab: Any) -> None:
         (lab.path / name).unlink(missing_ok=True)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("settings", "fewer"),
     [
@@ -126,6 +127,7 @@ def test_records_are_equal_and_calls_fewer(banks: Any, settings: str, fewer: flo
     ]
 
 
+@pytest.mark.slow
 def test_workers_ask_each_interview_by_itself(banks: Any) -> None:
     write_evals(banks, dict.fromkeys(NAMES, "budget = 24"))
     banks.run()
@@ -137,6 +139,7 @@ def test_workers_ask_each_interview_by_itself(banks: Any) -> None:
         assert found(banks)["gates"] == alone["gates"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "again"), [("decide", [FLAG]), ("estimate", [])])
 def test_a_killed_run_asks_nothing_again(banks: Any, monkeypatch: Any, again: list[str], policy: str) -> None:
     write_evals(banks, dict.fromkeys(NAMES, f'policy = "{policy}"\nbudget = 24'), GATE if policy == "decide" else "")
@@ -239,6 +242,7 @@ def test_interviews_that_end_early_by_what_must_pass_or_by_cost_ask_the_same(ban
     assert banks.lines("calls.txt")[0] == "9"  # the item that must pass is asked by itself
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("setting", "joins"),
     [
@@ -348,6 +352,7 @@ def test_evaluations_of_a_file_with_one_model_load_it_once_and_ask_only_it(banks
     assert list(map(int, banks.lines("calls.txt"))) == [16, 16, 16, 16]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_answers_alike(lab: Any) -> None:
     pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
     pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")

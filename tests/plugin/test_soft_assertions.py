@@ -58,6 +58,7 @@ def subtests_lab(lab: Any, request: pytest.FixtureRequest) -> Any:
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [(), ("-n0",), ("-n2",)], ids=["plain", "n0", "n2"])
 def test_a_failed_subtest_is_a_wrong_answer(subtests_lab: Any, args: tuple[str, ...]) -> None:
     lab = subtests_lab
@@ -114,12 +115,14 @@ def test_a_killed_run_goes_on_with_wrong_answers_as_wrong(lab: Any) -> None:
     assert scores(lab) == WRONG
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "fixture", "check"), [
     ("pytest_check", ", check", "check.equal(graded, 1)"),
     ("pytest_assume", "", "pytest.assume(graded == 1)"),
 ])  # fmt: skip
 def test_plugins_for_soft_assertions(lab: Any, module: str, fixture: str, check: str) -> None:
     pytest.importorskip(module)
+    lab.autoload = True
     lab.bank()
     lab.toy(2)
     lab.tests(SOFT.format(fixture=fixture, check=check))

@@ -95,6 +95,7 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
     assert recorded.record["interviews"][0]["policy"]["seed"] == 2
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("text", "message"),
     [

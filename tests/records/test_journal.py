@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import JournalError, UsageError
@@ -51,7 +51,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(records=RECORDS)
-@settings(max_examples=60)
 def test_what_was_appended_is_read_back(place: Path, records: list[tuple[str, dict[str, Any]]]) -> None:
     path = place / "round.jsonl"
     expected = dict(records)
@@ -67,7 +66,6 @@ def test_what_was_appended_is_read_back(place: Path, records: list[tuple[str, di
 
 
 @given(records=RECORDS, data=st.data())
-@settings(max_examples=150)
 def test_a_cut_anywhere_loses_only_what_comes_after(
     place: Path, records: list[tuple[str, dict[str, Any]]], data: st.DataObject
 ) -> None:
@@ -89,7 +87,6 @@ def test_a_cut_anywhere_loses_only_what_comes_after(
 
 
 @given(records=RECORDS, data=st.data())
-@settings(max_examples=250)
 def test_a_flipped_byte_is_mended_in_the_last_record_and_refused_before_it(
     place: Path, records: list[tuple[str, dict[str, Any]]], data: st.DataObject
 ) -> None:

@@ -57,6 +57,7 @@ def page(make: SimpleNamespace) -> str:
     return index_page([first, second], [], {})
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_filter_and_comparison(page: str, in_chromium: Callable[[str], str]) -> None:
     seen = in_chromium(scripted(page, SCRIPT))

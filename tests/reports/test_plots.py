@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.inference.sampling import design_based
@@ -58,7 +58,6 @@ def of_class(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
 
 
 @given(text=st.text(st.characters(exclude_categories=())))
-@settings(max_examples=200)
 def test_everything_in_a_text_can_be_seen(text: str) -> None:
     shown = clean_html(text)
     shown.encode("utf-8")
@@ -81,7 +80,6 @@ SURROGATES: Any = ("Cs",)
 
 
 @given(text=st.text(st.characters(exclude_categories=SURROGATES)), name=st.sampled_from(["x", "class_", "aria_label"]))
-@settings(max_examples=200)
 def test_an_element_holds_its_text(text: str, name: str) -> None:
     element = parsed(tag("g", tag("text", text, **{name: text}), text))
     assert [child.tag for child in element.iter()] == ["g", "text"]
@@ -245,7 +243,6 @@ def test_bins_by_difficulty() -> None:
     band=st.booleans(),
     half=st.none() | st.floats(0.0, 100.0),
 )
-@settings(max_examples=100)
 def test_any_trace_stays_in_its_picture(
     values: list[tuple[float, float | None, Kind, float]], end: float, band: bool, half: float | None
 ) -> None:
@@ -301,7 +298,6 @@ def test_a_threshold_just_below_another_has_its_label_below_its_line() -> None:
 )
 @example(rows=[(0.0, 0.1, 0.2)], required=[0.0, 0.01, 0.0, 0.02], decided=None)
 @example(rows=[(0.0, 0.1, 0.2)], required=[1.0, 0.99, 1.0, 0.98], decided=None)
-@settings(max_examples=100)
 def test_any_funnel_stays_in_its_picture(
     rows: list[tuple[float, float, float]], required: list[float], decided: tuple[float, float, float] | None
 ) -> None:
@@ -317,7 +313,6 @@ def test_any_funnel_stays_in_its_picture(
 
 
 @given(rows=st.lists(st.tuples(numbers, shares, shares), min_size=2, max_size=8))
-@settings(max_examples=50)
 def test_any_response_curve_stays_in_its_picture(rows: list[tuple[float, float, float]]) -> None:
     bins = [Bin(6, d, d, right, right / 2, (1 + right) / 2, predicted) for d, right, predicted in sorted(rows)]
     root = inside(plots.response_plot(bins, "k"))
@@ -348,14 +343,12 @@ def test_a_history_marks_this_run_and_the_alarms() -> None:
 
 
 @given(values=st.lists(numbers, min_size=1, max_size=30))
-@settings(max_examples=50)
 def test_any_history_stays_in_its_picture(values: list[float]) -> None:
     series = history(values[:28])
     inside(plots.history_plot(series, [], "run-0", plots.span_of(values, 1.0), 1.645, "h"))
 
 
 @given(low=numbers, estimate=numbers, high=numbers, target=st.none() | numbers)
-@settings(max_examples=50)
 def test_any_bar_stays_in_its_picture(low: float, estimate: float, high: float, target: float | None) -> None:
     root = inside(plots.interval_bar(low, estimate, high, target=target))
     assert root.get("aria-hidden") == "true"

@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord, merged
@@ -128,7 +128,6 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_a_forged_record_breaks_no_report(make: SimpleNamespace, data: st.DataObject) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")

@@ -7,7 +7,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.extensions.sandbox import Failure, same
@@ -26,7 +26,6 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-@settings(max_examples=50)
 def test_what_is_written_is_read(value: object) -> None:
     text = encode(value)
     back = decode(text)

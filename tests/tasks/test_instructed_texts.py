@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
@@ -134,7 +134,6 @@ def test_all_rules_or_the_fraction() -> None:
 TEXT = " ".join(" ".join(words).capitalize() + "." for words in compose(random.Random(3), 40))
 
 
-@settings(max_examples=60)
 @given(st.integers(1, 9), seeds)
 def test_tasks_over_own_texts(level: int, seed: int) -> None:
     family = families([own_texts({"a": TEXT, "b": TEXT.upper()})])["own_texts"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.items.item import Item
@@ -64,7 +64,6 @@ def test_the_share_of_scrambled_words(level: int, seed: int) -> None:
         assert sorted(shown[i].casefold()) == sorted(truth[i].casefold())
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 10), seeds)
 def test_the_share_of_hidden_letters(level: int, seed: int) -> None:
     question = FAMILIES["masked"].question(level, seed)

@@ -24,11 +24,7 @@ from pytest_adaptive_eval.errors import ConfigError, EstimationError, UsageError
 from pytest_adaptive_eval.types import Array, Ints
 
 #: Latent variables of each model, in the order in which they are drawn.
-LATENTS = {
-    "1pl": ("theta", "b"),
-    "2pl": ("theta", "b", "log_a"),
-    "3pl": ("theta", "b", "log_a", "logit_c"),
-}
+LATENTS = {"1pl": ("theta", "b"), "2pl": ("theta", "b", "log_a"), "3pl": ("theta", "b", "log_a", "logit_c")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +114,7 @@ class SVISettings:
     @property
     def start(self) -> dict[str, tuple[float, float]]:
         """Mean and standard deviation of each variational Gaussian at the first step."""
-        return {
-            **self.priors,
-            "theta": (0.0, self.initial_ability_sd),
-            "b": (0.0, self.initial_difficulty_sd),
-        }
+        return {**self.priors, "theta": (0.0, self.initial_ability_sd), "b": (0.0, self.initial_difficulty_sd)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -259,13 +251,7 @@ class _State:
         self.steps += 1
 
 
-def _fit(
-    program: MeanField,
-    model: str,
-    settings: SVISettings,
-    seed: int,
-    progress: Progress | None,
-) -> SVIFit:
+def _fit(program: MeanField, model: str, settings: SVISettings, seed: int, progress: Progress | None) -> SVIFit:
     """Run `fit_svi` within its own store."""
     batches = _batches(len(program.score), settings.batch, np.random.default_rng(seed))
     state = _State()

@@ -265,19 +265,17 @@ def backtest(
     """Interview the test subjects of one split by every contender.
 
     Args:
-        budgets: Budgets as in settings.
         recipe: Recipe of the banks of contenders on ``bank``; the others use its engine.
         confidence: Confidence of each one-sided bound.
         intervals: Whether to make them, which replays the calibration subjects' interviews. Conformal ones are left out
             where the calibration subjects are too few for `confidence`.
         bank: In place of calibrating on the train subjects, for all contenders, with the conformal tables that it has.
         embeddings: Shape (n, E). For makers of policies; response patterns of the train subjects where there are none.
-        items: Texts, for an interviewer that reads.
         interviewer: Makes the interviewer of AutoJudger's contenders, one per policy; by code when omitted.
     """
     scores, train = responses.scores[split.test], responses.scores[split.train]
     calibrating = responses if bank is not None else _calibrating(responses, split)
-    seeds = _subject_seeds(seed, [responses.subjects[s] for s in split.test])
+    seeds = [seed + zlib.crc32(name.encode()) for name in (responses.subjects[s] for s in split.test)]
     truth = np.nanmean(scores, axis=1)
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
@@ -335,11 +333,6 @@ def _calibrating(responses: Responses, split: Split) -> Responses:
     """Return the responses of the calibration subjects, with weights by the members of each family among them."""
     calibrating = replace(responses.of(split.train), weights=None)
     return replace(calibrating, weights=effective_weights(calibrating))
-
-
-def _subject_seeds(seed: int, subjects: Sequence[str]) -> list[int]:
-    """Return the seed of each subject's interview by its name: the same in whatever file the subject stands."""
-    return [seed + zlib.crc32(name.encode()) for name in subjects]
 
 
 def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:

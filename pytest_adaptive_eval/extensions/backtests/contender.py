@@ -23,9 +23,6 @@ class Contender:
         name: Value of ``--policy``.
         model: Item response model of the bank, ``bank`` for that of ``--model``, or ``none``.
         policy: A maker makes one for every split and budget.
-        estimate: Estimate by which subjects are ranked.
-        summary: One line for tables and help.
-        needs: Requirement besides the bank.
         variant: Whether it is another contender with one setting changed, or takes much longer; ``all`` leaves it out.
     """
 
@@ -42,7 +39,6 @@ class Contender:
 
         Args:
             bank: Bank that is backtested in place of one calibrated on each split.
-            categories: Category of each item; empty where there are none.
         """
         if self.needs == "categories" and not categories:
             return "the items have no categories; give --items with texts that have some"

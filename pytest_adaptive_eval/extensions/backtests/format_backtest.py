@@ -129,14 +129,7 @@ class FormatBacktest:
             values = [self.by_target(contender, budget, quantity) for contender in (name, other)]
             test = None if np.isnan(values).all() else signed_rank(*values, greater=quantity != "gamma")
             if test is not None:
-                yield {
-                    "policy": name,
-                    "against": other,
-                    "budget": budget,
-                    "of": quantity,
-                    "w": test[0],
-                    "p": test[1],
-                }
+                yield {"policy": name, "against": other, "budget": budget, "of": quantity, "w": test[0], "p": test[1]}
 
 
 def _fits(ends: Sequence[FitEnd]) -> dict[str, Any]:
@@ -164,7 +157,6 @@ def format_backtest(
 
     Args:
         low: Shape (n,). Whether each item is known to be of low quality; contenders do not see this.
-        contenders: Names in `FORMAT_CONTENDERS`.
         budgets: Calls, or shares of all pairs of an item and a format.
         repeats: Repeats of contenders that draw.
         seed: Seed of draws, fits, and the order of items: of two alike the first is administered, and the low-quality
@@ -203,9 +195,6 @@ def _truths(responses: FormatResponses, clean: Array) -> dict[str, Array]:
 
     Args:
         clean: Shape (S, m, F). Scores of the items that are not of low quality, NaN where missing.
-
-    Raises:
-        ResponsesError: There is no such item, or a subject has no answer in the fullest format.
     """
     if not clean.shape[1]:
         raise ResponsesError(
@@ -239,7 +228,9 @@ def _interview_rows(
     pair_scores = fold.scores.reshape(len(fold.scores), -1)
     for budget, interview in contender.interview(fold).items():
         pairs = fold.pairs_of_all(interview.pairs)
-        means = _means(pair_scores[:, pairs])
+        scores = pair_scores[:, pairs]
+        count = (~np.isnan(scores)).sum(axis=1)
+        means = np.where(count > 0, np.nansum(scores, axis=1) / np.maximum(count, 1), 0.5)
         yield (
             budget,
             {
@@ -251,9 +242,3 @@ def _interview_rows(
                 "fullest": interview.fullest,
             },
         )
-
-
-def _means(scores: Array) -> Array:
-    """Return each subject's mean over the pairs that it has answered; one half if there are none."""
-    count = (~np.isnan(scores)).sum(axis=1)
-    return np.where(count > 0, np.nansum(scores, axis=1) / np.maximum(count, 1), 0.5)

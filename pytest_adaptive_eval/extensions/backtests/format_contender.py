@@ -43,7 +43,6 @@ class FitEnd:
     """How a fit ended.
 
     Args:
-        settled: Whether it converged.
         bound: Upper bound q of the parts.
         at_edge: Whether that is the smallest or the largest q that was tried.
     """
@@ -154,7 +153,6 @@ class FormatContender:
 
     Args:
         name: Value of ``--policy``.
-        summary: One line for tables and help.
         interview: Takes a fold and returns a result for each budget.
         drawn: Whether it draws at random, and is repeated.
         uniform: Whether it draws all pairs alike: the reference for calls spent on low-quality items.

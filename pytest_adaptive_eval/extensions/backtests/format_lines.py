@@ -93,8 +93,6 @@ def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) 
 
     Args:
         result: See `Refinement.to_json`.
-        width: Columns of a sentence.
-        examples: Items shown of each reason.
     """
     items = result["items"]
     lines = wrap(

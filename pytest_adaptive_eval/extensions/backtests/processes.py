@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED
+from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED, check_writable
 from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -33,6 +34,13 @@ Part = TypeVar("Part")
 Result = TypeVar("Result", bound=Mergeable)
 
 
+def check_results(options: argparse.Namespace, inputs: Iterable[Path | None]) -> None:
+    """Refuse files of results that cannot be written or are inputs."""
+    for flag, path in (("--json", options.json), ("--plot", options.plot)):
+        if path is not None:
+            check_writable(flag, path, inputs)
+
+
 def run_backtest(
     process_part: Callable[[Shared, Part], Reported],
     shared: Shared,
@@ -49,7 +57,6 @@ def run_backtest(
         process_part, shared, work, part_name: See `merged_parts`.
         options: ``json`` gets the result so far after each part, ``plot`` the picture; ``jobs`` is the number of
             processes.
-        draw: Returns the picture of a result as SVG.
         lines: Returns the tables of a result, given the columns of the screen.
     """
 
@@ -82,11 +89,7 @@ def merged_parts(
         shared: Sent to each process once.
         work: At least one part.
         jobs: Processes; this one alone where 1 is enough.
-        part_name: A part is called, on the screen.
         keep: Called after each part with the result so far and the number of its parts.
-
-    Returns:
-        Merged results, and the number of parts done.
     """
     count = min(jobs, len(work))
     results: Iterator[Result] = (

@@ -56,14 +56,11 @@ class Finding:
     Args:
         reason: Key of `REASONS`.
         looks: Judgment by the responses alone.
-        detail: A sentence with the figures.
         gain, error: Gain from all modalities over the best smaller format, in probability, and its standard error.
         like: Mean gain of the item's classes.
-        instead: The best smaller format.
         right: Share of the subjects right, by format; None without responses.
         cross: Difficulty of the part of all modalities.
         information: Fisher information about a subject of mean ability, in all formats.
-        low_quality: Whether the item is known to be of low quality.
     """
 
     item: str
@@ -103,7 +100,6 @@ class Refinement:
     """Judgments of all items, and the effect on the subjects' ranking.
 
     Args:
-        findings: Judgments in the order of the responses.
         ranking: Correlation over subjects of the mean in the fullest format: kept items against all not known to be
             low-quality.
         by_chance: The same coefficient for as many random originals, the mean over DRAWS draws: the effect of the size
@@ -168,7 +164,6 @@ def refine(
     Args:
         low: Shape (n,). Items known to be of low quality. The judgments do not use this, and such items are never kept.
         size: Largest number of items to keep, the most informative ones; all that need all modalities when omitted.
-        progress: Called with the work in progress.
 
     Raises:
         ResponsesError: No item has responses in the fullest format and in a smaller one, or all are known to be of low

@@ -35,10 +35,7 @@ def aggregate(record: RunRecord, interview: InterviewRecord) -> dict[str, Any] |
     name = as_text(interview.name) or words.bank_name(interview) or "evaluation"
     bank = as_text(interview.bank.get("name")) or name
     results = [result for result in _results(interview, name) if result]
-    generation = {
-        "generation_args": _generation(interview.subject),
-        "additional_details": _details(interview.policy),
-    }
+    generation = {"generation_args": _generation(interview.subject), "additional_details": _details(interview.policy)}
     source = _source(bank, interview.bank)
     return _aggregate(record, name, interview.subject, results, source, generation) if results else None
 
@@ -95,8 +92,6 @@ def location(collection: Any, whole: Mapping[str, Any], position: int) -> tuple[
     """Return the folder of an aggregate and the stem of its files, the same for the same record.
 
     Args:
-        collection: Name of the bank or the study.
-        whole: See `aggregate`.
         position: Index of the interview or study in its record, studies after interviews.
     """
     key = hashlib.sha256(f"{position} {whole['evaluation_id']}".encode()).digest()

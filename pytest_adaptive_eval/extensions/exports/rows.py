@@ -140,9 +140,6 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
     Args:
         studies: Write studies in place of answers.
 
-    Returns:
-        Rows written.
-
     Raises:
         UsageError: There is no such kind, or the file cannot be written.
     """

@@ -32,7 +32,6 @@ class HarnessSubject(Subject):
     The harness returns texts alone, so an answer that was cut off at its cap cannot be told from a whole one.
 
     Args:
-        cap: Cap on the tokens of an answer.
         until: Texts that end an answer.
         chat: Whether prompts go through the model's chat template; messages always do.
     """
@@ -71,7 +70,6 @@ class HarnessSubject(Subject):
             arguments: As of ``--model_args``, such as ``pretrained=FOLDER,dtype=float32``.
             max_tokens: Cap on the tokens of an answer, 1024 by default; without it an item's ``meta.max_tokens`` comes
                 first.
-            until, chat: See the class.
 
         Raises:
             ConfigError: The harness has no such backend, it cannot be created, or an option is malformed.
@@ -138,7 +136,7 @@ class HarnessSubject(Subject):
         """Return the log-likelihood of each text: an item's own is rated in windows, others after their prompt."""
         after, whole = [], []
         for n, (item, text) in enumerate(texts):
-            if _is_whole(item, text):
+            if not text.after_prompt and text.text == item.prompt:
                 whole.append(Instance("loglikelihood_rolling", {}, (text.text,), n))
             else:
                 after.append(Instance("loglikelihood", {}, self._pair(item, text), n))
@@ -175,11 +173,6 @@ def _hash(folder: object) -> str:
         return checkpoint_hash(folder)
     except CheckpointError:
         return ""
-
-
-def _is_whole(item: Item, text: Continuation) -> bool:
-    """Return whether a text is the item's own, which is rated in windows where it is longer than the context."""
-    return not text.after_prompt and text.text == item.prompt
 
 
 def _rated(item: Item, logs: Sequence[float]) -> Completion:

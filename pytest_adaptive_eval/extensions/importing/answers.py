@@ -12,15 +12,8 @@ from pytest_adaptive_eval.extensions.importing.choices import Choices, as_list, 
 _YES = {"yes", "true", "y", "t"}
 _NO = {"no", "false", "n", "f"}
 _LETTERS = re.compile(r"\W*([A-Za-z])\W*\Z|[(\[]?([A-Z])[)\].:]\s+(\S.*)", re.DOTALL)
-#: Conventions of numbers, and all in words.
-_NUMBERS = ("0", "1")
-_WORDS = {
-    "label": "label",
-    "letter": "letter",
-    "text": "text",
-    "0": "numbers from 0",
-    "1": "numbers from 1",
-}
+#: Conventions of numbers in words.
+_NUMBERS = {"0": "numbers from 0", "1": "numbers from 1"}
 #: Answers by which numbers begin at one place, for each that contradicts it.
 _CONTRADICTED = 10
 #: Share of the rows that a convention has to explain; the others are refused one by one.
@@ -98,7 +91,6 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
 
     Args:
         answer: One answer, a list of answers that are right together, or letters such as ``ABD``.
-        convention: A name of `READERS`.
     """
     read = READERS[convention]
     parts = as_list(answer)
@@ -121,10 +113,6 @@ def _split(text: str, convention: str) -> list[str]:
 def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     """Return how the answers of all rows name choices.
 
-    Args:
-        rows: Rows with alternatives and an answer.
-        name: Name of the answer's field, for messages.
-
     Raises:
         DatasetError: No convention explains nine tenths of the rows, or several explain as many and name different
             choices.
@@ -136,7 +124,13 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     }
     most = max(explained.values())
     if most < len(rows) * _EXPLAINED:
-        raise _unexplained(rows, readings[max(explained, key=lambda reader: explained[reader])], name)
+        reading = readings[max(explained, key=explained.__getitem__)]
+        answer, choices = next(row for row, found in zip(rows, reading, strict=True) if not found)
+        raise DatasetError(
+            f"the answers of {name!r} name a choice in {sum(map(bool, reading))} of {len(rows)} rows only: found "
+            f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set answer=FIELD, or --set "
+            "choices=FIELDS"
+        )
     best, *others = [reader for reader in READERS if explained[reader] == most]
     if best == "label":  # the data set's own names
         return best
@@ -146,28 +140,16 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
         for (answer, choices), first, second in zip(rows, readings[best], readings[other], strict=True):
             if first != second:
                 raise DatasetError(
-                    f"the answers of {name!r} name choices by {_WORDS[best]} or by {_WORDS[other]}, which differ: "
+                    f"the answers of {name!r} name choices by {_NUMBERS.get(best, best)} or by "
+                    f"{_NUMBERS.get(other, other)}, which differ: "
                     f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set counted={best} or "
                     f"{other}"
                 )
     return best
 
 
-def _unexplained(rows: Sequence[tuple[Any, Choices]], reading: Sequence[frozenset[int]], name: str) -> DatasetError:
-    """Return the error of answers that name no choices, with the first of them."""
-    answer, choices = next(row for row, found in zip(rows, reading, strict=True) if not found)
-    return DatasetError(
-        f"the answers of {name!r} name a choice in {sum(map(bool, reading))} of {len(rows)} rows only: found "
-        f"{answer!r:.60} for the choices {list(choices.texts)!r:.120}; give --set answer=FIELD, or --set choices=FIELDS"
-    )
-
-
 def _check_numbers(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], name: str) -> None:
-    """Refuse numbers of which some count from 0 and some from 1, unless these are very few.
-
-    Raises:
-        DatasetError: Asks where numbers begin.
-    """
+    """Refuse numbers of which some count from 0 and some from 1, unless these are very few."""
     zeros = sum(_number(answer) == 0 for answer, _ in rows)
     lasts = sum(_number(answer) == len(choices.texts) for answer, choices in rows)
     if min(zeros, lasts) * _CONTRADICTED > max(zeros, lasts):

@@ -19,7 +19,6 @@ class ImportSettings:
         mapping: Fields that the user named; the others are an importer's own, or guessed.
         files: Glob of the files of a folder that count.
         split: The split that counts, such as ``train``; the first of test, validation, dev and train when empty.
-        labels: Second file, with the answers.
         image_root: Folder that image paths are relative to.
         partial: Whether a data set counts of which more than half the records are refused.
     """
@@ -39,7 +38,6 @@ class Dataset:
     Args:
         name: Begin of ids of records without one.
         records: Return a new iterator over the records, or over the first ones of each file.
-        mapping: What is known of the fields; the rest is guessed.
         bases: Folders in which images are looked up, the nearest first; nothing outside the last is read.
         facts: Source, licence and hashes of the files, as JSON data.
         files: Names of the files, where a data set has several forms.

@@ -63,12 +63,7 @@ class Built:
 
 @dataclass(slots=True)
 class _Ids:
-    """Ids that stay when records are added or reordered.
-
-    Args:
-        prefix: Begin of ids of records without a name.
-        names: Names that the data set gives, and how often each.
-    """
+    """Ids that stay when records are added or reordered."""
 
     prefix: str
     names: Counter[str]

@@ -24,9 +24,9 @@ class Choices(NamedTuple):
     """Alternatives.
 
     Args:
-        labels: Names by which the data set calls them; empty if it gives none.
-        right: Indexes of the right ones, where the alternatives themselves tell.
-        either: Whether any one of several right ones is a right answer, instead of all together.
+        labels: Their names in the data set; empty if it gives none.
+        right: Indexes of the right ones, if the alternatives mark them.
+        either: Whether one of several right ones is a right answer, instead of all together.
     """
 
     texts: tuple[str, ...]
@@ -49,12 +49,10 @@ def as_text(value: Any) -> str:
     """Return a value as text: a whole number without a point, true as ``True``, NaN and null as nothing."""
     if isinstance(value, str):
         return value.strip()
-    if isinstance(value, float) and math.isnan(value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    if value is None:
-        return ""
     if isinstance(value, list | Mapping):
         return json.dumps(value, ensure_ascii=False, default=str)
     return str(value)
@@ -128,7 +126,8 @@ def _of_mapping(value: Mapping[str, Any]) -> Choices:
     texts = next((lists[key] for key in (*_TEXT_KEYS, "choices", "options") if key in lists), None)
     if texts is not None:
         return _of_lists(texts, lists)
-    if _are_scores(value):
+    lettered = [str(key).upper() for key in value] == [chr(ord("A") + n) for n in range(len(value))]
+    if value and not lettered and all(isinstance(entry, int | float) for entry in value.values()):
         best = max(value.values())
         right = frozenset(n for n, entry in enumerate(value.values()) if entry == best and best > 0)
         return Choices(tuple(map(str, value)), (), right)
@@ -149,39 +148,20 @@ def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choic
     return Choices(choices, tuple(map(as_text, labels)))
 
 
-def _are_scores(value: Mapping[str, Any]) -> bool:
-    """Return whether an object gives a number to each choice by its text, not by its letter."""
-    lettered = [str(key).upper() for key in value] == [chr(ord("A") + n) for n in range(len(value))]
-    return bool(value) and not lettered and all(isinstance(entry, int | float) for entry in value.values())
-
-
 def _of_objects(value: Sequence[Mapping[str, Any]]) -> Choices:
     if all(isinstance(entry.get("output"), Mapping) and isinstance(entry.get("tags"), list) for entry in value):
-        return _of_references(value)
+        tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])  # references of HELM
+        return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
     text = _key_of_all(value, _TEXT_KEYS, str | int | float)
     if not text:
         return Choices(())
-    label, right = _label_and_mark(value, text)
-    marked = None
-    if right:
-        marked = frozenset(n for n, entry in enumerate(value) if entry[right] in (True, 1))
-    labels = tuple(as_text(entry[label]) for entry in value) if label else ()
-    return Choices(tuple(as_text(entry[text]) for entry in value), labels, marked, either=False)
-
-
-def _label_and_mark(value: Sequence[Mapping[str, Any]], text: str) -> tuple[str, str]:
-    """Return the key of the labels and the key that marks the right choices; empty where there is none."""
     label = next((key for key in _LABEL_KEYS if key != text and all(key in entry for entry in value)), "")
     right = _key_of_all(value, _RIGHT_KEYS, bool | int)
     if not right and label and all(isinstance(entry[label], bool) for entry in value):
-        return "", label
-    return label, right
-
-
-def _of_references(value: Sequence[Mapping[str, Any]]) -> Choices:
-    """Return the choices of references as HELM writes them, with the right ones tagged."""
-    tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])
-    return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
+        label, right = "", label
+    marked = frozenset(n for n, entry in enumerate(value) if entry[right] in (True, 1)) if right else None
+    labels = tuple(as_text(entry[label]) for entry in value) if label else ()
+    return Choices(tuple(as_text(entry[text]) for entry in value), labels, marked, either=False)
 
 
 def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Sequence[str], kind: type | UnionType) -> str:

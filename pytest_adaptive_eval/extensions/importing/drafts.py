@@ -32,14 +32,10 @@ class Draft:
     """One record, read by a mapping.
 
     Args:
-        where: File and line, for messages.
         number: Position in the data set, from 0.
-        name: Id that the data set gives; empty if none.
         question: Context and question.
-        messages: Chat of role and text, instead of a question.
         answer: As the data set writes it; None if it gives none.
         accepted: Further answers, each of which is right.
-        images: Images as the data set writes them.
         turns: Further prompts of the user, each asked after the answer to the one before.
     """
 
@@ -62,17 +58,13 @@ def choices_of(columns: Sequence[str]) -> Callable[[Record], Choices]:
     expressions = [parse_expression(column, "choices") for column in columns]
     if len(expressions) == 1:
         return lambda record: read_choices(expressions[0](record.data, record.names))
-    labels = tuple(_endings(columns))
+    # letters in which names end that are else the same are labels, and the names where they do not
+    letters = [column[-1:].upper() for column in columns]
+    lettered = len({column[:-1] for column in columns}) == 1 and all(letter.isalpha() for letter in letters)
+    labels = tuple(letters if lettered else columns)
     return lambda record: without_end(
         Choices(tuple(as_text(expression(record.data, record.names)) for expression in expressions), labels)
     )
-
-
-def _endings(columns: Sequence[str]) -> Sequence[str]:
-    """Return the letters in which names of columns end that are else the same; the names where they do not."""
-    letters = [column[-1:].upper() for column in columns]
-    same = len({column[:-1] for column in columns}) == 1
-    return letters if same and all(letter.isalpha() for letter in letters) else columns
 
 
 class Drafter:
@@ -87,20 +79,20 @@ class Drafter:
 
     def __init__(self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = ()) -> None:
         self.mapping, self._labels = mapping, labels
-        parsed = self._parsed
-        self._where, self._id, self._context = parsed("where"), parsed("id"), parsed("context")
-        self._question, self._messages, self._answer = parsed("question"), parsed("messages"), parsed("answer")
-        self._choices = choices_of(mapping.choices) if mapping.choices else None
-        self._columns = [parse_expression(text, "choices") for text in mapping.choices]
-        self._distractors = [parse_expression(text, "distractors") for text in mapping.distractors]
-        self._accepted = [parse_expression(text, "accepted") for text in mapping.accepted]
-        self._images = [parse_expression(text, "images") for text in mapping.images]
-        self._category = [parse_expression(text, "category") for text in mapping.category]
-        self._meta = {text: parse_expression(text, "meta") for text in mapping.meta}
 
-    def _parsed(self, name: str) -> Expression | None:
-        text = getattr(self.mapping, name)
-        return parse_expression(text, name) if text else None
+        def one(name: str) -> Expression | None:
+            text = getattr(mapping, name)
+            return parse_expression(text, name) if text else None
+
+        def several(name: str) -> list[Expression]:
+            return [parse_expression(text, name) for text in getattr(mapping, name)]
+
+        self._where, self._id, self._context = one("where"), one("id"), one("context")
+        self._question, self._messages, self._answer = one("question"), one("messages"), one("answer")
+        self._choices = choices_of(mapping.choices) if mapping.choices else None
+        self._columns, self._distractors = several("choices"), several("distractors")
+        self._accepted, self._images = several("accepted"), several("images")
+        self._category, self._meta = several("category"), dict(zip(mapping.meta, several("meta"), strict=True))
 
     def draft(self, record: Record, number: int) -> Draft | None:
         """Return the draft of a record; None where the mapping leaves it out.
@@ -114,23 +106,31 @@ class Drafter:
         if self._where is not None and not self._where(data, names):
             return None
         name = "" if self._id is None else as_text(self._id(data, names))
-        names = {**names, "label": self._label(name, number), "number": number}
+        by_position = None if isinstance(self._labels, Mapping) else self._labels[number : number + 1]
+        label = self._labels.get(name) if by_position is None else next(iter(by_position), None)
+        names = {**names, "label": label, "number": number}
 
         def value(expression: Expression | None) -> Any:
             return None if expression is None else expression(data, names)
 
-        wanted = value(self._answer) if self._answer else names["label"]
+        wanted = value(self._answer) if self._answer else label
         choices, answer = self._alternatives(data, names, None if self._is_missing(wanted) else wanted)
         values = [entry for each in self._accepted for entry in as_list(value(each)) if not self._is_missing(entry)]
         images = [part for expression in self._images for part in _pictures(expression(data, names))]
-        chat, turns = _turns(value(self._messages))
+        chat, turns = value(self._messages), []
+        prompts = literal(chat)
+        if isinstance(prompts, list) and len(prompts) > 1 and all(isinstance(part, str) for part in prompts):
+            chat, *turns = prompts
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
         question = _joined(value(self._context), value(self._question))
         if not (question or messages):
             present = sorted(map(str, data))[:12]
             raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {present}")
-        _refuse_media(data)
-        category, meta = self._filed(data, names)
+        for key, cell in data.items():
+            if isinstance(cell, str) and len(cell) < 500 and _MEDIA.search(cell) and _MEDIA_FIELD.search(key):
+                raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
+        category = tuple(filter(None, (as_text(value(each)) for each in self._category)))
+        meta = {key: kept for key, each in self._meta.items() if (kept := value(each)) is not None}
         pictures = images + pictures
         return Draft(
             *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns)
@@ -139,18 +139,6 @@ class Drafter:
     def _is_missing(self, value: Any) -> bool:
         """Return whether a value is none, or a text that the mapping says stands for none."""
         return is_missing(value) or as_text(value) in (self.mapping.missing or ())
-
-    def _filed(self, data: Any, names: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """Return the categories of a record, and its further fields that have a value."""
-        category = tuple(text for expression in self._category if (text := as_text(expression(data, names))))
-        values = {key: expression(data, names) for key, expression in self._meta.items()}
-        return category, {key: value for key, value in values.items() if value is not None}
-
-    def _label(self, name: str, number: int) -> Any:
-        """Return the answer of the second file."""
-        if isinstance(self._labels, Mapping):
-            return self._labels.get(name)
-        return self._labels[number] if number < len(self._labels) else None
 
     def _alternatives(self, data: Any, names: Mapping[str, Any], answer: Any) -> tuple[Choices, Any]:
         if self._choices is not None:
@@ -162,10 +150,15 @@ class Drafter:
             return self._whole(choices), answer
         if not self._distractors:
             return Choices(()), answer
-        right = _first_text(answer)
+        values = as_list(answer)
+        right = as_text(values[0]) if values else ""
         several = len(self._distractors) == 1  # in one text
-        wrong = [text for expression in self._distractors for text in _texts(expression(data, names), several=several)]
-        wrong = [text for text in dict.fromkeys(wrong) if text != right and not self._is_missing(text)]
+        wrong: list[str] = []
+        for cells in (as_list(expression(data, names)) for expression in self._distractors):
+            if several and len(cells) == 1 and isinstance(cells[0], str):
+                cells = cells[0].split(";")
+            wrong += map(as_text, cells)
+        wrong = [text for text in dict.fromkeys(wrong) if text not in ("", right) and not self._is_missing(text)]
         if not right or not wrong:
             raise DatasetError(f"the right alternative is {right!r:.60} and there are {len(wrong)} wrong ones")
         return Choices((right, *wrong), (), frozenset({0})), answer
@@ -178,11 +171,7 @@ class Drafter:
         )
 
     def _whole(self, choices: Choices) -> Choices:
-        """Return choices without those that are missing at the end; refuse others that are missing, and a single one.
-
-        Raises:
-            DatasetError: Names the choice.
-        """
+        """Return choices without missing ones at the end; refuse others that are missing, and a single one."""
         texts = tuple("" if self._is_missing(text) else text for text in choices.texts)
         choices = without_end(choices._replace(texts=texts))
         if "" in choices.texts:
@@ -190,26 +179,6 @@ class Drafter:
         if len(choices.texts) == 1:
             raise DatasetError(f"{choices.texts[0]!r:.60} is its only choice")
         return choices
-
-
-def _refuse_media(data: Mapping[str, Any]) -> None:
-    """Refuse a record with sound or video, which no item has."""
-    for key, value in data.items():
-        if isinstance(value, str) and len(value) < 500 and _MEDIA.search(value) and _MEDIA_FIELD.search(key):
-            raise DatasetError(f"{key!r:.40} is {value!r:.60}: sound and video cannot be asked")
-
-
-def _first_text(answer: Any) -> str:
-    values = as_list(answer)
-    return as_text(values[0]) if values else ""
-
-
-def _texts(value: Any, *, several: bool) -> list[str]:
-    """Return texts of a list, or of one text that may have `several` with semicolons between them."""
-    values = as_list(value)
-    if several and len(values) == 1 and isinstance(values[0], str) and ";" in values[0]:
-        values = values[0].split(";")
-    return [text for entry in values if (text := as_text(entry))]
 
 
 def _joined(*parts: Any) -> str:
@@ -224,16 +193,9 @@ def _joined(*parts: Any) -> str:
 
 def _pictures(value: Any) -> list[Any]:
     value = literal(value)
-    none = value is None or (isinstance(value, str) and (not value.strip() or may_be_missing(value)))
-    return [] if none else list(value) if isinstance(value, list) else [value]
-
-
-def _turns(value: Any) -> tuple[Any, list[str]]:
-    """Return the first prompt of a list of prompts, and the others; anything else as it is."""
-    listed = literal(value)
-    if isinstance(listed, list) and len(listed) > 1 and all(isinstance(part, str) for part in listed):
-        return listed[0], listed[1:]
-    return value, []
+    if isinstance(value, list):
+        return list(value)
+    return [] if value is None or (isinstance(value, str) and (not value.strip() or may_be_missing(value))) else [value]
 
 
 def _chat(value: Any) -> tuple[list[dict[str, str]], list[Any]]:
@@ -258,18 +220,14 @@ def _chat(value: Any) -> tuple[list[dict[str, str]], list[Any]]:
             raise DatasetError(f"a message has the role {part.get('role')!r:.40}; tools cannot be asked in a bank")
         text, images = _content(part.get("content", part.get("value")))
         pictures += images
-        messages.append({"role": _example_role(part, role), "content": text})
+        # a system message that plays an example, as OpenAI evals name it
+        played = {"example_user": "user", "example_assistant": "assistant"}.get(str(part.get("name", "")), role)
+        messages.append({"role": played, "content": text})
     while messages and messages[-1]["role"] == "assistant":
         messages.pop()
     if not messages:
         raise DatasetError("the chat has no message of the user")
     return messages, pictures
-
-
-def _example_role(part: Mapping[str, Any], role: str) -> str:
-    """Return the role of an example that a system message plays, as OpenAI evals name it."""
-    name = str(part.get("name", ""))
-    return {"example_user": "user", "example_assistant": "assistant"}.get(name, role)
 
 
 def _content(content: Any) -> tuple[str, list[Any]]:

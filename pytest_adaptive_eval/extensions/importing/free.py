@@ -200,7 +200,6 @@ def choose_grader(
 
     Args:
         given: Grader that the user names; empty to choose.
-        name: Field of the answers.
         told: Whether the user says which texts stand for no value.
         mixed: Whether other questions of the data set have alternatives.
 
@@ -271,11 +270,7 @@ def _chosen(rows: Sequence[Row], name: str, *, mixed: bool) -> list[Free | str]:
 
 
 def _letters(rows: Sequence[Row], *, mixed: bool) -> list[Free | str]:
-    """Return the letters of choices that the questions list; none where the answers are no letters.
-
-    Raises:
-        DatasetError: The answers are letters, and the questions list no choices.
-    """
+    """Return the letters of choices that the questions list; none where the answers are no letters."""
     letters = [_LETTER.fullmatch(row.answers[0]) for row in rows]
     shown = [bool(_SHOWN.search(row.question)) for row in rows]
     if sum(map(bool, letters)) < _KIND * len(rows) or (len(rows) < _LETTERS_FROM and not (mixed or all(shown))):
@@ -346,11 +341,7 @@ def _is_mathematical(row: Row) -> bool:
 
 
 def _of_texts(rows: Sequence[Row]) -> list[Free]:
-    """Return a grader for each answer that is a text.
-
-    Raises:
-        DatasetError: The answers are long.
-    """
+    """Return a grader for each answer that is a text."""
     words = [min(map(_words, row.answers)) for row in rows if not any(is_list(t) or _is_number(t) for t in row.answers)]
     if words and median(words) > _LONG_WORDS and sum(map(_from_question, rows)) < 0.8 * len(rows):
         raise DatasetError(

@@ -30,11 +30,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(slots=True)
 class GoldCheck:
-    """Grading of the items of one import with their own answers.
-
-    Args:
-        graded: Items whose answers were graded, as they should be.
-    """
+    """Grading of the items of one import with their own answers."""
 
     graded: int = 0
     _unchecked: Counter[str] = field(default_factory=Counter)
@@ -70,7 +66,7 @@ class GoldCheck:
 
 
 def _check(item: Item) -> None:
-    gold = _gold(item)
+    gold = _as_json(item, item.answer) if item.grader == "json" else item.answer
     for text, expected in ((f"Answer: {gold}", 1.0), (gold, 1.0), *((wrong, 0.0) for wrong in _wrong(item))):
         score = _score(item, text)
         if score != expected:
@@ -86,10 +82,6 @@ def _score(item: Item, text: str) -> float:
         return item.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
     except (BankError, Unscored) as error:
         raise DatasetError(f"its grader {item.grader} cannot grade {text!r:.60}: {error!s:.120}") from None
-
-
-def _gold(item: Item) -> str:
-    return _as_json(item, item.answer) if item.grader == "json" else item.answer
 
 
 def _as_json(item: Item, answer: str) -> str:

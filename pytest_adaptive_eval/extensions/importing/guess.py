@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -86,7 +86,8 @@ def unused_fields(records: Sequence[Record], mapping: ItemMapping) -> list[str]:
     """Return the fields that questions may need by name, and that neither a mapping uses nor they contain."""
     sample = _Sample(records, keys_of([record.data for record in records]))
     used = {name.partition(".")[0].partition("[")[0] for name in _names(mapping)} | {mapping.id, *mapping.meta}
-    asked = [" ".join(map(as_text, texts)) for texts in zip(*map(sample.values, _asked(mapping)), strict=True)]
+    expressions = filter(None, (mapping.context, mapping.question, mapping.messages))
+    asked = [" ".join(map(as_text, texts)) for texts in zip(*map(sample.values, expressions), strict=True)]
     unused = []
     for key in sample.keys:
         if "." in key or key in used or not fields.may_be_needed(key):
@@ -94,21 +95,11 @@ def unused_fields(records: Sequence[Record], mapping: ItemMapping) -> list[str]:
         filled = [
             (text, question)
             for value, question in zip(sample.values(key), asked, strict=True)
-            if (text := _plain(value))
+            if not (is_missing(value) or may_be_missing(text := as_text(value)))
         ]
         if filled and sum(text in question for text, question in filled) < _CONTAINED * len(filled):
             unused.append(key)
     return unused
-
-
-def _asked(mapping: ItemMapping) -> list[str]:
-    return [text for text in (mapping.context, mapping.question, mapping.messages) if text]
-
-
-def _plain(value: Any) -> str:
-    """Return a value as text, empty where it is missing."""
-    text = as_text(value)
-    return "" if is_missing(value) or may_be_missing(text) else text
 
 
 def _guessed(sample: _Sample, mapping: ItemMapping, labelled: bool) -> ItemMapping:
@@ -125,7 +116,9 @@ def _guessed(sample: _Sample, mapping: ItemMapping, labelled: bool) -> ItemMappi
         mapping = replaced(mapping, context=_context(sample, mapping))
     mapping = _with_accepted(sample, mapping)
     if not mapping.category:
-        mapping = replaced(mapping, category=_categories(sample, mapping.answer) or _sets(sample))
+        # the file's name where there are several
+        sets = ("$set",) if len({record.names.get("set") for record in sample.records}) > 1 else ()
+        mapping = replaced(mapping, category=_categories(sample, mapping.answer) or sets)
     return mapping if mapping.id else replaced(mapping, id=_id(sample))
 
 
@@ -187,15 +180,13 @@ def _question_text(sample: _Sample) -> str:
 
 
 def _is_chat(value: Any, key: str) -> bool:
-    if normal(key) == "turns" and isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+    if not isinstance(value, list) or not value:
+        return False
+    if normal(key) == "turns" and all(isinstance(part, str) for part in value):
         return True
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(
-            isinstance(part, dict) and ({"role", "content"} <= part.keys() or {"from", "value"} <= part.keys())
-            for part in value
-        )
+    return all(
+        isinstance(part, dict) and ({"role", "content"} <= part.keys() or {"from", "value"} <= part.keys())
+        for part in value
     )
 
 
@@ -217,69 +208,34 @@ def _alternatives(sample: _Sample, mapping: ItemMapping, labelled: bool) -> dict
     if mapping.choices or mapping.distractors:
         return {"answer": mapping.answer or _fitting(sample, mapping.choices) or _first_answer(sample)}
     by_field = {key: [read_choices(value) for value in sample.values(key)] for key in sample.matching(fields.CHOICES)}
-    if not mapping.answer and (marked := _marked_field(by_field)):
-        sample.used.add(marked)
-        return {"choices": (marked,), "answer": _first_answer(sample)}
+    shares = {key: sum(len(choices.texts) > 1 for choices in rows) / len(rows) for key, rows in by_field.items()}
+    for key, rows in by_field.items() if not mapping.answer else ():
+        marks = [choices.right for choices in rows if choices.texts]  # of the right ones
+        if shares[key] >= 1 / 2 and None not in marks and any(marks):
+            sample.used.add(key)
+            return {"choices": (key,), "answer": _first_answer(sample)}
     numbered = series(sample.keys)
-    columns: list[tuple[str, ...]] = [(key,) for key, rows in by_field.items() if _may_hold_choices(key, rows)]
+    least = {key: 1 / 2 if normal(key) == "answers" else 1 / 20 for key in by_field}
+    columns: list[tuple[str, ...]] = [(key,) for key in by_field if shares[key] >= least[key]]
     columns += numbered
     if labelled:
         return {"choices": columns[0]} if columns else {}
-    if chosen := _chosen(sample, mapping, columns):
-        return chosen
-    sure: list[tuple[str, ...]] = [(key,) for key, rows in by_field.items() if _surely_holds_choices(key, rows)]
+    for column in columns:
+        answer = mapping.answer or _fitting(sample, column)
+        if answer and (not mapping.answer or _fits(sample, column, answer)):
+            return {"choices": column, "answer": answer}
+    named_choices = [key for key in by_field if normal(key.rpartition(".")[2]) in fields.SURE_CHOICES]
+    sure: list[tuple[str, ...]] = [(key,) for key in named_choices if shares[key] >= 1 / 2]
     sure += [run for run in numbered if fields.may_be_needed(run[0]) or all(len(key) == 1 for key in run)]
     if sure:  # which no answer names: each record is refused with its reason
         return {"choices": sure[0], "answer": mapping.answer or _first_answer(sample, besides=sure[0])}
-    return _distractors(sample, mapping)
-
-
-def _share_with_choices(rows: Sequence[Choices]) -> float:
-    """Return the share of the records in which a field has two or more alternatives."""
-    return sum(len(choices.texts) > 1 for choices in rows) / len(rows)
-
-
-def _may_hold_choices(key: str, rows: Sequence[Choices]) -> bool:
-    return _share_with_choices(rows) >= (1 / 2 if normal(key) == "answers" else 1 / 20)
-
-
-def _surely_holds_choices(key: str, rows: Sequence[Choices]) -> bool:
-    return normal(key.rpartition(".")[2]) in fields.SURE_CHOICES and _share_with_choices(rows) >= 1 / 2
-
-
-def _marked_field(by_field: Mapping[str, Sequence[Choices]]) -> str:
-    """Return the first field with alternatives in half of the records that marks right ones; empty if none does."""
-    for key, rows in by_field.items():
-        marks = [choices.right for choices in rows if choices.texts]
-        if _share_with_choices(rows) >= 1 / 2 and all(mark is not None for mark in marks) and any(marks):
-            return key
-    return ""
-
-
-def _chosen(sample: _Sample, mapping: ItemMapping, candidates: Sequence[tuple[str, ...]]) -> dict[str, Any]:
-    """Return the first columns of alternatives that an answer names, with that answer; empty if there are none."""
-    for columns in candidates:
-        answer = mapping.answer or _fitting(sample, columns)
-        if answer and (not mapping.answer or _fits(sample, columns, answer)):
-            return {"choices": columns, "answer": answer}
-    return {}
-
-
-def _distractors(sample: _Sample, mapping: ItemMapping) -> dict[str, Any]:
-    """Return the columns of wrong alternatives with the answer, or the answer alone."""
     wrong = tuple(key for key in sample.keys if fields.DISTRACTORS.fullmatch(normal(key)) and sample.filled(key))
     answer = mapping.answer or ("" if mapping.accepted else _first_answer(sample))
-    if wrong and answer:
-        return {"distractors": wrong, "answer": answer}
-    return {"answer": answer}
+    return {"distractors": wrong, "answer": answer} if wrong and answer else {"answer": answer}
 
 
 def _check_not_hidden(sample: _Sample, found: str) -> str:
-    """Return the field of the answer.
-
-    Raises:
-        DatasetError: Another field names the answer better and is empty, as where answers are hidden.
-    """
+    """Return the field of the answer."""
     better = next((key for key in sample.matching(fields.ANSWERS) if "." not in key or key == found), "")
     if better and better != found.partition(".")[0] and not sample.filled(better, 0.02):
         other = f"; give --set answer={found} if that is the answer" if found else ""
@@ -370,11 +326,6 @@ def _categories(sample: _Sample, answer: str) -> tuple[str, ...]:
         if len(chosen) == 2:
             break
     return tuple(chosen)
-
-
-def _sets(sample: _Sample) -> tuple[str, ...]:
-    """Return the name of the file as category where there are several."""
-    return ("$set",) if len({record.names.get("set") for record in sample.records}) > 1 else ()
 
 
 def _id(sample: _Sample) -> str:

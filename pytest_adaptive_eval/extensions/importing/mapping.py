@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Annotated, Literal
+
+import msgspec
 
 from pytest_adaptive_eval.typed_tables import Table, described
 
@@ -43,8 +44,7 @@ class ItemMapping(Table, frozen=True):
 
     def given(self) -> dict[str, object]:
         """Return the fields that differ from the defaults, as JSON data."""
-        default = ItemMapping()
-        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        default, values = ItemMapping(), msgspec.structs.asdict(self)
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in values.items()
@@ -54,8 +54,5 @@ class ItemMapping(Table, frozen=True):
 
 def split_list(text: str) -> Names:
     """Return the expressions of a comma-separated option; commas within brackets, braces and quotes do not count."""
-    return tuple(_stripped(re.findall(r"(?:\([^)]*\)|\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"|[^,])+", text)))
-
-
-def _stripped(parts: Iterable[str]) -> Iterable[str]:
-    return (part.strip() for part in parts if part.strip())
+    parts = re.findall(r"(?:\([^)]*\)|\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"|[^,])+", text)
+    return tuple(part.strip() for part in parts if part.strip())

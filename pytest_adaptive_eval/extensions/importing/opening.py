@@ -43,7 +43,6 @@ def preset(
             Fields that it leaves out are guessed.
         files: Glob of the files that count.
         labels: Return the second file with the answers, given the source.
-        ask, few_shot: See `Importer`.
     """
     about = {"ask": ask, "few_shot": few_shot}
 
@@ -55,8 +54,7 @@ def preset(
             forms = [open_files(source, settings, files, variant, name)[number] for variant in variants] or [plain]
             fitting = next((form for form in forms if _fits(form)), None)
             if fitting is None:
-                note = f"left out: {', '.join(plain.files[:4])}: its fields are none of those of {name}"
-                notes.append(note)
+                notes.append(f"left out: {', '.join(plain.files[:4])}: its fields are none of those of {name}")
                 continue
             datasets.append(replace(fitting, labels=second, facts={**fitting.facts, **about}))
         if not datasets:
@@ -91,7 +89,6 @@ def open_files(
 
     Args:
         files: Glob of an importer, where the user gives none.
-        mapping: What is known of the fields.
         name: Begin of ids; the file's name when omitted.
 
     Raises:
@@ -102,11 +99,14 @@ def open_files(
     chosen, others = chosen_files(path, settings.files or whole_split, settings.split)
     whole = merged(mapping or ItemMapping(), settings.mapping)
     facts: dict[str, Any] = {"source": path.name, "licence": licence_of(path), "files": file_hashes(chosen, path)}
-    left_out = (
-        [f"{len(others)} data files are left out: {', '.join(file.name for file in others[:6])}"] if others else []
-    )
+    left_out = f"{len(others)} data files are left out: {', '.join(file.name for file in others[:6])}"
     forms = _forms(chosen, whole) if len(chosen) > 1 else [chosen]
     names = [tuple(file.relative_to(path).as_posix() for file in form) if len(forms) > 1 else () for form in forms]
+
+    folder = path if path.is_dir() else path.absolute().parent
+    bases = (folder, *[*folder.absolute().parents][:_ABOVE])
+    if settings.image_root is not None:
+        bases = (settings.image_root,)
 
     def records(form: Sequence[Path], limit: int | None = None) -> Iterator[Record]:
         share = None if limit is None else max(2, limit // len(form))
@@ -117,10 +117,10 @@ def open_files(
             name or (path.name if path.is_dir() else set_of(path)),
             partial(records, form),
             whole,
-            _bases(path, settings),
+            bases,
             settings.labels,
             facts,
-            tuple(left_out) if not number else (),
+            (left_out,) if others and not number else (),
             names[number],
         )
         for number, form in enumerate(forms)
@@ -133,7 +133,9 @@ def _forms(files: Sequence[Path], mapping: ItemMapping) -> list[list[Path]]:
     for file in files:
         try:
             first = next(read_records(file, mapping.rows, mapping.header)).data
-            fields = {f"{name}:{_kind(value)}" for name, value in first.items()}
+            # the same names may hold a text and a chat
+            kinds = {name: type(value) if isinstance(value, list | dict) else None for name, value in first.items()}
+            fields = {f"{name}:{kind}" for name, kind in kinds.items()}
         except (DatasetError, StopIteration):
             fields = {str(file)}  # alone, so that the error is told of it
         for shared, group in groups:
@@ -143,16 +145,3 @@ def _forms(files: Sequence[Path], mapping: ItemMapping) -> list[list[Path]]:
         else:
             groups.append((fields, [file]))
     return [group for _, group in groups]
-
-
-def _kind(value: Any) -> str:
-    """Return whether a value is a list, an object or plain: the same names may hold a text and a chat."""
-    return "list" if isinstance(value, list) else "object" if isinstance(value, dict) else "plain"
-
-
-def _bases(path: Path, settings: ImportSettings) -> tuple[Path, ...]:
-    """Return the folders in which images are looked up."""
-    if settings.image_root is not None:
-        return (settings.image_root,)
-    folder = path if path.is_dir() else path.absolute().parent
-    return tuple([folder, *folder.absolute().parents][: _ABOVE + 1])

@@ -46,7 +46,6 @@ class ImageStore:
     """Images of one import, each once, in the folder ``images`` of a staging folder.
 
     Args:
-        target: Staging folder.
         bases: Folders in which paths are looked up, the nearest first. Nothing outside the last one, and no link, is
             read.
     """

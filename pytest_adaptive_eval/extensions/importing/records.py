@@ -12,6 +12,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,10 +44,9 @@ _MARKS = re.compile(rb"[\[{,:]")
 
 
 class Record(NamedTuple):
-    """One record of a data set.
+    """One record of a data set, with its place for messages.
 
     Args:
-        where: File and line, or file and place in it, for messages.
         data: Fields; those of records around it are included where it has none of that name.
         names: ``key``, ``file``, ``folder``, ``set`` and ``line``, for expressions; ``refused`` is the reason why an
             importer cannot use the record.
@@ -249,46 +249,33 @@ def _largest(here: Any) -> tuple[str, Any]:
     """Return the step to the records within a value, and a sample of them; no step where it is itself a record."""
     if isinstance(here, list):
         return ("[*]", next((entry for entry in here if isinstance(entry, dict)), None))
-    if not isinstance(here, dict) or _has_question(here):
+    words = (
+        {re.sub(r"[^a-z]", "", key.lower()) for key in here if isinstance(key, str)} if isinstance(here, dict) else ()
+    )
+    if not isinstance(here, dict) or not _QUESTION_KEYS.isdisjoint(words):
         return "", None
-    if _share_a_key(list(here.values())):
-        return "*", next(iter(here.values()))
-    lists = {key: value for key, value in lists_of_objects(here).items() if not _is_leaf(key)}
+    values = list(here.values())
+    # two or more objects with a key in common, by the first 50
+    if len(values) > 1 and all(isinstance(each, dict) for each in values) and set.intersection(*map(set, values[:50])):
+        return "*", values[0]
+    lists = {key: value for key, value in lists_of_objects(here).items() if not _LEAF.fullmatch(key)}
     if lists:
         key = max(lists, key=lambda name: len(lists[name]))
         return f'"{key}"' if re.search(r"[^\w-]", key) else key, lists[key]
-    return _only_object(here)
-
-
-def _only_object(here: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return key and value of the only object with several entries in a small object; no key if there is none."""
+    # the only object with several entries in a small object
     inner = [(key, value) for key, value in here.items() if isinstance(value, dict) and len(value) > 1]
     return inner[0] if len(inner) == 1 and len(here) <= 3 else ("", None)
 
 
-def _share_a_key(values: Sequence[Any]) -> bool:
-    """Return whether values are two or more objects with a key in common, by the first 50."""
-    if len(values) < 2 or not all(isinstance(value, dict) for value in values):
-        return False
-    return bool(set.intersection(*map(set, values[:50])))
-
-
-def _is_leaf(key: str) -> bool:
-    """Return whether a list of objects belongs to one record: answers, choices, messages."""
-    return bool(
-        re.fullmatch(
-            r"(?i)(answers?|choices|options|messages|conversations?|validated_answers|.*annotations?|"
-            r"references|context|input|turns|tools|plausible_answers|labels?)",
-            key,
-        )
-    )
-
-
-def _has_question(record: Mapping[str, Any]) -> bool:
-    words = {re.sub(r"[^a-z]", "", key.lower()) for key in record if isinstance(key, str)}
-    return bool(
-        words & {"question", "input", "prompt", "query", "problem", "instruction", "messages", "questiontext", "stem"}
-    )
+#: Lists of objects that belong to one record.
+_LEAF = re.compile(
+    r"(?i)(answers?|choices|options|messages|conversations?|validated_answers|.*annotations?|"
+    r"references|context|input|turns|tools|plausible_answers|labels?)"
+)
+#: Fields of a record that is a question.
+_QUESTION_KEYS = frozenset(
+    {"question", "input", "prompt", "query", "problem", "instruction", "messages", "questiontext", "stem"}
+)
 
 
 def _nested(records: Iterator[Record], rows: str, whole: Any = None) -> Iterator[Record]:
@@ -303,10 +290,8 @@ def _nested(records: Iterator[Record], rows: str, whole: Any = None) -> Iterator
 
 def _descend(record: Record, value: Any, steps: Sequence[str]) -> Iterator[Record]:
     if not steps:
-        if isinstance(value, Mapping):
-            yield record._replace(data={**record.data, **value})
-        else:
-            yield record._replace(data={**record.data, "value": value})
+        fields = value if isinstance(value, Mapping) else {"value": value}
+        yield record._replace(data={**record.data, **fields})
         return
     step, rest = steps[0], steps[1:]
     if step == "[*]":
@@ -329,7 +314,9 @@ def _descend(record: Record, value: Any, steps: Sequence[str]) -> Iterator[Recor
         if record.data:
             return  # an optional list of one of the records
         raise DatasetError(f"{record.where}: nothing at rows {name!r}; it has {', '.join(map(repr, list(value)[:8]))}")
-    outer = {key: entry for key, entry in value.items() if key != name and not _is_records(entry)}
+    outer = {
+        key: entry for key, entry in value.items() if key != name and not (isinstance(entry, list) and len(entry) > 50)
+    }
     yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest)
 
 
@@ -343,7 +330,12 @@ def _is_records(value: Any) -> bool:
 def _table(path: Path, separator: str, header: Sequence[str]) -> Iterator[Record]:
     """Yield the rows of a table; an empty cell is missing.  A quote is no mark in TSV that has unpaired ones."""
     lines = read_lines(path)
-    quoting: Any = csv.QUOTE_MINIMAL if separator == "," or _paired_quotes(path) else csv.QUOTE_NONE
+    quoting: Any = csv.QUOTE_MINIMAL
+    if separator != ",":  # by the first lines: whether quotes begin and end cells
+        sample = "".join(islice(read_lines(path), 200))
+        opened = len(re.findall(r'(?:^|\t)"', sample, re.MULTILINE))
+        closed = len(re.findall(r'"(?:\t|\r?$)', sample, re.MULTILINE))
+        quoting = csv.QUOTE_MINIMAL if 0 < opened == closed else csv.QUOTE_NONE
     reader = csv_rows(lines, delimiter=separator, quoting=quoting)
     names = list(header)
     number = 0
@@ -356,11 +348,9 @@ def _table(path: Path, separator: str, header: Sequence[str]) -> Iterator[Record
                 raise DatasetError(
                     f"{where}: {len(cells)} cells, at most {_COLUMN_LIMIT} are read; check the separator"
                 )
-            if not names:
-                names = _unnamed_columns(cells)
-                if not names:
-                    names = column_names(cells, where)
-                    continue
+            if not names and not (names := _unnamed_columns(cells)):
+                names = column_names(cells, where)
+                continue
             if len(cells) > len(names) and any(cells[len(names) :]):
                 raise DatasetError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
             number += 1
@@ -370,21 +360,11 @@ def _table(path: Path, separator: str, header: Sequence[str]) -> Iterator[Record
         raise DatasetError(f"{path}, line {reader.line_num}: {error}; save the table anew") from None
 
 
-def _paired_quotes(path: Path) -> bool:
-    """Return whether cells of a TSV are quoted: a cell begins and ends with a quote, in the first lines."""
-    sample = "".join(line for line, _ in zip(read_lines(path), range(200), strict=False))
-    opened = len(re.findall(r'(?:^|\t)"', sample, re.MULTILINE))
-    closed = len(re.findall(r'"(?:\t|\r?$)', sample, re.MULTILINE))
-    return opened > 0 and opened == closed
-
-
 _HEADER_WORDS = re.compile(
     r"(?i)(.*(question|prompt|answer|input|target|label|image|option|choice|text|query|problem|category|solution|sentence|"
     r"premise|hypothesis|index|split|source|subject|goal|context|passage|output|ideal|hint|gold|type|level|task|url|body|name).*|"
     r"[a-j]|id|.*_id|key|no|equation)"
 )
-
-
 _NUMBER = re.compile(r"-?[\d.,]+")
 
 
@@ -395,30 +375,20 @@ def _unnamed_columns(cells: Sequence[str]) -> list[str]:
     its answer. Numbers head no column.
     """
     filled = [cell.strip() for cell in cells if cell.strip()]
-    named = sum(map(_is_column_name, filled))
+    named = sum(bool(_HEADER_WORDS.fullmatch(cell)) and len(cell.split()) <= 5 for cell in filled)
     few_named = named * 2 < len(filled)
     letters = [chr(ord("A") + number) for number in range(len(cells) - 2)]
     if few_named and 2 <= len(letters) <= 10 and cells[-1].strip() in letters and len(cells[0].split()) > 1:
         return ["question", *letters, "answer"]
-    if named < 2 and len(cells) == 2 and _is_sentence(cells[0]):
+    # more than four words, or characters of a script that has no spaces for as many
+    sentence = len(cells[0].split()) > 4 or sum(ord(letter) >= 0x2E80 for letter in cells[0]) > 8
+    if named < 2 and len(cells) == 2 and sentence:
         return ["question", "answer"]
-    if (few_named and any(map(_NUMBER.fullmatch, filled))) or _are_values(filled):
+    if (few_named and any(map(_NUMBER.fullmatch, filled))) or (
+        len(set(filled)) < len(filled) or any(len(cell) > 200 for cell in filled)
+    ):
         return [f"column {number}" for number in range(1, len(cells) + 1)]
     return []
-
-
-def _are_values(cells: Sequence[str]) -> bool:
-    """Return whether cells cannot be names of columns: one stands twice, or is long."""
-    return len(set(cells)) < len(cells) or any(len(cell) > 200 for cell in cells)
-
-
-def _is_column_name(cell: str) -> bool:
-    return bool(_HEADER_WORDS.fullmatch(cell)) and len(cell.split()) <= 5
-
-
-def _is_sentence(cell: str) -> bool:
-    """Return whether a cell has more than four words, or characters of a script that has no spaces for as many."""
-    return len(cell.split()) > 4 or sum(ord(letter) >= 0x2E80 for letter in cell) > 8
 
 
 # --- parquet and arrow -----------------------------------------------------------------------------------------------
@@ -438,7 +408,10 @@ def _arrow(path: Path) -> Iterator[Record]:
     """Yield the rows of an arrow stream or file, such as ``datasets`` saves to disk."""
     data = read_bounded(path)
     with with_pyarrow(path, "arrow") as pyarrow:
-        _refuse_compressed(pyarrow, path, data)
+        stream = io.BytesIO(data[8:] if data[:6] == b"ARROW1" else data)
+        for message in pyarrow.ipc.MessageReader.open_stream(stream):
+            if message.type == "record batch" and _has_compression(message.metadata.to_pybytes()):
+                raise DatasetError(f"{path}: its buffers are compressed, and their sizes unknown; write it as parquet")
         if data[:6] == b"ARROW1":
             reader = pyarrow.ipc.open_file(io.BytesIO(data))
             batches: Iterator[Any] = (reader.get_batch(number) for number in range(reader.num_record_batches))
@@ -446,21 +419,13 @@ def _arrow(path: Path) -> Iterator[Record]:
             reader = pyarrow.ipc.open_stream(io.BytesIO(data))
             batches = iter(reader)
         names = _class_names(reader.schema.metadata)
-        yield from _batches(path, (part for batch in batches for part in _slices(batch)), names)
+        yield from _batches(path, chain.from_iterable(map(_slices, batches)), names)
 
 
 def _slices(batch: Any) -> Iterator[Any]:
     rows = 1 if any(str(column.type).startswith("dictionary") for column in batch.columns) else 64
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)
-
-
-def _refuse_compressed(pyarrow: Any, path: Path, data: bytes) -> None:
-    """Refuse arrow data with compressed buffers, whose sizes are not known before they are unpacked."""
-    stream = io.BytesIO(data[8:] if data[:6] == b"ARROW1" else data)
-    for message in pyarrow.ipc.MessageReader.open_stream(stream):
-        if message.type == "record batch" and _has_compression(message.metadata.to_pybytes()):
-            raise DatasetError(f"{path}: its buffers are compressed, and their sizes unknown; write it as parquet")
 
 
 def _has_compression(metadata: bytes) -> bool:

@@ -43,13 +43,12 @@ def same_split(first: str, second: str) -> bool:
 
 
 def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list[Path], list[Path]]:
-    """Return the files of a source that count, and the data files that do not.
+    """Return the files of a file or folder that count, and the data files that do not.
 
     Of each folder, the files without a split count, and those of the first split that it has, in the order test,
     validation, dev, train.
 
     Args:
-        source: A file, or a folder.
         pattern: Glob of the files that count, relative to the folder.
         split: The split that counts, also of the folder of a file, instead of the first.
 
@@ -64,24 +63,15 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     fitting = [path for path in files if path.relative_to(source).match(pattern)] if pattern else files
     chosen = _of_split(fitting, split, source) if split else fitting if pattern else _first_splits(files)
     if not chosen:
-        raise _no_data_file(source, pattern)
+        problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
+        pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
+        also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
+        raise DatasetError(f"{source}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
     return chosen, [path for path in files if path not in chosen]
 
 
-def _no_data_file(folder: Path, pattern: str) -> DatasetError:
-    """Return the error of a folder without a data file, which names a pickle that lies there."""
-    problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
-    pickled = [path.name for path in folder.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
-    also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
-    return DatasetError(f"{folder}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
-
-
 def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
-    """Return the files of a split, of one data set where the source is a file.
-
-    Raises:
-        DatasetError: There are none.
-    """
+    """Return the files of a split, of one data set where the source is a file."""
     splits = {path: split_of(path)[0] for path in files}
     chosen = [path for path, name in splits.items() if same_split(name, split)]
     if not source.is_dir():
@@ -128,14 +118,8 @@ def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
 
 def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
     """Return labels by their id where each row has one and another field, else by position."""
-    names = next(
-        (
-            name
-            for name in ("id", "question_id", "qid", "index", "uid")
-            if rows and all(isinstance(row, dict) and name in row for row in rows)
-        ),
-        None,
-    )
+    shared = set.intersection(*(set(row) if isinstance(row, dict) else set() for row in rows)) if rows else set()
+    names = next((name for name in ("id", "question_id", "qid", "index", "uid") if name in shared), None)
     if names is None:
         return [next(iter(row.values()), None) if isinstance(row, dict) and len(row) == 1 else row for row in rows]
     repeated = next((name for name, count in Counter(as_text(row[names]) for row in rows).items() if count > 1), None)

@@ -44,7 +44,6 @@ class Sample:
     """One sample of a log.
 
     Args:
-        where: File and sample, for messages.
         values: Value by scorer; None where the sample has an error.
         data: The sample as it stands in the log, or its summary.
     """

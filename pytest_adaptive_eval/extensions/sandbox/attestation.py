@@ -24,11 +24,7 @@ _HARMLESS = frozenset({"PWD", "LC_CTYPE", "LD_LIBRARY_PATH"})
 
 
 def faults(
-    report: Any,
-    *,
-    limits: Mapping[str, int],
-    user: tuple[int, int] | None,
-    spaces: Mapping[str, str] | None,
+    report: Any, *, limits: Mapping[str, int], user: tuple[int, int] | None, spaces: Mapping[str, str] | None
 ) -> list[str]:
     """Return one sentence per missing protection; empty if foreign code may run in the process.
 

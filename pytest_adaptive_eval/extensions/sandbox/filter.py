@@ -89,9 +89,6 @@ def _conditions(checks: tuple[_Check, ...]) -> list[bytes]:
 def seccomp_program(machine: str) -> bytes:
     """Return the filter for a machine, an array of ``struct sock_filter``.
 
-    Args:
-        machine: One of `MACHINES`.
-
     Raises:
         KeyError: The system calls of that machine are unknown.
     """

@@ -358,12 +358,7 @@ def _outcome(code: str, function: str, arguments: list[bytes]) -> str:
 
 
 def main(setup: Setup, load: Callable[[], Any]) -> None:
-    """Lock the process, report its state, read the code, run it, answer, and exit.
-
-    Args:
-        setup: Protections to apply.
-        load: Reads the next object from the parent.
-    """
+    """Lock the process, report its state, read the code, run it, answer, and exit."""
     leave, write = os._exit, os.write
     result, report = _lock(setup)
 

@@ -53,10 +53,8 @@ class Interpreter:
     """The Python that runs foreign code: the one that runs this, without its packages.
 
     Args:
-        executable, prefix: The program, and the folder of its installation.
         rules: What it must be able to read: files (False), whole folders (True) and the lists of folders (None).
         barrier: The first folder above it that other users may not enter, or empty.
-        environment: With what it starts.
     """
 
     executable: str

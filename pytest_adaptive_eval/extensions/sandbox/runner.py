@@ -31,13 +31,7 @@ LOCKDOWN = LAYERS - {"bubblewrap"}
 #: What is left when the user accepts the danger.
 UNSAFE = frozenset({"rlimits", "descriptors", "environment"})
 #: Processor seconds, bytes of memory, of a file, open files, core dumps; names of `resource`.
-LIMITS = {
-    "RLIMIT_CPU": 5,
-    "RLIMIT_AS": 512 << 20,
-    "RLIMIT_FSIZE": 16 << 20,
-    "RLIMIT_NOFILE": 64,
-    "RLIMIT_CORE": 0,
-}
+LIMITS = {"RLIMIT_CPU": 5, "RLIMIT_AS": 512 << 20, "RLIMIT_FSIZE": 16 << 20, "RLIMIT_NOFILE": 64, "RLIMIT_CORE": 0}
 #: Threads: in its own namespace the process is alone, else the user's other processes count too.
 _THREADS, _THREADS_BESIDES = 64, 256
 #: Seconds in which a process must have locked itself up, on however busy a machine; bytes of its account.
@@ -73,7 +67,6 @@ class Sandbox:
     The object holds nothing open and may be used by several threads at once.
 
     Args:
-        tier: ``full``, ``lockdown`` or ``unsafe``.
         layers: What is done, of `LAYERS`.
         note: Why it is not the full tier.
     """
@@ -137,7 +130,6 @@ class Sandbox:
 
         Args:
             code: A module in Python; what it prints goes nowhere.
-            function: A name that it defines.
             arguments: Positional arguments of each call; of the types that `Run.outputs` has.
             deadline: Seconds for loading and all calls together.
 

@@ -19,7 +19,6 @@ class Failure:
 
     Args:
         kind: Name of the exception's class, as the foreign code tells it.
-        message: Its message, likewise.
     """
 
     kind: str
@@ -82,7 +81,11 @@ def _value(node: Any, depth: int) -> Any:
     if not isinstance(content, list):
         raise ValueError("no value")
     if kind == "dict":
-        return _dictionary(content, depth)
+        if any(not isinstance(pair, list) or len(pair) != 2 for pair in content):
+            raise ValueError("no pair")
+        keys = [_value(key, depth - 1) for key, _ in content]
+        values = [_value(value, depth - 1) for _, value in content]
+        return _distinct(keys, lambda keys: dict(zip(keys, values, strict=True)))
     members = [_value(member, depth - 1) for member in content]
     match kind:
         case "list":
@@ -94,14 +97,6 @@ def _value(node: Any, depth: int) -> Any:
         case "frozenset":
             return _distinct(members, frozenset)
     raise ValueError("no type")
-
-
-def _dictionary(pairs: list[Any], depth: int) -> Any:
-    if any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
-        raise ValueError("no pair")
-    keys = [_value(key, depth - 1) for key, _ in pairs]
-    values = [_value(value, depth - 1) for _, value in pairs]
-    return _distinct(keys, lambda keys: dict(zip(keys, values, strict=True)))
 
 
 def decode(text: str, depth: int = DEPTH) -> Any:
@@ -124,7 +119,6 @@ def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failu
     Args:
         line: Without its line feed; from foreign code.
         nonce: What the line must begin with.
-        count: How many outputs there must be.
 
     Returns:
         One output a call, a `Failure` for a call that failed.

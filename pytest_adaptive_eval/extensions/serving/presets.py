@@ -30,29 +30,6 @@ class Preset:
     aliases: Callable[[Path], tuple[str, ...]] = lambda _: ()
 
 
-def _vllm(folder: Path, name: str) -> list[str]:
-    # decoding is what a request says, not what generation_config.json says
-    return [
-        *("vllm", "serve", str(folder), "--host", HOST, "--port", "{port}"),
-        *("--served-model-name", name, "--generation-config", "vllm"),
-    ]
-
-
-def _sglang(folder: Path, name: str) -> list[str]:
-    return [
-        *(sys.executable, "-m", "sglang.launch_server", "--model-path", str(folder)),
-        *("--host", HOST, "--port", "{port}", "--served-model-name", name),
-    ]
-
-
-def _llama_cpp(folder: Path, name: str) -> list[str]:
-    return ["llama-server", "--model", str(_gguf(folder)), "--host", HOST, "--port", "{port}", "--alias", name]
-
-
-def _transformers(folder: Path, name: str) -> list[str]:  # noqa: ARG001 -- it serves a folder by its path
-    return ["transformers", "serve", str(folder), "--host", HOST, "--port", "{port}"]
-
-
 def _gguf(folder: Path) -> Path:
     """Return the only GGUF file of a folder, or the first part of one in parts."""
     files = sorted(file for file in folder.glob("*.gguf") if "mmproj" not in file.name)
@@ -63,11 +40,26 @@ def _gguf(folder: Path) -> Path:
     return first[0]
 
 
+_ADDRESS = ("--host", HOST, "--port", "{port}")
+#: What decodes is what a request says, not what generation_config.json says.
+_OWN_DECODING = ("--generation-config", "vllm")
+_SGLANG = (sys.executable, "-m", "sglang.launch_server", "--model-path")
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
-        "vllm": Preset(_vllm),
-        "sglang": Preset(_sglang),
-        "llama.cpp": Preset(_llama_cpp, weights=_gguf),
-        "transformers": Preset(_transformers, served_name=str, aliases=lambda folder: (f"{folder}@main",)),
+        "vllm": Preset(
+            lambda folder, name: [
+                *("vllm", "serve", str(folder), *_ADDRESS, "--served-model-name", name, *_OWN_DECODING)
+            ]
+        ),
+        "sglang": Preset(lambda folder, name: [*_SGLANG, str(folder), *_ADDRESS, "--served-model-name", name]),
+        "llama.cpp": Preset(
+            lambda folder, name: ["llama-server", "--model", str(_gguf(folder)), *_ADDRESS, "--alias", name],
+            weights=_gguf,
+        ),
+        "transformers": Preset(
+            lambda folder, _: ["transformers", "serve", str(folder), *_ADDRESS],
+            served_name=str,
+            aliases=lambda folder: (f"{folder}@main",),
+        ),
     }
 )

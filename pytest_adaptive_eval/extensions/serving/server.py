@@ -12,8 +12,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -49,7 +49,6 @@ class Server:
 
     Args:
         folder: State of the server, see `supervisor`.
-        lease: Open file with the shared lock.
     """
 
     folder: Path
@@ -80,7 +79,8 @@ class Server:
         lease = (folder / "lease").open("a")
         fcntl.flock(lease, fcntl.LOCK_SH)
         try:
-            with _locked(folder / "start"):
+            with (folder / "start").open("a") as start:  # one process at a time starts a server
+                fcntl.flock(start, fcntl.LOCK_EX)
                 if not _supervised(folder):
                     _start(command, folder, where)
                 port = int(_read(folder / "command.json")["port"])
@@ -173,7 +173,9 @@ def _start(command: Sequence[str], folder: Path, where: Path) -> None:
     """Start a supervisor and wait until it lives."""
     for name in ("healthy", "status.json", "log.txt"):
         (folder / name).unlink(missing_ok=True)
-    port = _free_port()
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port = int(probe.getsockname()[1])
     filled = [part.replace("{port}", str(port)) for part in command]
     stated = {"command": filled, "port": port, "folder": str(where)}
     (folder / "command.json").write_text(json.dumps(stated), encoding="utf-8")
@@ -205,14 +207,6 @@ def _supervised(folder: Path) -> bool:
     return False
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file: one process at a time starts a server."""
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _read(path: Path) -> dict[str, Any]:
     """Return a JSON object; empty if there is none."""
     with suppress(OSError, ValueError):
@@ -220,9 +214,3 @@ def _read(path: Path) -> dict[str, Any]:
         if isinstance(value, dict):
             return value
     return {}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])

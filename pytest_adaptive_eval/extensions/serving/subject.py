@@ -7,11 +7,11 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.serving.presets import PRESETS
@@ -31,7 +31,6 @@ class _Launch:
 
     Args:
         model: Name that requests carry; empty for the only model that the server lists.
-        options: Options of the endpoint.
         name: Name for people; empty for that of the model.
         stated: What determines the model, in place of an address.
         weights: How well the weights are known, for the record.
@@ -51,7 +50,11 @@ class _Launch:
             raise ConfigError(f"the server {self.command[0]!r} is not installed: no such program")
         server = Server.start(self.command, cache, self.options["start_timeout"])
         try:
-            yield server, self.model or _only(server.models())
+            models = [self.model] if self.model else server.models()
+            if len(models) != 1:
+                names = ", ".join(models) or "none"
+                raise ConfigError(f"the server lists several models or none ({names}); expected serve:COMMAND#MODEL")
+            yield server, models[0]
         except BaseException:
             server.release()
             raise
@@ -70,14 +73,6 @@ class _Launch:
             checkpoint=hashlib.sha256(stated.encode()).hexdigest(),
             environment=environment,
         )
-
-
-def _only(models: Sequence[str]) -> str:
-    """Return the only model that a server lists."""
-    if len(models) != 1:
-        names = ", ".join(models) or "none"
-        raise ConfigError(f"the server lists several models or none ({names}); expected serve:COMMAND#MODEL")
-    return models[0]
 
 
 def _launch(target: str, serve: str, serve_args: str, cache: Path | None, options: Mapping[str, Any]) -> _Launch:
@@ -124,25 +119,22 @@ def _words(name: str, text: str) -> list[str]:
         raise ConfigError(f"{name} {shown!r} cannot be split into words: {error}; mend its quotes") from None
 
 
-class ServedSubject(EndpointSubject):
-    """A model on a server that the run starts, as a `Subject`.
-
-    Created by `load`.
-    """
+class _Served:
+    """What subjects and agents on a server that the run starts share."""
 
     _server: Server
+    identity: SubjectIdentity
 
     @classmethod
-    def load(  # type: ignore[override]  # other models are named by other texts
+    def load(
         cls, target: str, *, serve: str = "", serve_args: str = "", cache: Path | None = None, **options: Any
-    ) -> ServedSubject:
+    ) -> Self:
         """Start a server, wait until it is healthy, and connect to its model.
 
         Args:
             target: Command with ``{port}`` in the place of the port, and ``#MODEL`` at its end where the server lists
                 several models. With `serve`, a checkpoint folder.
             serve: A server of `pytest_adaptive_eval.extensions.serving.presets`.
-            serve_args: Further arguments of the server.
             cache: Folder for hashes of files and the state of servers.
             **options: Those of `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`; ``start_timeout``
                 is 900.
@@ -153,38 +145,20 @@ class ServedSubject(EndpointSubject):
         """
         launch = _launch(target, serve, serve_args, cache, options)
         with launch.open(cache) as (server, model):
-            subject = super().load(server.url, model, **launch.options)
-        subject._server = server
-        subject.identity = launch.identify(subject.identity)
-        return subject
+            loaded: Self = super().load(server.url, model, **launch.options)  # type: ignore[misc]
+        loaded._server = server
+        loaded.identity = launch.identify(loaded.identity)
+        return loaded
 
     def close(self) -> None:
         """Close the connections, and end the server if nobody else uses it."""
-        super().close()
+        super().close()  # type: ignore[misc]
         self._server.release()
 
 
-class ServedAgent(EndpointAgent):
-    """A model on a server that the run starts, as an `Agent`.
+class ServedSubject(_Served, EndpointSubject):  # type: ignore[misc]  # other models are named by other texts
+    """A model on a server that the run starts, as a `Subject`; created by `load`."""
 
-    Created by `load`.
-    """
 
-    _server: Server
-
-    @classmethod
-    def load(  # type: ignore[override]  # other models are named by other texts
-        cls, target: str, *, serve: str = "", serve_args: str = "", cache: Path | None = None, **options: Any
-    ) -> ServedAgent:
-        """Start a server and connect to its model; parameters and errors as of `ServedSubject.load`."""
-        launch = _launch(target, serve, serve_args, cache, options)
-        with launch.open(cache) as (server, model):
-            agent = super().load(server.url, model, **launch.options)
-        agent._server = server
-        agent.identity = launch.identify(agent.identity)
-        return agent
-
-    def close(self) -> None:
-        """Close the connections, and end the server if nobody else uses it."""
-        super().close()
-        self._server.release()
+class ServedAgent(_Served, EndpointAgent):  # type: ignore[misc]  # likewise
+    """A model on a server that the run starts, as an `Agent`; created by `load`."""

@@ -130,11 +130,7 @@ def _write_status(folder: Path, starts: int, pid: int | None, exit_code: int | N
     partial.replace(folder / "status.json")
 
 
-def _interrupt(*_: object) -> None:
-    raise SystemExit(1)
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt of the terminal is for the run
     supervise(Path(sys.argv[1]))

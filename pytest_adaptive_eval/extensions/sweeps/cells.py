@@ -50,7 +50,6 @@ class EvaluationFile:
     """A file of evaluations, or some tests in it.
 
     Args:
-        name: Unique in the sweep.
         argument: Argument of pytest.
     """
 
@@ -86,8 +85,6 @@ class Job:
     """One cell as a process runs it.
 
     Args:
-        key: See `Cell.key`.
-        folder: Folder of the cell.
         base: Working folder of the command.
         arguments: Of pytest, without those that name the cell's folder.
         fingerprint: Hash of all that the cell's result depends on, as far as it is known before.
@@ -107,16 +104,13 @@ class CellEnd:
     """End of a cell.
 
     Args:
-        key, fingerprint: See `Job`.
         exit_status: Of pytest; None where the process, its worker or its node died.
         reason: Why there is no verdict; empty where there is one.
-        host: Where it ran.
         started: ISO 8601, UTC.
         seconds: Of the last process.
         attempts: Processes that were started for it, by this sweep and earlier ones.
         gates: Name, evaluation, outcome and sentence of each gate.
         interviews: See `summary_of`.
-        version: Of this package.
     """
 
     key: str

@@ -24,7 +24,6 @@ class Machine:
     """Resources that a machine offers to cells.
 
     Args:
-        name: In messages.
         cpus, memory: Cores, and GiB of main memory.
         gpus: Values for ``CUDA_VISIBLE_DEVICES``.
     """
@@ -36,32 +35,25 @@ class Machine:
 
     def lacks(self, needs: ResourceTable) -> str:
         """Return what a cell takes and the machine does not have; empty where there is enough."""
-        pairs = {
-            "GPUs": (needs.gpus, len(self.gpus)),
-            "cores": (needs.cpus, self.cpus),
-            "GiB": (needs.memory, self.memory),
-        }
-        return ", ".join(
-            f"{have:g} {name} of {required:g}" for name, (required, have) in pairs.items() if required > have
+        rows = (
+            ("GPUs", needs.gpus, len(self.gpus)),
+            ("cores", needs.cpus, self.cpus),
+            ("GiB", needs.memory, self.memory),
         )
+        return ", ".join(f"{have:g} {name} of {required:g}" for name, required, have in rows if required > have)
 
 
 def this_machine() -> Machine:
     """Return what this machine offers."""
     affinity = getattr(os, "sched_getaffinity", None)
+    cpus = len(affinity(0)) if affinity else os.cpu_count() or 1
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return Machine(
-        f"this machine ({socket.gethostname()})", len(affinity(0)) if affinity else os.cpu_count() or 1, memory, _gpus()
-    )
-
-
-def _gpus() -> tuple[str, ...]:
-    """Return the GPUs that processes may use, in the words of CUDA."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return tuple(name.strip() for name in visible.split(",") if name.strip() not in ("", "-1"))
-    folder = Path("/proc/driver/nvidia/gpus")
-    return tuple(str(number) for number in range(len(list(folder.iterdir())))) if folder.is_dir() else ()
+    visible, folder = os.environ.get("CUDA_VISIBLE_DEVICES"), Path("/proc/driver/nvidia/gpus")
+    if visible is None:
+        gpus = [str(number) for number in range(len(list(folder.iterdir())))] if folder.is_dir() else []
+    else:
+        gpus = [name.strip() for name in visible.split(",") if name.strip() not in ("", "-1")]
+    return Machine(f"this machine ({socket.gethostname()})", cpus, memory, tuple(gpus))
 
 
 def check_room(needs: ResourceTable, machines: Sequence[Machine], where: str) -> None:
@@ -170,8 +162,13 @@ def startable(sweep: Sweep, signatures: Signatures, *, keep_going: bool) -> tupl
             complaints.append(str(error))
             bad.add(evaluation)
     for checkpoint in sweep.checkpoints:
-        if complaint := _incomplete(checkpoint.path):
-            complaints.append(complaint)
+        path = checkpoint.path
+        if path is None or path.is_file():
+            continue
+        if not any((path / name).exists() for name in ("config.json", "snapshots")) and not list(path.glob("*.gguf")):
+            complaints.append(
+                f"checkpoint {path}: no config.json in it, so that it cannot be loaded; complete or remove the folder"
+            )
             bad.add(checkpoint)
     cells = [cell for cell in sweep.cells if cell.evaluation not in bad and cell.checkpoint not in bad]
     if complaints and not (keep_going and cells):
@@ -179,15 +176,6 @@ def startable(sweep: Sweep, signatures: Signatures, *, keep_going: bool) -> tupl
         advice = "" if not cells else "; or leave out such cells with --keep-going"
         raise ConfigError(f"{sweep.path}: cells that cannot start, and none was run{advice}:\n  {listed}")
     return cells, complaints
-
-
-def _incomplete(path: Path | None) -> str:
-    """Return why a checkpoint folder cannot be one; empty for any that may be."""
-    if path is None or path.is_file():
-        return ""
-    if not any((path / name).exists() for name in ("config.json", "snapshots")) and not list(path.glob("*.gguf")):
-        return f"checkpoint {path}: no config.json in it, so that it cannot be loaded; complete or remove the folder"
-    return ""
 
 
 def fingerprint(cell: Cell, arguments: Sequence[str], signatures: Signatures) -> str:
@@ -208,7 +196,6 @@ def node_complaints(name: str, version: str | None, found: Mapping[str, str], ex
     """Return why a node cannot run cells, as sentences with its name.
 
     Args:
-        name: The node's name.
         version: Of this package on the node; None where it is not installed.
         found, expected: Hash of each file there and here, empty where it is missing.
     """

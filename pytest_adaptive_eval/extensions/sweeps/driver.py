@@ -78,7 +78,6 @@ class SweepRun:
         """Run all cells that have not ended.
 
         Args:
-            ended: Takes each cell that ended for good.
             again: Takes a cell whose process died and which is run again, and the number of this retry.
             tick: Takes the keys of the running cells, several times a second.
         """

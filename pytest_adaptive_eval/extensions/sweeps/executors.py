@@ -34,10 +34,7 @@ class LocalExecutor:
     """Processes of this machine.
 
     Args:
-        needs: What each cell takes.
-        where: File of the sweep, for messages.
         jobs: Most cells at once.
-        machine: This one by default.
 
     Raises:
         ConfigError: The machine cannot hold a single cell.

@@ -28,7 +28,6 @@ class LiveTable:
     """The table of a sweep on a terminal, lines in a log.
 
     Args:
-        cells: All cells of this command.
         ends: Grows while the sweep runs.
     """
 

@@ -37,7 +37,6 @@ class Entry:
 
     Args:
         cells: Cells with their ends, one a seed.
-        state: Worst state of the seeds.
     """
 
     cells: tuple[tuple[Cell, CellEnd | None], ...]
@@ -113,7 +112,6 @@ class Matrix:
 
     Args:
         ends: By key, of the cells that ended.
-        gpus: GPUs of a cell.
     """
 
     def __init__(self, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0) -> None:

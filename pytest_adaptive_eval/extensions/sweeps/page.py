@@ -63,8 +63,6 @@ def sweep_page(
     """Return the page of a sweep, which needs no network and no script.
 
     Args:
-        ends: By key, of the cells that ended.
-        gpus: GPUs of a cell.
         links: Link each cell's output, by its path from the folder of the sweep.
     """
     matrix = Matrix(cells, ends, gpus)
@@ -77,13 +75,8 @@ def sweep_page(
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{escape(clean_html(title, 200))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
     )
-    sections = [
-        _verdict(title, matrix),
-        _matrix(matrix, links=links),
-        _best(matrix),
-        _curves(matrix),
-        _failures(matrix, cells),
-    ]
+    sections = [_verdict(title, matrix), _matrix(matrix, links=links), _best(matrix), _curves(matrix)]
+    sections.append(_failures(matrix, cells))
     top = tag("header", tag("p", "adaptive-eval sweep", class_="brand"), class_="top")
     main = tag("main", *filter(None, sections), id="main")
     return f"{head}{top}\n{main}\n</body>\n</html>\n"
@@ -109,7 +102,9 @@ def _verdict(title: str, matrix: Matrix) -> Markup:
 
 def _cost(matrix: Matrix) -> Markup:
     cost = matrix.cost()
-    facts = [("questions", f"{cost.questions:,}"), ("time of cells", _duration(cost.seconds))]
+    time = f"{cost.seconds:.1f} s" if cost.seconds < 120 else f"{cost.seconds / 60:.0f} min"
+    time = time if cost.seconds < 7200 else f"{cost.seconds / 3600:.1f} h"
+    facts = [("questions", f"{cost.questions:,}"), ("time of cells", time)]
     facts += [("calls", f"{cost.calls:,.0f}")] if cost.calls else []
     facts += [("tokens", f"{cost.tokens:,.0f}")] if cost.tokens else []
     facts += [("FLOPs", f"{cost.flops:.2g}")] if cost.flops else []
@@ -118,10 +113,8 @@ def _cost(matrix: Matrix) -> Markup:
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="cost")
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+def _section(title: str, caption: str, *parts: Markup) -> Markup:
+    return tag("section", tag("h2", title), tag("p", caption, class_="soft small"), *parts)
 
 
 def _matrix(matrix: Matrix, *, links: bool) -> Markup:
@@ -147,13 +140,8 @@ def _matrix(matrix: Matrix, *, links: bool) -> Markup:
         "The worst verdict of each cell's gates, and the estimate of its first evaluation: ability in logits on a "
         "calibrated bank, else accuracy; the mean where there are several seeds."
     )
-    return tag(
-        "section",
-        tag("h2", "Checkpoints and evaluations"),
-        tag("p", caption, class_="soft small"),
-        tag("ul", *legend, class_="legend"),
-        tag("div", table, class_="matrix", tabindex="0"),
-    )
+    shown = tag("div", table, class_="matrix", tabindex="0")
+    return _section("Checkpoints and evaluations", caption, tag("ul", *legend, class_="legend"), shown)
 
 
 def _cell(entry: Entry, *, links: bool) -> Markup:
@@ -179,15 +167,13 @@ def _best(matrix: Matrix) -> Markup | None:
         )
         for entry in best
     ]
-    names = ("evaluation", "best checkpoint", "because")
+    heads = [tag("th", name, scope="col") for name in ("evaluation", "best checkpoint", "because")]
     caption = (
         "The best of many looks better than it is: its estimate is the highest partly by luck of the draw. Gate it "
         "again with another seed before promoting it."
     )
-    table = tag(
-        "table", tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names))), tag("tbody", *rows)
-    )
-    return tag("section", tag("h2", "Best checkpoint"), tag("p", caption, class_="soft small"), table)
+    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
+    return _section("Best checkpoint", caption, table)
 
 
 def _curves(matrix: Matrix) -> Markup | None:
@@ -208,12 +194,7 @@ def _curves(matrix: Matrix) -> Markup | None:
     caption += "Each training run has a line, which tells its name under the pointer."
     omitted = len(panels) - len(drawn)
     caption += f" {counted(omitted, 'further picture')} left out." if omitted > 0 else ""
-    return tag(
-        "section",
-        tag("h2", "Along training steps"),
-        tag("p", caption, class_="soft small"),
-        tag("div", *drawn, class_="panels"),
-    )
+    return _section("Along training steps", caption, tag("div", *drawn, class_="panels"))
 
 
 def _panel(curves: Sequence[Curve], span: tuple[float, float], key: str) -> Markup:

@@ -23,10 +23,7 @@ class RayExecutor:
     """Tasks of a Ray cluster, whose nodes see the folder of the sweep.
 
     Args:
-        needs: What each cell takes.
-        where: File of the sweep, for messages.
         address: Of the cluster; empty to start one on this machine, which ends with this process.
-        folder: Folder of the results, which exists.
         files: Hash of each file that cells read, empty for one that has only to be there.
 
     Raises:

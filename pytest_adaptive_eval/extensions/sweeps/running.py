@@ -127,15 +127,16 @@ def _judged(end: CellEnd, status: int, folder: Path) -> CellEnd:
         name = signal.Signals(-status).name if -status in set(signal.Signals) else str(-status)
         hint = ", of too little memory perhaps" if -status == signal.SIGKILL else ""
         return replace(end, reason=f"the process was ended by {name}{hint}")
-    end = replace(end, exit_status=status)
+    end, ended = replace(end, exit_status=status), _STATUSES.get(status, f"pytest ended with {status}")
     try:
         record = read_run(folder / RECORD)
-    except AdaptiveEvalError:
-        return replace(end, reason=f"{_STATUSES.get(status, f'pytest ended with {status}')}: {_last_line(folder)}")
+    except AdaptiveEvalError:  # the last line of the output that says something
+        lines = (folder / OUTPUT).read_text("utf-8", "replace").splitlines()
+        written = [line.strip() for line in lines if any(map(str.isalnum, line))]
+        errors = [line for line in written if line.startswith("ERROR")]
+        return replace(end, reason=f"{ended}: {(errors or written or ['it wrote nothing'])[-1][:300]}")
     content: dict[str, Any] = summary_of(record)
-    if status not in (0, 1):
-        content["reason"] = _STATUSES.get(status, f"pytest ended with {status}")
-    return replace(end, **content)
+    return replace(end, **(content if status in (0, 1) else {**content, "reason": ended}))
 
 
 def _recorded(end: CellEnd, folder: Path) -> CellEnd | None:
@@ -148,11 +149,3 @@ def _recorded(end: CellEnd, folder: Path) -> CellEnd | None:
         return None
     content: dict[str, Any] = summary_of(record)
     return replace(end, exit_status=record.exit_status, seconds=record.seconds, **content)
-
-
-def _last_line(folder: Path) -> str:
-    """Return the last line of a cell's output that says something."""
-    lines = (folder / OUTPUT).read_text("utf-8", "replace").splitlines()
-    written = [line.strip() for line in lines if any(map(str.isalnum, line))]
-    errors = [line for line in written if line.startswith("ERROR")]
-    return (errors or written or ["it wrote nothing"])[-1][:300]

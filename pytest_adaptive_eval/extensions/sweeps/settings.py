@@ -50,9 +50,7 @@ class Sweep:
     """A sweep as its file says it.
 
     Args:
-        path: The file.
         checkpoints: In the order of their numbers.
-        folder: Folder of the results.
         missing: Sentences on checkpoints and evaluations that are not there.
     """
 
@@ -144,7 +142,9 @@ def _checkpoints(text: str, base: Path, missing: list[str]) -> Iterator[Checkpoi
 
 def _at_path(prefix: str, path: Path, row: str) -> Checkpoint:
     """Return the checkpoint at a path, or one row of the recorded answers there."""
-    return Checkpoint(row or _stem(path), f"{prefix}{path}" + (f"#{row}" if row else ""), path)
+    return Checkpoint(
+        row or re.sub(r"\.(jsonl|csv|csv\.gz)$", "", path.name), f"{prefix}{path}" + (f"#{row}" if row else ""), path
+    )
 
 
 def _matches(base: Path, pattern: str) -> list[Path]:
@@ -153,11 +153,6 @@ def _matches(base: Path, pattern: str) -> list[Path]:
     if not path.is_absolute():
         return list(base.glob(pattern))
     return list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
-
-
-def _stem(path: Path) -> str:
-    """Return a file's name without its suffixes of data, a folder's name as it is."""
-    return re.sub(r"\.(jsonl|csv|csv\.gz)$", "", path.name)
 
 
 def _unique(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
@@ -184,17 +179,12 @@ def _evaluations(texts: Sequence[str], base: Path, missing: list[str]) -> list[E
         if not paths:
             missing.append(f"evaluations {text!r}: no file matches it in {base}; correct the path")
         files |= {f"{path}{colons}{test}": path for path in paths}
-    stems = {argument: _evaluation_stem(path) + argument.removeprefix(str(path)) for argument, path in files.items()}
+    stems: dict[str, str] = {}
+    for argument, path in files.items():
+        suffix = next((suffix for suffix in _SUFFIXES if path.name.endswith(suffix)), "")
+        stems[argument] = path.name.removesuffix(suffix) + argument.removeprefix(str(path))
     counts = Counter(stems.values())
     return [
         EvaluationFile(stem if counts[stem] == 1 else argument.removeprefix(f"{base}/"), argument, files[argument])
         for argument, stem in stems.items()
     ]
-
-
-def _evaluation_stem(path: Path) -> str:
-    name = path.name
-    for suffix in _SUFFIXES:
-        if name.endswith(suffix):
-            return name.removesuffix(suffix)
-    return name

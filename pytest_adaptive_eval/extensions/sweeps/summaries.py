@@ -38,52 +38,42 @@ def _interview(interview: InterviewRecord) -> dict[str, Any]:
         error = interview.standard_error[0] if interview.standard_error else None
     elif interview.levels and isinstance(area := interview.levels.get("auc"), Mapping):
         measure, interval, estimate, error = "auc", area, area.get("estimate"), None
-    costs = interview.costs.get("subject")
-    return {
-        "name": interview.name,
-        "measure": measure,
-        "estimate": estimate,
-        "error": error,
-        "low": interval.get("low"),
-        "high": interval.get("high"),
-        "accuracy": accuracy,
-        "asked": interview.asked,
-        "size": interview.size,
-        "scale": str(interview.bank.get("scale", "")),
-        "seconds": interview.seconds,
-        "error_text": interview.error,
-        **_costs(costs if isinstance(costs, Mapping) else {}),
-    }
+    bounds = {"measure": measure, "estimate": estimate, "error": error, **_bounds(interval), "accuracy": accuracy}
+    return _entry(interview, bounds, str(interview.bank.get("scale", "")), interview.costs.get("subject"))
 
 
 def _study(study: StudyRecord) -> dict[str, Any]:
     quantity, row = next(
         ((quantity, row) for quantity, subject, row in study.quantities() if subject == study.candidate), (None, {})
     )
-    costs = study.costs.get("total")
-    return {
-        "name": study.name,
-        "measure": quantity.metric if quantity else study.kind,
-        "estimate": row.get("estimate"),
-        "error": row.get("error"),
-        "low": row.get("low"),
-        "high": row.get("high"),
-        "accuracy": None,
-        "asked": study.asked,
-        "size": study.size,
-        "scale": "",
-        "seconds": study.seconds,
-        "error_text": study.error,
-        **_costs(costs if isinstance(costs, Mapping) else {}),
-    }
+    estimate = {"estimate": row.get("estimate"), "error": row.get("error"), **_bounds(row), "accuracy": None}
+    return _entry(
+        study, {"measure": quantity.metric if quantity else study.kind, **estimate}, "", study.costs.get("total")
+    )
 
 
-def _costs(costs: Mapping[str, Any]) -> dict[str, float]:
-    """Return calls, tokens and FLOPs, 0 where they are not known."""
+def _bounds(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row.get(name) for name in ("low", "high")}
+
+
+def _entry(
+    record: InterviewRecord | StudyRecord, estimate: Mapping[str, Any], scale: str, costs: Any
+) -> dict[str, Any]:
+    """Return the summary of an interview or study; calls, tokens and FLOPs are 0 where they are not known."""
 
     def known(name: str) -> float:
-        value = costs.get(name)
+        value = costs.get(name) if isinstance(costs, Mapping) else None
         return value if isinstance(value, int | float) else 0
 
-    tokens = known("prompt_tokens") + known("completion_tokens")
-    return {"calls": known("calls"), "tokens": tokens, "flops": known("flops")}
+    return {
+        "name": record.name,
+        **estimate,
+        "asked": record.asked,
+        "size": record.size,
+        "scale": scale,
+        "seconds": record.seconds,
+        "error_text": record.error,
+        "calls": known("calls"),
+        "tokens": known("prompt_tokens") + known("completion_tokens"),
+        "flops": known("flops"),
+    }

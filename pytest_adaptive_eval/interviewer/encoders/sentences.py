@@ -88,11 +88,7 @@ class SentenceFolderEmbedder:
         )
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Return embeddings, shape (n, d).
-
-        Raises:
-            BankError: An item has no text.
-        """
+        """Return embeddings, shape (n, d); raise BankError if an item has no text."""
         items = list(bank.items)
         texts = [text_of(item) for item in items]
         if lacking := [item for item, text in zip(items, texts, strict=True) if not text.strip()]:

@@ -92,18 +92,9 @@ def _postscript(text: str, arguments: Arguments) -> bool:
     return re.search(rf"{pattern}.*$", text, re.IGNORECASE | re.MULTILINE) is not None
 
 
-def _bullets(text: str, arguments: Arguments) -> bool:
-    return bool(len(re.findall(r"^\s*(?:\*(?!\*)|-).*$", text, re.MULTILINE)) == arguments["num_bullets"])
-
-
 def _highlights(text: str, arguments: Arguments) -> bool:
     parts = [*re.findall(r"\*\*([^\n*]*)\*\*", text), *re.findall(r"(?<!\*)\*([^\n*]*)\*(?!\*)", text)]
     return bool(sum(bool(part.strip()) for part in parts) >= arguments["num_highlights"])
-
-
-def _sections(text: str, arguments: Arguments) -> bool:
-    heads = re.findall(rf"{re.escape(arguments['section_spliter'])}\s?\d+", text)
-    return bool(len(heads) >= arguments["num_sections"])
 
 
 def _json(text: str, _: Arguments) -> bool:
@@ -118,10 +109,6 @@ def _json(text: str, _: Arguments) -> bool:
 def _two_responses(text: str, _: Arguments) -> bool:
     parts = _parts(text, "******")
     return parts is not None and len(parts) == 2 and parts[0] != parts[1]
-
-
-def _end(text: str, arguments: Arguments) -> bool:
-    return text.strip().strip('"').lower().endswith(arguments["end_phrase"].strip().lower())
 
 
 def _english(text: str) -> bool:
@@ -173,12 +160,20 @@ INSTRUCTIONS: Mapping[str, Instruction] = {
         lambda text, given: len(re.findall(r"\[[^\[\]]*\]", text)) >= given["num_placeholders"],
         {"num_placeholders": int},
     ),
-    "detectable_format:number_bullet_lists": Instruction(_bullets, {"num_bullets": int}),
+    "detectable_format:number_bullet_lists": Instruction(
+        lambda text, given: len(re.findall(r"^\s*(?:\*(?!\*)|-).*$", text, re.MULTILINE)) == given["num_bullets"],
+        {"num_bullets": int},
+    ),
     "detectable_format:constrained_response": Instruction(
         lambda text, _: any(answer in text for answer in _CONSTRAINED)
     ),
     "detectable_format:number_highlighted_sections": Instruction(_highlights, {"num_highlights": int}),
-    "detectable_format:multiple_sections": Instruction(_sections, {"section_spliter": str, "num_sections": int}),
+    "detectable_format:multiple_sections": Instruction(
+        lambda text, given: (
+            len(re.findall(rf"{re.escape(given['section_spliter'])}\s?\d+", text)) >= given["num_sections"]
+        ),
+        {"section_spliter": str, "num_sections": int},
+    ),
     "detectable_format:json_format": Instruction(_json),
     "detectable_format:title": Instruction(lambda text, _: re.search(r"<<[^\n<>]*[^\s<>][^\n<>]*>>", text) is not None),
     "combination:repeat_prompt": Instruction(
@@ -186,7 +181,10 @@ INSTRUCTIONS: Mapping[str, Instruction] = {
         {"prompt_to_repeat": str},
     ),
     "combination:two_responses": Instruction(_two_responses),
-    "startend:end_checker": Instruction(_end, {"end_phrase": str}),
+    "startend:end_checker": Instruction(
+        lambda text, given: text.strip().strip('"').lower().endswith(given["end_phrase"].strip().lower()),
+        {"end_phrase": str},
+    ),
     "startend:quotation": Instruction(
         lambda text, _: len(text.strip()) > 1 and text.strip()[0] == text.strip()[-1] == '"'
     ),

@@ -8,9 +8,8 @@ import re
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.reading.cleaning import without_emphasis
-from pytest_adaptive_eval.items.reading.denial import without_denied
+from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.numbers import Number, find_numbers, plain_latex
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
 from pytest_adaptive_eval.items.reading.stated import JOINED

@@ -15,17 +15,9 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.checks import check_decoding
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Message, Preference, Reply, SubjectIdentity, Usage, added
 from pytest_adaptive_eval.models.caps import Cap, cap_of
-from pytest_adaptive_eval.models.checkpoint.generation import (
-    NON_FINITE,
-    THINKING,
-    Generator,
-    Prompt,
-    answered,
-    fault,
-)
+from pytest_adaptive_eval.models.checkpoint.generation import NON_FINITE, THINKING, Generator, Prompt, answered, fault
 from pytest_adaptive_eval.models.checkpoint.placement import Placement
 from pytest_adaptive_eval.models.checkpoint.rating import (
     PrefixCache,

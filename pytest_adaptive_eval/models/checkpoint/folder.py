@@ -126,11 +126,7 @@ def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> C
 
 
 def _quantisation(path: Path, config: dict[str, Any]) -> str:
-    """Return the method of quantisation of a ``config.json``, empty for none.
-
-    Raises:
-        CheckpointError: The method is not among `QUANTISATION`, or a package for it is not installed.
-    """
+    """Return the method of quantisation of a ``config.json``, empty for none."""
     settings = config.get("quantization_config")
     if not settings:
         return ""

@@ -90,15 +90,7 @@ class Generator:
         top_p: See `Chooser`.
     """
 
-    def __init__(
-        self,
-        info: CheckpointInfo,
-        loaded: Loaded,
-        *,
-        temperature: float,
-        seed: int,
-        top_p: float,
-    ) -> None:
+    def __init__(self, info: CheckpointInfo, loaded: Loaded, *, temperature: float, seed: int, top_p: float) -> None:
         self.info = info
         self.loaded = loaded
         self.prompter = _prompter(info, loaded)

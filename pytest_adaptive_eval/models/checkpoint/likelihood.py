@@ -155,11 +155,7 @@ class LikelihoodScorer:
         self._bare |= sums
 
     def _windows(self, tokens: Sequence[int]) -> Iterator[TokenGroup]:
-        """Yield windows of a text: each token is predicted once, the last ones with as many before them as fit.
-
-        Raises:
-            BankError: The text has no token.
-        """
+        """Yield windows of a text: each token is predicted once, the last ones with as many before them as fit."""
         if not tokens:
             raise BankError("a text without tokens has no likelihood; write one")
         size = self._generator.window or len(tokens)

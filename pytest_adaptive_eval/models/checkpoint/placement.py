@@ -120,11 +120,7 @@ def free_bytes(device: str) -> int | None:
 
 
 def _available_pages() -> int:
-    """Return the pages that a process could get, those of the file cache included.
-
-    Raises:
-        ValueError: The system does not tell.
-    """
+    """Return the pages that a process could get, those of the file cache included."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024 // os.sysconf("SC_PAGE_SIZE")

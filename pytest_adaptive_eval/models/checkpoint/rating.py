@@ -108,10 +108,7 @@ class Rater:
         return logits
 
     def _shared(self, groups: Sequence[TokenGroup]) -> int:
-        """Return the number of tokens that all heads share; 0 if too few to be read apart.
-
-        A single head is compared with the last one of the call before.
-        """
+        """Return the number of tokens that all heads share; 0 if too few to be read apart."""
         heads = [group.head for group in groups]
         first, others = heads[0], heads[1:] or [self._last_head]
         self._last_head = heads[-1]
@@ -136,10 +133,7 @@ class Rater:
     def _read_heads(
         self, batch: Sequence[TokenGroup], shared: int, past: Any
     ) -> tuple[torch.Tensor, torch.Tensor, Any]:
-        """Return the log-probabilities after each head, shape (B, V), and the cache with its mask, shape (B, T).
-
-        The first `shared` tokens of each head are in the cache `past`; the others are padded on the left.
-        """
+        """Return the log-probabilities after each head, shape (B, V), and the cache with its mask, shape (B, T)."""
         rows = [group.head[shared:] for group in batch]
         self.read += sum(map(len, rows))
         width = max(map(len, rows))

@@ -19,10 +19,9 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage, sample_of
 from pytest_adaptive_eval.models.caps import Cap, cap_of
-from pytest_adaptive_eval.models.checkpoint.batch_size import ON_PROCESSOR, find_batch_size
 from pytest_adaptive_eval.models.checkpoint.generation import Generated, Generator, Prompt, answered, fault
 from pytest_adaptive_eval.models.checkpoint.likelihood import LikelihoodScorer
-from pytest_adaptive_eval.models.checkpoint.placement import Placement, out_of_memory
+from pytest_adaptive_eval.models.checkpoint.placement import Placement, free_bytes, out_of_memory
 from pytest_adaptive_eval.models.checkpoint.rating import TEXT_ROWS
 
 _log = logging.getLogger(__name__)
@@ -104,11 +103,7 @@ class TransformersSubject(Subject):
             cache=cache,
         )
         cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
-        decoding = {
-            "max_tokens": cap.tokens,
-            "temperature": float(temperature),
-            "seed": seed if temperature else None,
-        }
+        decoding = {"max_tokens": cap.tokens, "temperature": float(temperature), "seed": seed if temperature else None}
         size = batch_size
         if size is None:
             size = find_batch_size(generator.loaded.model, generator.loaded.device.split(", "), cap.tokens)
@@ -248,3 +243,44 @@ class TransformersSubject(Subject):
         cost = Usage(1, generated.read, generated.written, thought, 0.0, flops)
         self._usage += cost
         return replace(done, cost=cost)
+
+
+#: Questions of a batch on a processor, which larger batches keep no busier.
+ON_PROCESSOR = 16
+#: Most questions of a batch that is found.
+MOST = 256
+#: Tokens that the prompt of a question is assumed to have.
+PROMPT_TOKENS = 1024
+#: Share of the free memory that a batch may take; the rest is for what is not counted here.
+SHARE = 0.8
+
+
+def find_batch_size(model: Any, devices: Sequence[str], answer_tokens: int) -> int:
+    """Return how many questions the free memory holds beside the loaded weights, at most `MOST`.
+
+    Where it holds fewer, since prompts are longer or pictures large, the batch is halved when the memory is spent.
+
+    Args:
+        devices: Devices that hold the model's layers, about as many each.
+        answer_tokens: Cap on the tokens of an answer.
+    """
+    free = [free_bytes(device) if device.startswith("cuda") else None for device in devices]
+    known = [count for count in free if count is not None]
+    if len(known) < len(devices):
+        return ON_PROCESSOR
+    available = SHARE * len(known) * min(known)
+    return max(1, min(MOST, int(available / _question_bytes(model, answer_tokens))))
+
+
+def _question_bytes(model: Any, answer_tokens: int) -> int:
+    """Return the bytes of one row: keys and values of all tokens, a layer's work on the prompt, and the logits."""
+    config = model.config.get_text_config(decoder=True)
+    window = getattr(config, "max_position_embeddings", None) or PROMPT_TOKENS + answer_tokens
+    tokens = min(PROMPT_TOKENS + answer_tokens, window)
+    heads = config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    keys_and_values = 2 * config.num_hidden_layers * (getattr(config, "num_key_value_heads", None) or heads) * width
+    inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+    number = int(model.dtype.itemsize)
+    each = tokens * keys_and_values + min(tokens, PROMPT_TOKENS) * 3 * inner
+    return int(number * each + 3 * 4 * config.vocab_size)

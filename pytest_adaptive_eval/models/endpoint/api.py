@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.base import Reply
 from pytest_adaptive_eval.models.endpoint.chat import chat_of_item, read_reply
 from pytest_adaptive_eval.models.endpoint.completions import read_completion, text_of_item
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery

@@ -13,7 +13,7 @@ from msgspec import Meta
 from PIL import Image
 
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.agent import Message, Reply
+from pytest_adaptive_eval.models.base import Message, Reply
 from pytest_adaptive_eval.models.checkpoint.prompting import Prompter
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -111,11 +111,7 @@ def chat_of_item(item: Item) -> list[dict[str, Any]]:
 
 
 def chat_of_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return the messages of a chat, with images before the text.
-
-    Raises:
-        BankError: An image is missing or refused.
-    """
+    """Return the messages of a chat, with images before the text; raise BankError if an image is missing or refused."""
     return [
         {
             "role": message.role,

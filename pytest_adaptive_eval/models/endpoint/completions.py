@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.base import Reply
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.reply import (

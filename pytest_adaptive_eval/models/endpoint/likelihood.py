@@ -15,8 +15,7 @@ from msgspec import Meta
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import Continuation
-from pytest_adaptive_eval.models.agent import Reply
-from pytest_adaptive_eval.models.base import Completion, Usage
+from pytest_adaptive_eval.models.base import Completion, Reply, Usage
 from pytest_adaptive_eval.models.endpoint.completions import read_completion, text_of_item
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -72,10 +71,7 @@ class _EchoChoice(msgspec.Struct):
 
 
 def _of_prompt(choice: Any) -> tuple[list[float | None], list[str] | None]:
-    """Return log-probabilities and texts of the prompt's tokens.
-
-    Of two tokens in one place, the prompt's own is that of the lower rank: the other is the likeliest.
-    """
+    """Return log-probabilities and texts of the prompt's tokens."""
     logs: list[float | None] = []
     tokens: list[str] = []
     for candidates in msgspec.convert(choice, _PromptChoice).prompt_logprobs:

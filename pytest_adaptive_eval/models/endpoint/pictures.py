@@ -9,8 +9,7 @@ from PIL import Image
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.agent import Reply
-from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.base import Reply, Usage
 from pytest_adaptive_eval.models.endpoint.api import CHAT
 from pytest_adaptive_eval.models.endpoint.chat import chat_of_item, picture_part, read_reply
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint

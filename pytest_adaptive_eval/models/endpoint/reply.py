@@ -10,8 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.agent import Reply
-from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.base import Reply, Usage
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 

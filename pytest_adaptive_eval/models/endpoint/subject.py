@@ -15,8 +15,7 @@ import msgspec
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
-from pytest_adaptive_eval.models.base import Completion, Subject, Usage, sample_of
+from pytest_adaptive_eval.models.base import Completion, Message, Preference, Reply, Subject, Usage, added, sample_of
 from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.endpoint.api import APIS, CHAT
 from pytest_adaptive_eval.models.endpoint.chat import chat_of_messages, first_token, read_reply
@@ -79,12 +78,7 @@ class EndpointSubject(Subject):
         self._pictures_checked = False
 
     @classmethod
-    def load(
-        cls,
-        url: str,
-        model: str,
-        **options: Any,
-    ) -> Self:
+    def load(cls, url: str, model: str, **options: Any) -> Self:
         """Connect to a server and check that its model answers.
 
         One token is requested, so that a wrong address, key or model is an error here and not a row of items without
@@ -225,14 +219,7 @@ class EndpointAgent:
         self._usage = endpoint.usage
 
     @classmethod
-    def load(
-        cls,
-        url: str,
-        model: str,
-        *,
-        answers: MutableMapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Self:
+    def load(cls, url: str, model: str, *, answers: MutableMapping[str, Any] | None = None, **options: Any) -> Self:
         """Connect to a server, check that its model answers, and find out whether it returns likelihoods.
 
         Args:
@@ -369,10 +356,7 @@ def _likelihood_fields(top: int) -> dict[str, Any]:
 
 
 def _likelihoods(endpoint: Endpoint) -> tuple[int, Usage]:
-    """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost.
-
-    Most servers without likelihoods ignore the fields, and a stand-in may return the same for every prompt.
-    """
+    """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost."""
     usage = Usage()
     for top in _TOP:
         bodies = [endpoint.body([{"role": "user", "content": text}], 1, **_likelihood_fields(top)) for text in _PROBES]

@@ -107,10 +107,7 @@ class Wire:
         self._proxy = urlsplit(proxy).netloc.rpartition("@")[2] if proxy else ""
         self._redactor = Redactor(key, proxy, additions.secrets, (url, *public))
         self._query = f"?{additions.query}" if additions.query else ""
-        self._headers: dict[bytes | str, bytes | str] = {
-            "Host": urlsplit(url).netloc,
-            "Accept-Encoding": "identity",
-        }
+        self._headers: dict[bytes | str, bytes | str] = {"Host": urlsplit(url).netloc, "Accept-Encoding": "identity"}
         self._headers.update(additions.headers)
         self._backoff, self._pace = Backoff(seed, backoff), Pace(rate)
         self._circuit = Circuit(BREAK_AFTER, seed, backoff)
@@ -153,10 +150,7 @@ class Wire:
         return self._run(self._deliver_all(path, bodies, arrived))
 
     def begin(
-        self,
-        path: str,
-        bodies: Sequence[bytes | Callable[[], bytes]],
-        arrived: Callable[[int, Delivery], object],
+        self, path: str, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object]
     ) -> Future[list[Delivery]]:
         """Send JSON like `post`, without waiting for the deliveries."""
         return self._begin(self._deliver_all(path, bodies, arrived))

@@ -14,8 +14,7 @@ from pytest_adaptive_eval.models.kind import SubjectKind
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Agent, Subject
 
 
 class Checkpoint(SubjectKind):

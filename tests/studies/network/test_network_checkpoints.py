@@ -15,6 +15,8 @@ from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.models.pool import AgentPool
 
+pytestmark = pytest.mark.slow
+
 CHECKPOINTS = Path(__file__).resolve().parents[3] / "fixtures" / "checkpoints"
 NODES = [
     {"task": "unscramble", "terse": True, "levels": 3},

@@ -21,8 +21,7 @@ from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.supervision import Label, supervisor_agreement
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
-from pytest_adaptive_eval.models.agent import Reply
-from pytest_adaptive_eval.models.base import Completion, Usage
+from pytest_adaptive_eval.models.base import Completion, Reply, Usage
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.bank import task_bank

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import EstimationError
@@ -176,7 +176,6 @@ def test_judgments_must_be_matrices():
         fit_reliability(np.ones((3, 4)))
 
 
-@settings(max_examples=40)
 @given(st.integers(3, 5), st.integers(1, 4), st.integers(0, 2**32), st.floats(0.0, 0.9))
 def test_any_scores_give_finite_numbers(n, rounds, seed, missing):
     rng = np.random.default_rng(seed)

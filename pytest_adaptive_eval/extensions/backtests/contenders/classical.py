@@ -82,20 +82,10 @@ REGISTERED = (
         "item-total", "none", _item_total_form, "mean", "items that go with the total, mean score", needs="responses"
     ),
     Contender(
-        "flasheval",
-        "none",
-        _evolved_form,
-        "mean",
-        "evolutionary search (FlashEval), mean score",
-        needs="responses",
+        "flasheval", "none", _evolved_form, "mean", "evolutionary search (FlashEval), mean score", needs="responses"
     ),
     Contender(
-        "form",
-        "bank",
-        POLICIES["form"],
-        "projection",
-        "the policy form: the same items for everybody",
-        needs="form",
+        "form", "bank", POLICIES["form"], "projection", "the policy form: the same items for everybody", needs="form"
     ),
     Contender(
         "nearest-difficulty",
@@ -119,10 +109,6 @@ REGISTERED = (
     Contender("information", "2pl", Policy(Information(), 0.25), "projection", "2PL, drawn by information, floor .25"),
     Contender("spread", "2pl", Policy(Spread(), 0.5), "projection", "2PL, drawn by predicted spread, floor .5"),
     Contender(
-        "variance",
-        "mirt",
-        Policy(Variance(), 0.0),
-        "projection",
-        "MIRT, what most lowers the projection's variance",
+        "variance", "mirt", Policy(Variance(), 0.0), "projection", "MIRT, what most lowers the projection's variance"
     ),
 )

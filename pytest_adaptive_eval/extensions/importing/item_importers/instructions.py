@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
@@ -17,17 +16,12 @@ _MAPPING = ItemMapping(
 )
 
 
-def _instructions(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the instructions of a record with their arguments; those of the hub without a value are left out."""
-    return [
-        {"id": name, **{argument: value for argument, value in arguments.items() if value is not None}}
-        for name, arguments in zip(data["instruction_id_list"], data["kwargs"], strict=True)
-    ]
-
-
 def _with_instructions(record: Record) -> Record:
     try:
-        instructions = _instructions(record.data)
+        instructions = [
+            {"id": name, **{argument: value for argument, value in arguments.items() if value is not None}}
+            for name, arguments in zip(record.data["instruction_id_list"], record.data["kwargs"], strict=True)
+        ]
     except (KeyError, TypeError, ValueError, AttributeError):
         reason = "it lacks instruction_id_list, or kwargs with an object for each instruction"
         return record._replace(names={**record.names, "refused": reason})

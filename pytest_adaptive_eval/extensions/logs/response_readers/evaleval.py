@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, files_of, named, score
@@ -37,23 +36,14 @@ def read_every_eval_ever(path: Path, settings: ReadSettings) -> Responses:
                 item = f"{data.get('evaluation_name')}:{item}"
             number = score(verdict.get("score", verdict.get("is_correct")), f"{where}, evaluation.score")
             collected.add(named(data.get("model_id"), "model_id", where), item, number)
-            question = as_question(_fields(data.get("input")), file)
-            if question is not None:
+            asked, output = (each if isinstance(each, Mapping) else {} for each in map(data.get, ("input", "output")))
+            fields = {"question": asked.get("raw"), "target": asked.get("reference"), "choices": asked.get("choices")}
+            if (question := as_question(fields, file)) is not None:
                 collected.ask(item, question, where)
-            collected.reply(item, _reply(data.get("output")), number)
+            raw = output.get("raw")
+            collected.reply(item, raw[0] if isinstance(raw, list) and raw else raw, number)
     settings.note(f"{path.name}: Every Eval Ever has no answers without a score; missing ones cannot be told")
     return collected.responses()
-
-
-def _fields(asked: Any) -> dict[str, Any]:
-    if not isinstance(asked, Mapping):
-        return {}
-    return {"question": asked.get("raw"), "target": asked.get("reference"), "choices": asked.get("choices")}
-
-
-def _reply(output: Any) -> Any:
-    raw = output.get("raw") if isinstance(output, Mapping) else None
-    return raw[0] if isinstance(raw, list) and raw else raw
 
 
 REGISTERED = (

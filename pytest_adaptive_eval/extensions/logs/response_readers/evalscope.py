@@ -49,8 +49,7 @@ def _read_file(collected: Collected, file: Path, settings: ReadSettings) -> None
         number = score(values.get(metric), f"{where}, metric {metric!r}")
         collected.add(subject, item, number)
         fields = {"question": _chat(review.get("messages")), "target": review.get("target") or None}
-        question = as_question(fields, file)
-        if question is not None:
+        if (question := as_question(fields, file)) is not None:
             collected.ask(item, question, where)
         collected.reply(item, about["score"].get("prediction"), number)
 

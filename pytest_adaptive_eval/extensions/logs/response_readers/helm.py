@@ -22,10 +22,6 @@ _OTHER = re.compile(r"num_|training_|inference_|finish_reason|prompt_truncated|b
 _MODEL = re.compile(r",?model(?:_deployment)?=[^,]*")
 
 
-def _is_stats(path: Path) -> bool:
-    return path.name == _STATS and '"stats"' in head(path, 4096)
-
-
 def read_helm(path: Path, settings: ReadSettings) -> Responses:
     """Read a run's folder, its ``per_instance_stats.json``, or a folder of runs.
 
@@ -80,7 +76,6 @@ def _about(file: Path) -> tuple[str, str]:
 
 
 def _optional_object(file: Path) -> dict[str, Any]:
-    """Return the object in a file that a run may lack."""
     data = load_file(file) if os.path.lexists(file) else {}
     return data if isinstance(data, dict) else {}
 
@@ -110,15 +105,11 @@ def _questions(file: Path, scenario: str) -> Iterator[tuple[str, LoggedQuestion,
         instance = state.get("instance") if isinstance(state, dict) else None
         if not isinstance(instance, dict) or instance.get("perturbation") or "id" not in instance:
             continue
-        question = _question(instance, state.get("output_mapping"))
-        if question is not None:
-            yield f"{scenario}:{instance['id']}", question, _reply(state.get("result"))
-
-
-def _reply(result: Any) -> Any:
-    completions = result.get("completions") if isinstance(result, dict) else None
-    first = completions[0] if isinstance(completions, list) and completions else None
-    return _text(first)
+        if (question := _question(instance, state.get("output_mapping"))) is not None:
+            result = state.get("result")
+            completions = result.get("completions") if isinstance(result, dict) else None
+            first = completions[0] if isinstance(completions, list) and completions else None
+            yield f"{scenario}:{instance['id']}", question, _text(first)
 
 
 def _question(instance: Mapping[str, Any], letters: Any) -> LoggedQuestion | None:
@@ -144,7 +135,7 @@ REGISTERED = (
     ResponseReader(
         "helm",
         "per_instance_stats.json of HELM",
-        _is_stats,
+        lambda path: path.name == _STATS and '"stats"' in head(path, 4096),
         read_helm,
         {"metric": "the statistic, such as exact_match"},
     ),

@@ -33,13 +33,11 @@ def _subjects(logs: Sequence[Log]) -> list[str]:
             for key in sorted(set().union(*same_model))
             if any(arguments.get(key) != log.arguments.get(key) for arguments in same_model)
         ]
-        arguments_text = ",".join(f"{key}={_plain(log.arguments[key])}" for key in differing if key in log.arguments)
+        values = {key: log.arguments[key] for key in differing if key in log.arguments}
+        plain = {key: v if isinstance(v, str) else json.dumps(v, sort_keys=True) for key, v in values.items()}
+        arguments_text = ",".join(f"{key}={value}" for key, value in plain.items())
         names.append(f"{log.model}({arguments_text})" if differing else log.model)
     return names
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
 def read_inspect(path: Path, settings: ReadSettings) -> Responses:
@@ -145,12 +143,9 @@ def _compared(asked: Any) -> str:
     """Return the beginning of an input's texts, as whole logs and their summaries both have it."""
     messages = asked if isinstance(asked, list) else [asked]
     contents = [message.get("content") if isinstance(message, dict) else message for message in messages]
-    texts = [part.get("text", "") if isinstance(part, dict) else part for c in contents for part in _listed(c)]
+    parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
+    texts = [part.get("text", "") if isinstance(part, dict) else part for part in parts]
     return " ".join(" ".join(str(text) for text in texts if text).split())[:_COMPARED]
-
-
-def _listed(content: Any) -> list[Any]:
-    return content if isinstance(content, list) else [content]
 
 
 REGISTERED = (

@@ -32,8 +32,12 @@ def read_leaderboard(path: Path, settings: ReadSettings) -> Responses:
     """
     files = [file for file in files_of(path) if _is_details(file)] if path.is_dir() else [path]
     newest: dict[tuple[str, str], Path] = {}
-    for file in sorted(files, key=lambda file: (_time(file), str(file))):
-        newest[_task(file), _subject(file)] = file
+    named = [(_DETAILS.fullmatch(file.name), file) for file in files]
+    for match, file in sorted(named, key=lambda pair: ((pair[0] and pair[0]["time"]) or "", str(pair[1]))):
+        # the nearest folder that is no time, with the one above where that is its owner
+        folders = [part for part in file.absolute().parent.parts if not re.fullmatch(_TIME, part)]
+        subject = folders[-1].removeprefix("details_").removesuffix("-details").replace("__", "/", 1)
+        newest[match["task"] if match else file.stem, subject] = file
     if not newest:
         raise ResponsesError(f"{path}: no details_TASK_TIME.parquet; expected details of the Open LLM Leaderboard")
     if older := len(files) - len(newest):
@@ -42,23 +46,6 @@ def read_leaderboard(path: Path, settings: ReadSettings) -> Responses:
     for (task, subject), file in sorted(newest.items()):
         _read_file(collected, file, task, subject, settings)
     return collected.responses()
-
-
-def _task(file: Path) -> str:
-    match = _DETAILS.fullmatch(file.name)
-    return match["task"] if match else file.stem
-
-
-def _time(file: Path) -> str:
-    match = _DETAILS.fullmatch(file.name)
-    return (match["time"] or "") if match else ""
-
-
-def _subject(file: Path) -> str:
-    """Return the model: the name of the nearest folder that is no time, with the one above where that is its owner."""
-    folders = [part for part in file.absolute().parent.parts if not re.fullmatch(_TIME, part)]
-    name = folders[-1].removeprefix("details_").removesuffix("-details")
-    return name.replace("__", "/", 1)
 
 
 def _read_file(collected: Collected, file: Path, task: str, subject: str, settings: ReadSettings) -> None:
@@ -71,15 +58,18 @@ def _read_file(collected: Collected, file: Path, task: str, subject: str, settin
         item = f"{task}:{_hash(row)}"
         number = score(values.get(metric), f"{row.where}, metric {metric!r}")
         collected.add(subject, item, number)
+        record = row.record
+        gold = record.get("gold_index", record.get("gold"))
+        first = gold[0] if isinstance(gold, list) and gold else gold
         fields = {
-            "question": row.record.get("full_prompt") or row.record.get("example"),
-            "choices": row.record.get("choices"),
-            "target": _gold(row.record),
+            "question": record.get("full_prompt") or record.get("example"),
+            "choices": record.get("choices"),
+            # the number of a choice, or a text
+            "target": first if isinstance(first, int) else record.get("gold", gold),
         }
-        question = as_question(fields, file)
-        if question is not None:
+        if (question := as_question(fields, file)) is not None:
             collected.ask(item, question, row.where)
-        predictions = row.record.get("predictions")
+        predictions = record.get("predictions")
         collected.reply(item, predictions[0] if isinstance(predictions, list) and predictions else None, number)
 
 
@@ -107,13 +97,6 @@ def _hash(row: Row) -> str:
     from pytest_adaptive_eval.banks.expressions import FILTERS
 
     return str(FILTERS["hash"](text, ""))
-
-
-def _gold(record: Mapping[str, Any]) -> Any:
-    """Return the right answer: the number of a choice, or a text."""
-    gold = record.get("gold_index", record.get("gold"))
-    first = gold[0] if isinstance(gold, list) and gold else gold
-    return first if isinstance(first, int) else record.get("gold", gold)
 
 
 REGISTERED = (

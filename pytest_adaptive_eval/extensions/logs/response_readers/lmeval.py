@@ -49,33 +49,19 @@ def _line(where: str, data: dict[str, Any], asked: set[tuple[str, str]]) -> _Lin
     identity = (str(data.get("doc_hash") or ""), document)
     question = None if identity in asked else logged_question(data)
     asked.add(identity)
-    filtered = data.get("filtered_resps")
+    filtered, names = data.get("filtered_resps"), data.get("metrics")
+    if not isinstance(names, list):
+        names = [name for name, value in data.items() if type(value) in (int, float, bool)]
+    metrics = {name: data.get(name) for name in names if isinstance(name, str) and name not in _NO_METRICS}
     return _Line(
         where,
         document,
         identity[0],
         str(data.get("filter") or "none"),
-        _numeric_metrics(data),
+        {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)},
         question,
         filtered[0] if isinstance(filtered, list) and filtered and isinstance(filtered[0], str) else None,
     )
-
-
-def _numeric_metrics(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics of a logged sample that are numbers or missing, by name."""
-    names = data.get("metrics")
-    if not isinstance(names, list):
-        names = [name for name, value in data.items() if type(value) in (int, float, bool)]
-    metrics = {name: data.get(name) for name in names if isinstance(name, str) and name not in _NO_METRICS}
-    return {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)}
-
-
-def _read_lines(file: Path, asked: set[tuple[str, str]]) -> list[_Line]:
-    """Return the fields of all lines of a file."""
-    lines = [_line(*line, asked) for line in json_lines(file)]
-    if not lines:
-        raise ResponsesError(f"{file}: empty; remove it or run the task again")
-    return lines
 
 
 def _newest_files(path: Path, settings: ReadSettings) -> dict[str, dict[str, Path]]:
@@ -136,12 +122,18 @@ def _collect_task(
     """Collect the scores of all subjects on one task, by one filter and one metric."""
     where = f"{path}: task {task!r}"
     asked: set[tuple[str, str]] = set()
-    logged = {subject: _read_lines(file, asked) for subject, file in files.items()}
+    logged = {subject: [_line(*line, asked) for line in json_lines(file)] for subject, file in files.items()}
+    if empty := next((files[subject] for subject, lines in logged.items() if not lines), None):
+        raise ResponsesError(f"{empty}: empty; remove it or run the task again")
     filters = {line.filter for line in chain(*logged.values())}
     filter_name = choose("filter", filters, settings.filter, f"{where}, filters")
     questions = {(line.hash, line.document): line for line in chain(*logged.values()) if line.question is not None}
     logged = {subject: [line for line in lines if line.filter == filter_name] for subject, lines in logged.items()}
-    metric = _choose_metric(logged, settings, where)
+    values = [pair for line in chain(*logged.values()) for pair in line.values.items()]
+    numeric = {name for name, value in values if value is not None}
+    if not numeric:
+        raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
+    metric = choose("metric", numeric, settings.metric, f"{where}, metrics")
     hashed = all(line.hash for line in chain(*logged.values()))
     if not hashed:
         settings.note(f"{path.name}: task {task!r} has lines without doc_hash; items are identified by doc_id")
@@ -153,26 +145,12 @@ def _collect_task(
             )
         for line in _distinct(lines):
             item = f"{task}:{line.hash if hashed else line.document}"
-            _collect_line(collected, subject, item, line, metric, questions.get((line.hash, line.document)))
-
-
-def _collect_line(
-    collected: Collected, subject: str, item: str, line: _Line, metric: str, asking: _Line | None
-) -> None:
-    """Collect the score and the reply of one line, and the question from the line that holds it."""
-    value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
-    collected.add(subject, item, value)
-    if asking is not None and asking.question is not None:
-        collected.ask(item, asking.question, asking.where)
-    collected.reply(item, line.reply, value)
-
-
-def _choose_metric(logged: Mapping[str, Sequence[_Line]], settings: ReadSettings, where: str) -> str:
-    """Choose one of the metrics that are numbers in any line."""
-    numeric = {name for line in chain(*logged.values()) for name, value in line.values.items() if value is not None}
-    if not numeric:
-        raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
-    return choose("metric", numeric, settings.metric, f"{where}, metrics")
+            asking = questions.get((line.hash, line.document))
+            value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
+            collected.add(subject, item, value)
+            if asking is not None and asking.question is not None:
+                collected.ask(item, asking.question, asking.where)
+            collected.reply(item, line.reply, value)
 
 
 def _distinct(lines: Sequence[_Line]) -> Iterator[_Line]:

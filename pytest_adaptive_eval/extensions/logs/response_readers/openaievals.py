@@ -47,15 +47,15 @@ def read_openai_evals(path: Path, settings: ReadSettings) -> Responses:
         scored = {name for sample in samples.values() for name in sample.values}
         if not scored:
             errors = sorted({sample.failed for sample in samples.values() if sample.failed})
-            settings.note(f"{file}: no match or metrics event; it is left out{_listed(errors)}")
+            listed = f"; its errors: {'; '.join(errors[:3])}" if errors else ""
+            settings.note(f"{file}: no match or metrics event; it is left out{listed}")
             continue
         metric = choose("metric", scored, settings.metric, f"{file}, metrics")
         runs.append(subject)
         for item, sample in samples.items():
             number = math.nan if sample.failed else score(sample.values.get(metric), sample.where)
             collected.add(subject, item, number)
-            question = as_question(sample.fields, file)
-            if question is not None:
+            if (question := as_question(sample.fields, file)) is not None:
                 collected.ask(item, question, sample.where)
             collected.reply(item, sample.fields.get("answer"), number)
     if not runs:
@@ -64,26 +64,18 @@ def read_openai_evals(path: Path, settings: ReadSettings) -> Responses:
     return collected.responses()
 
 
-def _listed(errors: list[str]) -> str:
-    return f"; its errors: {'; '.join(errors[:3])}" if errors else ""
-
-
 def _read(file: Path) -> tuple[str, dict[str, _Sample]]:
     """Return the subject of a log, and its samples by id."""
     subject, samples = file.stem, dict[str, _Sample]()
     for where, event in json_lines(file):
         if isinstance(spec := event.get("spec"), dict):
-            subject = _subject(spec, where)
+            functions = spec.get("completion_fns")
+            first = functions[0] if isinstance(functions, list) and functions else spec.get("model")
+            subject = named(first, "spec.completion_fns", where)
         elif isinstance(event.get("data"), dict) and event.get("sample_id") is not None:
             name = named(event["sample_id"], "sample_id", where)
             _add(samples.setdefault(name, _Sample(where)), str(event.get("type")), event["data"])
     return subject, samples
-
-
-def _subject(spec: Mapping[str, Any], where: str) -> str:
-    functions = spec.get("completion_fns")
-    first = functions[0] if isinstance(functions, list) and functions else spec.get("model")
-    return named(first, "spec.completion_fns", where)
 
 
 def _add(sample: _Sample, kind: str, data: Mapping[str, Any]) -> None:
@@ -91,7 +83,10 @@ def _add(sample: _Sample, kind: str, data: Mapping[str, Any]) -> None:
     if kind == "sampling":
         sampled = data.get("sampled", data.get("result"))
         answer = sampled[0] if isinstance(sampled, list) and sampled else sampled
-        sample.fields |= {"question": _chat(data.get("prompt")), "answer": answer}
+        prompt = data.get("prompt")
+        if isinstance(prompt, list):  # without the names that examples have
+            prompt = [{"role": m.get("role"), "content": m.get("content")} for m in prompt if isinstance(m, Mapping)]
+        sample.fields |= {"question": prompt, "answer": answer}
     elif kind == "match":
         sample.values["match"] = data.get("correct")
         sample.fields["target"] = data.get("expected")
@@ -99,13 +94,6 @@ def _add(sample: _Sample, kind: str, data: Mapping[str, Any]) -> None:
         sample.values |= {name: value for name, value in data.items() if isinstance(value, int | float)}
     elif kind == "error":
         sample.failed = str(data.get("message") or data.get("type") or data)[:200]
-
-
-def _chat(prompt: Any) -> Any:
-    """Return a prompt of messages with the names that examples have left out."""
-    if not isinstance(prompt, list):
-        return prompt
-    return [{"role": m.get("role"), "content": m.get("content")} for m in prompt if isinstance(m, Mapping)]
 
 
 REGISTERED = (

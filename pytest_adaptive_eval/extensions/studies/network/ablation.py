@@ -57,11 +57,7 @@ def quantities(results: Sequence[NetworkResult]) -> dict[str, Array]:
 
 
 def contrasts(variant: str, before: Mapping[str, Array], after: Mapping[str, Array]) -> list[Contrast]:
-    """Return the changes of all quantities that both have, in order.
-
-    Args:
-        before, after: See `quantities`, with the same seeds.
-    """
+    """Return the changes of all quantities that both have, in order."""
     return [_contrast(variant, name, before[name], values) for name, values in after.items() if name in before]
 
 

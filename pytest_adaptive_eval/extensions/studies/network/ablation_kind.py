@@ -16,15 +16,17 @@ from pytest_adaptive_eval.evaluation.study import (
     StudyContext,
     StudyKind,
     StudySpec,
-    loader,
     members,
     study_costs,
+    study_pool,
+    void_study,
 )
-from pytest_adaptive_eval.extensions.studies.network.ablation import Contrast, contrasts, mean_over_seeds, quantities
+from pytest_adaptive_eval.extensions.studies.network.ablation import contrasts, mean_over_seeds, quantities
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.kind import (
     NetworkStudyTable,
     bank_reader,
+    check_members,
     notes_on_answers,
     other_members,
     void_reason,
@@ -35,7 +37,6 @@ from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import Bounded, StudyResult
-from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Count, Table, described, located
@@ -54,7 +55,6 @@ class AblationPlan:
 
     Args:
         arms: Networks of each variant by seed; the first is the network as written.
-        written: Settings as written.
         memory: Models in memory at once.
         folder: Folder for hashes of checkpoints and for pictures.
     """
@@ -110,11 +110,7 @@ class AblationPlan:
 
     def void(self, error: str) -> StudyResult:
         """Return the result of variants that could not run."""
-        identities = tuple(SubjectIdentity(member.name).to_json() for member in self.models)
-        return StudyResult(
-            self.name, "ablation", self.candidate, self.subjects, self.metrics, size=len(self.networks),
-            unit="networks", error=error, members=identities,
-        )  # fmt: skip
+        return void_study(self, "ablation", error, size=len(self.networks), unit="networks")
 
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
         """Restore a result of another process."""
@@ -124,16 +120,18 @@ class AblationPlan:
 
     def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Run all variants with all seeds."""
-        loaders = {model.name: loader(model, self.folder / "cache", subject) for model, subject in self.roles}
-        pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
-        try:
+        with study_pool(self, self.memory, self.folder / "cache") as pool:
             results = dict(self._results(pool, replies, progress))
-        finally:
-            pool.close()
         values = {name: quantities(networks) for name, networks in results.items()}
         every = [result for networks in results.values() for result in networks]
         error = next(_sentences(results, void_reason), "")
         models = {name: identity for result in every for name, identity in result.models.items()}
+        changes = [
+            change
+            for name, by_quantity in values.items()
+            if name != AS_WRITTEN
+            for change in contrasts(name, values[AS_WRITTEN], by_quantity)
+        ]
         arms = [
             {"name": name, "interviewee": results[name][0].interviewee, "quantities": plain(by_quantity)}
             for name, by_quantity in values.items()
@@ -144,7 +142,7 @@ class AblationPlan:
             quantities=_measured([arm["quantities"]["energy"] for arm in arms]),
             asked=len(every),
             notes=tuple(_sentences(results, lambda result: "; ".join(notes_on_answers(result)))),
-            account={"arms": arms, "contrasts": plain(_changes(values)), "settings": plain(self.to_json()["ablation"])},
+            account={"arms": arms, "contrasts": plain(changes), "settings": plain(self.to_json()["ablation"])},
             costs=study_costs([node.usage for result in every for node in result.nodes], pool.loads),
             members=tuple({**identity, "name": name} for name, identity in models.items()),
         )
@@ -167,16 +165,6 @@ def _sentences(results: Mapping[str, list[NetworkResult]], tell: Callable[[Netwo
     for name, networks in results.items():
         if sentence := next(filter(None, map(tell, networks)), ""):
             yield f"{name}: {sentence}"
-
-
-def _changes(values: Mapping[str, Mapping[str, Any]]) -> list[Contrast]:
-    """Return the changes of all variants from the network as written, given the quantities of each variant."""
-    return [
-        change
-        for name, by_quantity in values.items()
-        if name != AS_WRITTEN
-        for change in contrasts(name, values[AS_WRITTEN], by_quantity)
-    ]
 
 
 def _measured(energies: list[list[float]]) -> dict[str, Bounded]:
@@ -238,7 +226,7 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> Ablati
         with located(f"variant {variant.name!r}"):
             arms[variant.name] = networks(_changed(written, variant), variant.interviewee or models[0].name)
     plan = AblationPlan(spec.name, arms, tuple(models), dict(spec.data), table.memory, settings.folder)
-    _check_members(plan, [member.name for member in models])
+    check_members(plan.networks, [member.name for member in models], "any variant")
     return plan
 
 
@@ -258,21 +246,6 @@ def _changed(written: Mapping[str, Any], variant: VariantTable) -> dict[str, Any
             node.setdefault("name", name)
         node.update(changes)
     return {**written, **variant.network, "node": nodes}
-
-
-def _check_members(plan: AblationPlan, names: list[str]) -> None:
-    """Refuse variants whose members are no models, models without a part, and those with two roles."""
-    subjects = {name for network in plan.networks for name in network.subjects}
-    agents = {name for network in plan.networks for name in network.agents}
-    if twice := subjects & agents:
-        raise ConfigError(
-            f"{min(twice)!r} is interviewed and an agent too: list the model twice under models, by two names"
-        )
-    for name in sorted(subjects | agents):
-        if name not in names:
-            raise ConfigError(f'{name!r} is no model here: add it under models = {{ {name} = "FOLDER" }}')
-    if unused := set(names).difference(subjects, agents):
-        raise ConfigError(f"the model {min(unused)!r} has no part in any variant: remove it")
 
 
 ABLATION = StudyKind(AblationTable, _METRICS, _build)

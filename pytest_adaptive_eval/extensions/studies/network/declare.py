@@ -83,9 +83,6 @@ def read_network(
 
     Args:
         data: See `NetworkTable`. A node's ``interviewers`` become one node each, which share its weight.
-        interviewee: Name of the subject under evaluation.
-        where: File and line, for messages.
-        families: See `pytest_adaptive_eval.tasks.families`.
         banks: Reads the bank at a path. Without it every node needs a task.
 
     Raises:

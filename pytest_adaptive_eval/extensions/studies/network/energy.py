@@ -117,7 +117,6 @@ def energy(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval:
 
     Args:
         nodes: Their weights sum to 1.
-        confidence: Confidence of each one-sided bound.
     """
     possible = may_open(nodes, confidence)
     return _sum((_part(node, confidence, possible[node.name]) for node in nodes), 0.0, confidence, METHOD)

@@ -11,9 +11,8 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.tasks.bank import task_bank
+from pytest_adaptive_eval.tasks.bank import guess_floors, task_bank
 from pytest_adaptive_eval.tasks.family import TaskFamily
-from pytest_adaptive_eval.tasks.guessing import guess_floors
 from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Ints
 
@@ -51,9 +50,6 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
 
 class LevelItems:
     """Questions of a node by level, round and number, all different within a level.
-
-    Args:
-        pictures: Folder for the pictures of task families.
 
     Attributes:
         guess: Expected score of a guess by level.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,11 @@ from pytest_adaptive_eval.evaluation.study import (
     StudyContext,
     StudyKind,
     StudySpec,
-    loader,
     members,
     population_key,
     study_costs,
+    study_pool,
+    void_study,
 )
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, MemberTable, StudyTable
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, SupervisorTable, read_network
@@ -29,7 +30,6 @@ from pytest_adaptive_eval.extensions.studies.network.energy import (
     energy_difference,
     energy_error,
 )
-from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.supervision import Label, read_labels, supervisor_agreement
@@ -40,11 +40,9 @@ from pytest_adaptive_eval.gates.result import Bounded, StudyResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
-from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_sentence
-from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.text import counted
-from pytest_adaptive_eval.typed_tables import described
+from pytest_adaptive_eval.typed_tables import described, replaced
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -147,26 +145,13 @@ class NetworkPlan:
 
     def void(self, error: str) -> StudyResult:
         """Return the result of a network that could not run."""
-        identities = tuple(SubjectIdentity(member.name).to_json() for member in self.models)
-        return StudyResult(
-            self.name, "network", self.candidate, self.subjects, self.metrics, size=len(self.network.nodes),
-            unit="nodes", error=error, members=identities, seed=self.network.seed,
-        )  # fmt: skip
+        return void_study(self, "network", error, size=len(self.network.nodes), unit="nodes", seed=self.network.seed)
 
     def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Run all nodes."""
-        network = self.network
-        loaders = {model.name: loader(model, self.folder / "cache", subject) for model, subject in self.roles}
-        pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
-        try:
-            result = hold_network(
-                network,
-                pool,
-                replies=_Counting(replies, partial(_tell, progress, self._most)),
-                pictures=self.folder / "pictures",
-            )
-        finally:
-            pool.close()
+        counting, pictures = _Counting(replies, progress, self._most), self.folder / "pictures"
+        with study_pool(self, self.memory, self.folder / "cache") as pool:
+            result = hold_network(self.network, pool, replies=counting, pictures=pictures)
         account, notes = result.to_json(), [*_notes(result)]
         if self.labels:
             agreement = supervisor_agreement(result, self.labels)
@@ -201,11 +186,10 @@ class NetworkPlan:
             result = NetworkResult.from_json(account)
         except ConfigError as error:
             raise BaselineError(f"the record's network cannot be read ({error}): record the baseline again") from None
-        names = [node.name for node in self.network.nodes]
-        if [node.name for node in result.nodes] != names:
+        before, names = ([node.name for node in nodes] for nodes in (result.nodes, self.network.nodes))
+        if before != names:
             raise BaselineError(
-                f"the baseline has the nodes {', '.join(node.name for node in result.nodes)}, and this network "
-                f"{', '.join(names)}: record it again"
+                f"the baseline has the nodes {', '.join(before)}, and this network {', '.join(names)}: record it again"
             )
         if result.counting != self.network.unanswered and unanswered_sentence(result.statuses):
             raise BaselineError(
@@ -224,31 +208,35 @@ class NetworkPlan:
         return replace(plain, quantities=result.quantities, difference=result.difference)
 
     def _result(self, result: NetworkResult) -> StudyResult:
-        opened = sum(node.opened for node in result.nodes)
-        nodes = [node if node.opened else None for node in result.nodes]
-        none: tuple[None, ...] = (None,) * len(nodes)
-        opinions = [partial(_opinion, result, group) if _opened(result, group) else None for group in self.groups]
+        nodes, groups = result.nodes, result.groups()
         no_group: tuple[None, ...] = (None,) * len(self.groups)
-        areas = [None if node is None else partial(_evaluate, node.interval) for node in nodes]
-        last = [None if node is None else partial(_evaluate, node.last) for node in nodes]
+        none: tuple[None, ...] = (None,) * len(nodes) + no_group
+        opinions = [
+            partial(result.opinion, group) if all(node.opened for node in groups[group]) else None
+            for group in self.groups
+        ]
+        areas, last = ([getattr(node, of) if node.opened else None for node in nodes] for of in ("interval", "last"))
         return replace(
             self.void(""),
             quantities={
                 "energy": Bounded(
-                    (lambda confidence: energy(result.nodes, confidence), *none, *no_group),
-                    (energy_error(result.nodes), *none, *no_group),
-                    (result.guess_energy, *none, *no_group),
+                    (partial(energy, nodes), *none), (energy_error(nodes), *none), (result.guess_energy, *none)
                 ),
                 "auc": Bounded(
                     (None, *areas, *opinions),
-                    (None, *(energy_error([replace(node, weight=node.levels)]) for node in result.nodes), *no_group),
-                    (None, *(node.guess_area for node in result.nodes), *map(result.guess_opinion, self.groups)),
+                    (None, *(energy_error([replace(node, weight=node.levels)]) for node in nodes), *no_group),
+                    (None, *(node.guess_area for node in nodes), *map(result.guess_opinion, self.groups)),
                 ),
                 "last_level": Bounded((None, *last, *no_group)),
             },
-            asked=opened,
+            asked=sum(node.opened for node in nodes),
             difference=partial(_difference, result),
-            absent={node.name: _closed(node) for node in result.nodes if not node.opened},
+            absent={
+                node.name: f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area "
+                f"of {node.opens_at:g}"
+                for node in nodes
+                if not node.opened
+            },
         )
 
 
@@ -280,7 +268,7 @@ def notes_on_answers(result: NetworkResult) -> Iterator[str]:
 
 
 def _notes(result: NetworkResult) -> Iterator[str]:
-    """Return notes on answers, and on interviewers that did not set their questions."""
+    """Return notes on answers, on interviewers that did not set their questions, and on reviews that tell nothing."""
     yield from notes_on_answers(result)
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         nodes = [node for node in result.nodes if node.interviewer == name]
@@ -290,12 +278,6 @@ def _notes(result: NetworkResult) -> Iterator[str]:
             yield (
                 f"{by_code} of {asked} questions that {name} was to set were set by code: it set none that can be used"
             )
-
-    yield from _notes_on_supervisor(result)
-
-
-def _notes_on_supervisor(result: NetworkResult) -> Iterator[str]:
-    """Return notes on a supervisor whose reviews tell nothing: it refuses everything, or cannot be read."""
     for subject, counts in result.reviews().items():
         reviews, refused, unread = (counts[name] for name in ("reviews", "refused", "unread"))
         if reviews < _REVIEWS:
@@ -306,34 +288,11 @@ def _notes_on_supervisor(result: NetworkResult) -> Iterator[str]:
             yield f"the supervisor {result.supervisor} tells nothing: no review of {reviews} {subject}s is readable"
 
 
-def _opened(result: NetworkResult, group: str) -> bool:
-    return all(node.opened for node in result.groups()[group])
-
-
-def _opinion(result: NetworkResult, group: str, confidence: float) -> Any:
-    return result.opinion(group, confidence)
-
-
-def _closed(node: NodeResult) -> str:
-    """Return why a node was not run."""
-    return (
-        f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area of {node.opens_at:g}"
-    )
-
-
-def _evaluate(of: Callable[[float], Any], confidence: float) -> Any:
-    return of(confidence)
-
-
-def _tell(progress: Progress, most: int, done: int) -> None:
-    progress(done, most, f"reply {done}")
-
-
 class _Counting(MutableMapping[str, str]):
     """Cached replies, with a count of new ones."""
 
-    def __init__(self, replies: MutableMapping[str, str], tell: Callable[[int], None]) -> None:
-        self._replies, self._tell, self._done = replies, tell, 0
+    def __init__(self, replies: MutableMapping[str, str], progress: Progress, most: int) -> None:
+        self._replies, self._progress, self._most, self._done = replies, progress, most, 0
 
     def __getitem__(self, key: str) -> str:
         return self._replies[key]
@@ -341,7 +300,7 @@ class _Counting(MutableMapping[str, str]):
     def __setitem__(self, key: str, value: str) -> None:
         self._replies[key] = value
         self._done += 1
-        self._tell(self._done)
+        self._progress(self._done, self._most, f"reply {self._done}")
 
     def __delitem__(self, key: str) -> None:
         del self._replies[key]
@@ -374,17 +333,19 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> Networ
     read = bank_reader(context)
     network = read_network(written, models[0].name, where=spec.where, families=context.tasks(), banks=read)
     network = replace(network, unanswered=table.unanswered)
-    _check_members(network, {member.name for member in models})
+    check_members([network], [member.name for member in models], "the network")
+    if network.interviewee in {node.name for node in network.nodes}:
+        raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
     labels = _labels(table.network, context)
     return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder, labels)
 
 
 def other_members(table: NetworkStudyTable) -> list[MemberTable]:
     """Return the models of a network besides its interviewee, with their names."""
-    entries = {
-        name: MemberTable(model=entry) if isinstance(entry, str) else entry for name, entry in table.models.items()
-    }
-    return [MemberTable(name=name, model=entry.model, options=entry.options) for name, entry in entries.items()]
+    return [
+        MemberTable(name=name, model=entry) if isinstance(entry, str) else replaced(entry, name=name)
+        for name, entry in table.models.items()
+    ]
 
 
 def bank_reader(context: StudyContext) -> Callable[[str], ItemBank]:
@@ -415,16 +376,19 @@ def _labels(table: NetworkTable | None, context: StudyContext) -> tuple[Label, .
     return tuple(read_labels(path))
 
 
-def _check_members(network: Network, names: set[str]) -> None:
-    """Refuse a network whose models and their names differ from those of its members."""
-    roles = (*network.subjects, *network.agents)
-    for name in roles:
+def check_members(networks: Sequence[Network], names: Sequence[str], where: str) -> None:
+    """Refuse networks whose members are no models, models without a part, and those with two roles."""
+    subjects = list(dict.fromkeys(name for network in networks for name in network.subjects))
+    agents = list(dict.fromkeys(name for network in networks for name in network.agents))
+    if twice := set(subjects) & set(agents):
+        raise ConfigError(
+            f"{min(twice)!r} is interviewed and an agent too: list the model twice under models, by two names"
+        )
+    for name in (*subjects, *agents):
         if name not in names:
             raise ConfigError(f'{name!r} is no model here: add it under models = {{ {name} = "FOLDER" }}')
-    if unused := names.difference(roles):
-        raise ConfigError(f"the model {min(unused)!r} has no part in the network: remove it")
-    if network.interviewee in {node.name for node in network.nodes}:
-        raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
+    if unused := set(names).difference(subjects, agents):
+        raise ConfigError(f"the model {min(unused)!r} has no part in {where}: remove it")
 
 
 NETWORK = StudyKind(NetworkStudyTable, _METRICS, _build)

@@ -79,12 +79,7 @@ def blank(network: Network, node: Node) -> NodeResult:
 
 @dataclass(slots=True)
 class Interview:
-    """Interview of a node.
-
-    Args:
-        items: Questions by code.
-        dialogues: Dialogues that earlier nodes pass on.
-    """
+    """Interview of a node."""
 
     network: Network
     node: Node

@@ -72,7 +72,6 @@ class NodeResult:
 
     Args:
         stop_at, weight, opens_at: The weight is a share of the sum over all nodes.
-        opened: Whether the node was run.
         scores: Scores by level from 1 over all rounds; NaN where missing.
         rounds: First and last level of each round.
         messages: Dialogues of earlier nodes that its interviewer read.

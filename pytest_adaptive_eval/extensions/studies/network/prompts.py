@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Directive, Exchange
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.agent import Message
+from pytest_adaptive_eval.models.base import Message
 from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, clean, marked, one_line
 from pytest_adaptive_eval.tasks.family import Content
 
@@ -71,10 +71,6 @@ def write(
 
     Args:
         knob: Meaning of the level.
-        earlier: Earlier questions of this node.
-        dialogues: Dialogues of earlier nodes.
-        records: Summaries of earlier rounds.
-        directive: Reason why the last attempt was refused.
         number: Number of the question in its level and number of the attempt, both from 1, and the network's seed.
         answered: Questions of this node so far, with the answers and their scores by code.
     """
@@ -163,8 +159,6 @@ def heard(item: Item, answers: Sequence[str], last_answer: str, cycle: int) -> I
     """Return a question preceded by the answers of other panel members.
 
     Args:
-        answers: Answers of the other members.
-        last_answer: The listener's last answer.
         cycle: Cycle of the debate, from 1.
     """
     others = "".join(f"- {one_line(answer, HEARD_CHARACTERS)}\n" for answer in answers)

@@ -25,12 +25,10 @@ class NetworkResult:
     """Result of a network.
 
     Args:
-        interviewee: Name of the subject.
         nodes: In the order of their declaration.
         models: Identities of all called models by name.
         supervisor, scheme: Empty without a supervisor.
         seed, repetitions: Seed, and rounds of each node.
-        confidence: Confidence of each one-sided bound.
         loads: Times that this run loaded or connected to each model.
         recalled: Calls whose replies an earlier run had stored.
         truncated: Truncated replies, and all replies, of each agent that had any truncated.

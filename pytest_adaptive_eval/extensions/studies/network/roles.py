@@ -32,7 +32,6 @@ class Review:
     """Review of a question or of an exchange, which affects no score.
 
     Args:
-        item: Id of the item.
         fault: Answer in the scheme ``yes-no``; None in the other scheme, or if the reply was unreadable.
         rating: Answer in the scheme ``scale``, from 1 to 5, of which 5 is best; None likewise.
     """
@@ -60,7 +59,6 @@ class Exchange:
     Args:
         source: Source of the question; ``fallback`` is code in place of an interviewer that failed.
         question, answer: Cleaned and shortened.
-        score: Score by code.
     """
 
     item: str

@@ -38,7 +38,6 @@ def hold_network(
         replies: Stored replies. With those of an interrupted run the result is the same as without the interruption.
         content_filter: Returns the reason why a text of an interviewer or interviewee must not be shown or passed on,
             or an empty text. A flagged question is not asked; a flagged answer is scored.
-        pictures: Folder for the pictures of task families.
         concurrency: Concurrent calls to models behind servers.
 
     Raises:

@@ -22,7 +22,6 @@ class Label:
     """Review of a question or an exchange by a person or code.
 
     Args:
-        item: Id of the item.
         node: Name of the node; empty if the id is unique in the network.
         rating: From 1 to 5, of which 5 is best, such as a mean of several ratings.
     """
@@ -45,7 +44,6 @@ class SupervisorAgreement:
         judged: Labelled reviews of the scheme ``yes-no``.
         accuracy, f1: Accuracy and F1 of the faults.
         rated: Labelled ratings.
-        spearman: Rank correlation of the ratings.
         unread: Labelled reviews whose reply was unreadable.
     """
 

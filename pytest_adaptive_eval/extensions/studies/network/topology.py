@@ -29,17 +29,14 @@ class Node:
 
     Args:
         task: A calibrated bank is split into levels by difficulty, an uncalibrated one by its items' ``meta.level``.
-        levels: Number of levels.
         after: Nodes that are run before this one and pass their dialogues to it.
         opens_at: Smallest lower bound of the area of each earlier node, or this node is not run.
         weight: Weight of the route to this node, relative to other routes.
         interviewer: Name of the agent that makes the questions; empty if code does.
         questions: Source of the questions: code, the interviewer, or code with the interviewer's wording.
-        queries: Questions per level.
         stop_at: A level with an accuracy of at most this ends a round.
         panel: Further interviewees. All answer, then see each other's answers and answer again.
         edges: Pairs (speaker, listener) of the panel; empty for all pairs.
-        cycles: Times that the panel answers again.
         group: Name shared by nodes with one task and different interviewers; else the node's name.
     """
 
@@ -128,7 +125,6 @@ class Supervision:
     """Settings of reviews by a supervisor.
 
     Args:
-        model: Name of the agent.
         scheme: Question for a fault, or for a rating from 1 to 5, of which 5 is best.
         exchanges: Reviewed exchanges per level and round. Questions by an interviewer are all reviewed.
     """
@@ -145,14 +141,12 @@ class Network:
     Args:
         topology: In a line each node follows the one before; in a star none follows another; in a tree each but one
             follows one; a hybrid has any edges without a cycle. Nodes of stars and hybrids may have panels.
-        interviewee: Name of the subject.
         passing: Whether a node gets the dialogues of the nodes before it.
         responses: Whether an interviewer reads the answers so far to its own node, with their scores by code.
         injected: Characters of meaningless text added to each passed dialogue, to study how errors propagate.
         rounds: Interviews of each node, each from the last level of the one before.
         retries: Attempts that an interviewer gets after its first at a question, before code makes it.
         confidence: Confidence of each one-sided bound.
-        where: Place, for messages.
         unanswered: What answers of the interviewees count as that are empty, refused or cut, see
             `items.item.Response.of`.
 

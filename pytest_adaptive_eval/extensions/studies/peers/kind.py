@@ -18,10 +18,11 @@ from pytest_adaptive_eval.evaluation.study import (
     StudyContext,
     StudyKind,
     StudySpec,
-    loader,
     members,
     population_key,
     study_costs,
+    study_pool,
+    void_study,
 )
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, MemberTable, StudyTable
 from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, Call, assess
@@ -33,8 +34,7 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import Measured, StudyResult
 from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.models import resolve
-from pytest_adaptive_eval.models.agent import Agent, Message, Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.base import Agent, Message, Reply, SubjectIdentity
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import Number, Table, described
@@ -118,12 +118,7 @@ class PanelPlan:
 
     def void(self, error: str) -> StudyResult:
         """Return the result of an assessment that could not run."""
-        identities = tuple(SubjectIdentity(name).to_json() for name in self.subjects)
-        size, seed = self.settings.rounds, self.settings.seed
-        return StudyResult(
-            self.name, "peers", self.candidate, self.subjects, self.metrics, size=size, error=error, members=identities,
-            seed=seed,
-        )  # fmt: skip
+        return void_study(self, "peers", error, size=self.settings.rounds, seed=self.settings.seed)
 
     def check(self, condition: Condition) -> None:
         """Raise a ConfigError for a gate on a metric that is not measured."""
@@ -159,20 +154,11 @@ class PanelPlan:
 
     def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Run all rounds."""
-        loaders = {model.name: loader(model, self.cache, subject) for model, subject in self.roles}
-        pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
-        try:
+        with study_pool(self, self.memory, self.cache) as pool:
             agents = [_Named(pool.agent(name), name) for name in self.subjects]
             asking = _Asking(self, pool, progress)
             assessment = assess(agents, self.settings, replies=replies, asking=asking)
-        finally:
-            pool.close()
-        return self._result(assessment, pool)
-
-    def _result(self, assessment: Assessment, pool: AgentPool) -> StudyResult:
-        error = assessment.fault
-        if error:
-            error += _reasons(assessment)
+        error = assessment.fault and assessment.fault + _reasons(assessment)
         quantities, unsure = _quantities(assessment, self.metrics)
         return replace(
             self.void(error),

@@ -70,9 +70,7 @@ class Reliability:
             trusted judges, NaN if unknown; points per point of theirs, with the standard error; standard deviations of
             its noise and of its lasting likings.
         weights: Shape (n,). Share of each judge in the information on qualities.
-        flags: Evidence against judges.
         spread: Standard deviation of a contestant's answers about its quality.
-        sweeps: Sweeps of the fit.
     """
 
     qualities: Array
@@ -209,7 +207,10 @@ def fit_reliability(judgments: ArrayLike) -> Reliability:
     while sweeps < SWEEPS and not converged:
         sweeps += 1
         before = np.concatenate([f.q, f.a])
-        _sweep(data, f)
+        cov_u = _update_answers(data, f)
+        moments = _update_scales(data, f, cov_u)
+        _update_likings(data, f, moments)
+        _update_variances(data, f, moments)
         converged = bool(np.abs(np.concatenate([f.q, f.a]) - before).max() < SETTLED)
     return _reliability(data, f, sweeps, converged)
 
@@ -241,14 +242,6 @@ class _Moments(NamedTuple):
     back: Array  # regression of v on x
 
 
-def _sweep(data: _Data, f: _Fit) -> None:
-    """Update all estimates once, each with the best value given the others."""
-    cov_u = _update_answers(data, f)
-    moments = _update_scales(data, f, cov_u)
-    _update_likings(data, f, moments)
-    _update_variances(data, f, moments)
-
-
 def _update_answers(data: _Data, f: _Fit) -> Array:
     """Update u, which is normal given the rest, and return its covariance by round."""
     cov_u = _answer_covariance(data, f)[data.pattern]
@@ -266,7 +259,8 @@ def _update_scales(data: _Data, f: _Fit, cov_u: Array) -> _Moments:
     each = np.arange(data.n)
     x = f.q + f.u
     centred_x = data.centred(np.broadcast_to(x[:, None, :], data.y.shape))
-    blur = _traces(data, cov_u)
+    diagonal = np.einsum("tij,tjj->i", data.m, cov_u)
+    blur = np.asarray(diagonal - ((data.m @ cov_u) * data.share).sum(axis=(0, 2)))
     precision = data.by_judge / f.noise[:, None, None]
     precision[:, each, each] += 1.0 / f.liking[:, None]
     cov_v = np.asarray(np.linalg.inv(precision), dtype=np.float64)
@@ -327,12 +321,6 @@ def _answer_covariance(data: _Data, f: _Fit) -> Array:
     precision = data.by_round(f.a**2 / f.noise)
     precision[:, np.arange(data.n), np.arange(data.n)] += 1.0 / f.answer
     return np.asarray(np.linalg.inv(precision))
-
-
-def _traces(data: _Data, cov: Array) -> Array:
-    """Return, by judge, the sum over rounds of the trace of centring matrix times covariance, shape (n,)."""
-    diagonal = np.einsum("tij,tjj->i", data.m, cov)
-    return np.asarray(diagonal - ((data.m @ cov) * data.share).sum(axis=(0, 2)))
 
 
 def _qualities(data: _Data, f: _Fit) -> tuple[Array, Array]:
@@ -432,7 +420,6 @@ def part_qualities(judgments: ArrayLike, fit: Reliability) -> tuple[Array, Array
 
     Args:
         judgments: Shape (T, n, n). Judgments of those rounds.
-        fit: Fit to all rounds.
     """
     n = len(fit.qualities)
     try:

@@ -27,7 +27,6 @@ class Attempt:
     Args:
         generator: Position of the model that set it.
         task: Empty if the model set none.
-        votes: Votes by model.
         problem: Reason why there was no vote; empty if there was one.
     """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pytest_adaptive_eval.models.agent import Message
+from pytest_adaptive_eval.models.base import Message
 from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, clean, marked, one_line
 
 #: Characters of a task and of an answer in a prompt.

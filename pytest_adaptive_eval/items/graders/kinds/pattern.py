@@ -13,18 +13,12 @@ def _pattern(question: Asked, text: str) -> float:
     return float(any(matches_in_time(answer, text) for answer in question.answers))
 
 
-def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
-    why = check_pattern(answer)
-    return f"is no regular expression ({why})" if why else ""
-
-
-def _leniency(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG001
-    problem = accepts_any_text(answer)
-    return Leniency(problem) if problem else None
-
-
 REGISTERED = (
     GraderKind(
-        "regex", "a regular expression matches anywhere in the text", _pattern, check=_check, leniency=_leniency
+        "regex",
+        "a regular expression matches anywhere in the text",
+        _pattern,
+        check=lambda _, answer: f"is no regular expression ({why})" if (why := check_pattern(answer)) else "",
+        leniency=lambda _, answer: Leniency(problem) if (problem := accepts_any_text(answer)) else None,
     ),
 )
