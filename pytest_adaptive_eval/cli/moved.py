@@ -7,53 +7,16 @@ from itertools import takewhile
 
 from pytest_adaptive_eval.errors import ConfigError
 
-_READING = [
-    "rows",
-    "subject",
-    "item",
-    "score",
-    "answer",
-    "question",
-    "choices",
-    "target",
-    "images",
-    "category",
-    "error",
-    "format",
-    "orientation",
-    "metric",
-    "filter",
-    "families",
-]
+_READING = (
+    *("rows", "subject", "item", "score", "answer", "question", "choices", "target", "images", "category", "error"),
+    *("format", "orientation", "metric", "filter", "families"),
+)
 _FIT = ("dimensions", "engine", "device")
-_IMPORT = [
-    "rows",
-    "where",
-    "id",
-    "context",
-    "question",
-    "messages",
-    "answer",
-    "grader",
-    "instruction",
-    "header",
-    "choices",
-    "distractors",
-    "accepted",
-    "missing",
-    "images",
-    "category",
-    "meta",
-    "counted",
-    "bare",
-    "tolerance",
-    "files",
-    "split",
-    "labels",
-    "image-root",
-    "source",
-    "licence",
-]
+_IMPORT = (
+    *("rows", "where", "id", "context", "question", "messages", "answer", "grader", "instruction", "header", "choices"),
+    *("distractors", "accepted", "missing", "images", "category", "meta", "counted", "bare", "tolerance", "files"),
+    *("split", "labels", "image-root", "source", "licence"),
+)
 #: New spelling by verb, or by verb and option.
 MOVED: Mapping[str, str] = {
     "compare": "history --compare RUN RUN",

@@ -82,7 +82,7 @@ def test_a_window_widens_for_those_who_need_it_alone():
 @given(seeds, st.integers(1, 7))
 def test_the_best_are_the_best(seed, count):
     rng = np.random.default_rng(seed)
-    key = rng.integers(0, 4, (2, 9)).astype(np.float32)
+    key = rng.integers(0, 4, (2, 9)).astype(np.float64)
     key[0, 0] = np.inf
     inside = rng.random((2, 9)) < 0.6
     for s, found in enumerate(best(key, inside, count)):
