@@ -139,7 +139,6 @@ def test_kind_of_decision_by_metric():
     assert [c.measure.by_levels for c in (AT_LEAST, PART, GAIN, AREA, last)] == [False, False, False, True, True]
     assert [c.by_draws for c in (PART, GAIN, AREA, last)] == [False, True, False, False]
     assert [c.whole for c in (AT_LEAST, GAIN, AREA, RANK, ABOVE, PART)] == [False, False, False, True, True, True]
-    assert [c.part for c in (AT_LEAST, ABILITY, PART)] == ["", "", "cross"]
     assert [c.denials(make_bank()) for c in (AT_LEAST, PAIRED, AREA, RANK, ABOVE)] == [1, 1, 1, 0, 0]
 
 
