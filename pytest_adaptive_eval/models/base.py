@@ -110,7 +110,7 @@ class SubjectIdentity:
 
     @property
     def samples(self) -> bool | None:
-        """Whether decoding samples, by the settings and the fields of requests in ``extra``; None if they do not say."""
+        """Whether decoding samples, by its settings, which fields in ``extra`` replace; None if they do not say."""
         extra = self.decoding.get("extra")
         settings = {**self.decoding, **(extra if isinstance(extra, Mapping) else {})}
         temperature, chosen = settings.get("temperature"), settings.get("do_sample")

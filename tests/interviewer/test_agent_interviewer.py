@@ -315,7 +315,7 @@ def checkpoint() -> Any:
     """The checkpoint among the fixtures, through the ordinary path."""
     torch = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
     pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
-    from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
+    from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent
 
     torch.set_num_threads(1)
     return TransformersAgent.load(CHECKPOINT, device="cpu")

@@ -221,11 +221,7 @@ def _forward(generator: Generator, inputs: Mapping[str, Any], cache: Any, count:
 
 
 def log_likelihood(logits: torch.Tensor, tokens: Sequence[int]) -> float:
-    """Return the summed log-probability of tokens, in nats.
-
-    Args:
-        logits: Shape (T, V). Before each token.
-    """
+    """Return the summed log-probability of tokens, in nats, from the logits before each of them, shape (T, V)."""
     words = torch.log_softmax(logits.float(), dim=-1)
     chosen = words.gather(1, torch.tensor(list(tokens), device=words.device)[:, None])
     return float(chosen.sum())

@@ -22,7 +22,6 @@ import httpcore2
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.endpoint.additions import Additions
 from pytest_adaptive_eval.models.endpoint.body import RefusedReply, excerpt, header, read_bytes, read_object
 from pytest_adaptive_eval.models.endpoint.connections import Backend, Stale
 from pytest_adaptive_eval.models.endpoint.limits import FIRST, LONGEST, LONGEST_PACED, Backoff, Circuit, Pace
@@ -38,6 +37,7 @@ from pytest_adaptive_eval.models.endpoint.outcome import (
     Try,
 )
 from pytest_adaptive_eval.models.endpoint.secrets import Redactor, Secret
+from pytest_adaptive_eval.models.endpoint.settings import Additions
 from pytest_adaptive_eval.retry_after import retry_after
 
 T = TypeVar("T")
