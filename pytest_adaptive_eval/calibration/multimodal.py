@@ -122,11 +122,7 @@ class MultimodalFit:
         return self.items.probability(self.abilities.theta)
 
     def estimate(self, scores: ArrayLike) -> Abilities:
-        """Return abilities of new subjects, with errors that allow for those of the items.
-
-        Args:
-            scores: Shape (S, n, F). NaN where there is no answer.
-        """
+        """Return abilities by scores (S, n, F) of new subjects, NaN if missing, with the errors of the items."""
         array = np.asarray(scores, dtype=np.float64)
         parts = self.items.slopes.shape[-1]
         flat = self.items.slopes.reshape(-1, parts), self.items.intercepts.ravel()
@@ -134,12 +130,9 @@ class MultimodalFit:
         return with_item_errors(abilities, self.items, self.covariance, ~np.isnan(array))
 
     def standing(self, scores: ArrayLike) -> Standing:
-        """Return relative abilities of the calibration subjects, from the fitted responses.
+        """Return relative abilities of the calibration subjects, from the fitted responses (S, n, F).
 
         By marginal likelihood, see `multimodal_marginal`: with a hundred subjects and a thousand items some 20 seconds.
-
-        Args:
-            scores: Shape (S, n, F).
         """
         return standing(np.asarray(scores, dtype=np.float64), self.items, self.abilities.theta)
 

@@ -466,10 +466,8 @@ def choose_dimensions(
 ) -> tuple[int, dict[int, float]]:
     """Return the number of dimensions to use, and the held-out loss of each candidate, in nats per response.
 
-    It is the smallest number whose loss is at most a standard error above the best.
-
-    Raises:
-        ResponsesError: There are too few responses to hold some out.
+    It is the smallest number whose loss is at most a standard error above the best. Raises ResponsesError if there are
+    too few responses to hold some out.
     """
     say = progress or (lambda _: None)
     tenths = list(_held_out(scores, copies, CHOOSING_SEED))

@@ -134,18 +134,15 @@ def load_embedder(
     settings: dict[str, Any] = {"device": device, "batch_size": batch_size, "cache": cache}
     encoder: Encoder
     try:
-        if kind == "hidden":
-            from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder
-
-            encoder = HiddenStatesEmbedder.load(spec, **settings)
-        elif kind == "sentences":
-            from pytest_adaptive_eval.interviewer.encoders.sentences import SentenceFolderEmbedder
-
-            encoder = SentenceFolderEmbedder.load(spec, **settings)
-        else:
+        if kind == "open_clip":
             from pytest_adaptive_eval.interviewer.encoders.openclip import OpenClipEmbedder
 
             encoder = OpenClipEmbedder.load(spec, part=part, **settings)
+        else:
+            from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder, SentenceFolderEmbedder
+
+            embedder = HiddenStatesEmbedder if kind == "hidden" else SentenceFolderEmbedder
+            encoder = embedder.load(spec, **settings)
     except ImportError as error:
         raise ConfigError(f"encoder {spec!r} needs a package ({error}); install pytest-adaptive-eval[clip]") from error
     return encoder if cache is None else CachedEmbedder(encoder, cache, note)
@@ -191,14 +188,12 @@ def best_embedder(
         return embedder, f"embeddings: {embedder.name}, as configured"
     if responses is not None and set(bank.ids) <= set(responses.items):
         embedder = FactorsEmbedder(responses)
-        return (embedder, f"embeddings: {embedder.name}, since no encoder is configured and recorded responses exist")
+        return embedder, f"embeddings: {embedder.name}, since no encoder is configured and recorded responses exist"
     if bank.calibrated:
         embedder = FactorsEmbedder()
         return embedder, f"embeddings: {embedder.name} of the bank, since no encoder is configured"
-    return (
-        CategoryEmbedder(),
-        "embeddings: categories alone, since no encoder is configured and the bank is not calibrated",
-    )
+    reason = "embeddings: categories alone, since no encoder is configured and the bank is not calibrated"
+    return CategoryEmbedder(), reason
 
 
 class Encoder(Protocol):
