@@ -80,11 +80,9 @@ def _leading(rows: Array) -> Array:
 def fit_predictors(
     fit: Calibration, responses: Responses, shifts: Sequence[float], most: int | None = None
 ) -> list[Predictor]:
-    """Return a predictor without designs for each shift; each family of the responses weighs as one subject.
+    """Return a predictor without designs for each standard deviation of a subject's own shift.
 
-    Args:
-        shifts: Standard deviations of a subject's own shift, for the form.
-        most: See `form_orders`.
+    Each family weighs as one subject. For `most` see `form_orders`.
     """
     scores = responses.scores
     w = family_weights(responses.families)

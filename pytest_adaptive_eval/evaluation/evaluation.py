@@ -23,8 +23,7 @@ from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, InterviewTable, M
 from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, Item
-from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.item import WRONG, Item, items_naming
 from pytest_adaptive_eval.items.presentation import REPORT_KEY, presented
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.models import resolve

@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer import prompts
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
-from pytest_adaptive_eval.interviewer.memory import MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Agent, Message, Usage

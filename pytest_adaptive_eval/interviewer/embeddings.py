@@ -56,12 +56,7 @@ class FactorsEmbedder:
         return f"response factors ({len(self._responses.subjects)} subjects, {self._count} factors, {digest})"
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Return embeddings, shape (n, d).
-
-        Raises:
-            ResponsesError: An item of the bank has no responses.
-            BankError: There are no responses, and the bank has no parameters.
-        """
+        """Return embeddings, shape (n, d); raise ResponsesError or BankError without responses and parameters."""
         if self._responses is not None:
             columns = {name: column for column, name in enumerate(self._responses.items)}
             if lacking := [name for name in bank.ids if name not in columns]:

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer.encoders.reading import text_of
-from pytest_adaptive_eval.interviewer.interviewer import Candidate
-from pytest_adaptive_eval.interviewer.memory import LIMIT, CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import LIMIT, Candidate, CategoryRow, MemoryTable
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Message
 

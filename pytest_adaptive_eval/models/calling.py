@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
 

@@ -46,11 +46,7 @@ class SubjectKind:
     hashes_files = False
 
     def locate(self, spec: str, folders: Sequence[Path]) -> str | None:  # noqa: ARG002 -- for kinds with files
-        """Return `spec` with its path made absolute or relative to the working directory, or None for another kind.
-
-        Args:
-            folders: Folders that a relative path may be relative to, in order.
-        """
+        """Return `spec` with its path located, in the first of `folders` that has it; None for another kind."""
         return spec if spec.startswith(self.prefixes) else None
 
     def arguments(self, spec: str) -> tuple[Any, ...]:
@@ -90,11 +86,7 @@ class SubjectKind:
     def examine(
         self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False
     ) -> Subject | Agent | None:
-        """Check a model before the first question; parameters and errors as of `load`.
-
-        Returns:
-            The loaded model. None where loading takes too much memory to be done in every process that collects.
-        """
+        """Check a model before the first question like `load`; return None if loading it everywhere takes too much."""
         model: Subject | Agent = self.load(spec, options, cache, agent=agent)
         return model
 

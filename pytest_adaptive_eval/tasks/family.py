@@ -99,7 +99,7 @@ class Content:
         form: Example of a question.
         demand: ``demand(level)`` describes a question of that level.
         read: ``read(text, level, rng)`` makes the question that a model wrote, with its answer by code. It raises
-            `pytest_adaptive_eval.tasks.content.Malformed` if the text cannot be used.
+            `pytest_adaptive_eval.tasks.family.Malformed` if the text cannot be used.
         whole: Whether the entire text is the question's material, so that a model cannot give an answer with it.
     """
 
@@ -212,10 +212,7 @@ class TaskFamily:
         return f"{self.name}-{level}-{seed}"
 
     def item(self, level: int, seed: int) -> Item:
-        """Return the question as an item that the family grades.
-
-        A picture's file is named after the item's id, its size if that is set, and its material.
-        """
+        """Return the question as an item that the family grades; a picture's file has its id, set size and material."""
         question = self.question(level, seed)
         name = self.item_id(level, seed)
         size = [] if self.pixels is None else [str(self.pixels)]
@@ -287,3 +284,75 @@ class TaskFamily:
                 "version; make the items anew"
             )
         return question
+
+
+#: Characters of a written question that are read.
+READ_CHARACTERS = 4000
+
+
+class Malformed(ValueError):
+    """A written question that cannot be used.
+
+    Args:
+        kind: Whether the content cannot be parsed, or is of another level.
+        why: Reason, for the model that wrote it.
+    """
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+def only_match(pattern: re.Pattern[str], text: str, label: str) -> tuple[str, ...]:
+    """Return the groups of the pattern's only distinct match; raise `Malformed` if there is none or more than one."""
+    matches = list(dict.fromkeys(match.groups() for match in pattern.finditer(text)))
+    if len(matches) != 1:
+        raise Malformed("format", f"{'more than one' if matches else 'no'} {label} was found")
+    return matches[0]
+
+
+def check_level(matches: bool, demand: str) -> None:
+    """Raise `Malformed` unless a question matches the demand of its level."""
+    if not matches:
+        raise Malformed("level", f"it does not hold to this: {demand}")
+
+
+def plural(level: int) -> str:
+    """Return the plural ending of that many things."""
+    return "s" * (level > 1)
+
+
+def content_of(family: TaskFamily) -> Content:
+    """Return how models write questions of a family; raise ConfigError if they cannot."""
+    if family.content is None:
+        raise ConfigError(
+            f"questions of {family.name!r} cannot be written by a model, since no code parses them; name a task whose "
+            "questions can, see docs/network.md"
+        )
+    return family.content
+
+
+def written_item(family: TaskFamily, level: int, name: str, text: str) -> Item:
+    """Return the question that a model wrote, in the family's words and with the answer by its code.
+
+    Args:
+        name: Unique among the items of the level; it also seeds what code draws.
+        text: Text that the model wrote.
+
+    Raises:
+        Malformed: The text cannot be used.
+        ConfigError: Models cannot write questions of that family.
+    """
+    identity = f"{family.name}-{level}-{name}"
+    text = re.sub(r"[ \t]+", " ", text[:READ_CHARACTERS].replace("**", ""))
+    question = family.with_form(content_of(family).read(text, level, random.Random(identity)))
+    judge = question.judge
+    return Item(
+        id=identity,
+        prompt=question.prompt,
+        answer=question.answer,
+        grader=family.grader,
+        category=(family.name,),
+        meta=MappingProxyType({"level": level}),
+        custom=None if judge is None else lambda _, answer: judge(answer[:GRADED_CHARACTERS], None).score,
+    )

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer.agent import OTHER, SORTED_AT_ONCE, AgentInterviewer
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Interviewer
-from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, Interviewer, MemoryTable
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Agent, Message, Preference, Reply, SubjectIdentity, Usage
 

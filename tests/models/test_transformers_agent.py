@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
 from pytest_adaptive_eval.models.base import Agent, Completion, Message
-from pytest_adaptive_eval.models.reasoning import split_reasoning
 
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")

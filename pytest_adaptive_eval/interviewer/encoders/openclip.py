@@ -103,11 +103,7 @@ class OpenClipEmbedder:
         )
 
     def embed(self, bank: ItemBank) -> Array:
-        """Return embeddings, shape (n, d), or (n, 2 d) of texts and pictures with ``concat``.
-
-        Raises:
-            BankError: An item lacks the input, or has an unreadable picture.
-        """
+        """Return embeddings, shape (n, d), or (n, 2 d) with ``concat``; raise BankError if an item lacks the input."""
         use_text, use_images = self._part != "image", self._part != "text"
         texts = {n: text for n, item in enumerate(bank.items) if use_text and (text := text_of(item))}
         pictured = [n for n, item in enumerate(bank.items) if use_images and item.images]

@@ -87,10 +87,7 @@ class Number:
 
 
 def plain_latex(text: str) -> str:
-    """Return a text with fractions, powers, signs and spaces of LaTeX and Unicode as they are written without it.
-
-    Powers of units are left out.
-    """
+    """Return a text with fractions, powers, signs and spaces of LaTeX in plain characters, without powers of units."""
     text = _RAISED.sub(lambda power: f"^{power[0].translate(_SUPERSCRIPTS)}", text) if not text.isascii() else text
     return _POWER_OF_UNIT.sub(r"\1 ", _without_latex(text))
 

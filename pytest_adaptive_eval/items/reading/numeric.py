@@ -227,11 +227,7 @@ def _last(numbers: list[Number], text: str) -> list[Quantity]:
 
 
 def read_number(text: str, question: str = "") -> Reading[Quantity]:
-    """Return the numbers that a text gives as its answer, each with all that it may stand for.
-
-    Args:
-        question: Its numbers are no answer where a text gives others beside them.
-    """
+    """Return the numbers that a text gives as its answer, others than the question's if there are any."""
     reading = read_answer(text, Parser(_first, lambda part: _loose(part, _numbers_of(question))))
     return Reading(tuple(value.asked_in(question) for value in reading.values), reading.other)
 

@@ -19,13 +19,13 @@ import transformers
 from pytest_adaptive_eval.checks import check_decoding
 from pytest_adaptive_eval.errors import BankError, CheckpointError
 from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
 from pytest_adaptive_eval.models.base import Completion, SubjectIdentity
 from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight
 from pytest_adaptive_eval.models.checkpoint.loading import Loaded, load_checkpoint
 from pytest_adaptive_eval.models.checkpoint.placement import Placement
 from pytest_adaptive_eval.models.checkpoint.prompting import TEMPLATE_DATE, Prompter
 from pytest_adaptive_eval.models.images import open_image
-from pytest_adaptive_eval.models.reasoning import split_reasoning
 
 #: End of some chat templates, which opens a reasoning span.
 THINKING = "<think>"
@@ -71,10 +71,7 @@ class Generated:
 
 
 def answered(prompt: Prompt, generated: Generated) -> tuple[Completion, str]:
-    """Return the completion without its reasoning, and the reasoning.
-
-    The status of an answer with reasoning alone is ``empty``; that of a truncated one does not change.
-    """
+    """Return the completion without its reasoning, and the reasoning; an ok one of reasoning alone is ``empty``."""
     opened = prompt.text.rstrip().endswith(THINKING)
     text, reasoning, _ = split_reasoning(THINKING * opened + generated.completion.text)
     completion = replace(generated.completion, text=text)
@@ -297,10 +294,7 @@ def end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
 
 
 def own_generation_config(ends: Sequence[int], pad: int, max_new_tokens: int) -> Any:
-    """Return generation settings that take only the end tokens from the checkpoint.
-
-    Its own settings may sample, suppress tokens or never stop.
-    """
+    """Return generation settings with the checkpoint's end tokens alone; its own may sample, or never stop."""
     return hf.GenerationConfig(
         do_sample=False,
         num_beams=1,

@@ -15,8 +15,7 @@ import torch
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
-from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.base import (
     Completion,
     Message,
@@ -371,13 +370,7 @@ class TransformersAgent:
         schema: Mapping[str, Any] | None = None,  # noqa: ARG002
         draw: int = 0,
     ) -> Reply:
-        """Return the reply to a chat.
-
-        Args:
-            max_tokens: Cap on the reply, reasoning included; the model's by default.
-            schema: Ignored: nothing constrains the tokens.
-            draw: Number of the draw, for a seed of its own; without effect at temperature 0.
-        """
+        """Return the reply to a chat, see `Agent`; the schema is ignored, since nothing constrains the tokens."""
         generator, begun = self._open(), clock.elapsed()
         try:
             prompt = self._prompt(generator, messages, self._cap.tokens if max_tokens is None else max_tokens)
@@ -397,10 +390,7 @@ class TransformersAgent:
         return Reply(done.text, done.status, done.detail, reasoning, usage)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
-        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own.
-
-        A candidate is added to the last message if that is the user's, and otherwise is a message of its own.
-        """
+        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
         generator, begun = self._open(), clock.elapsed()
         unknown = (float("nan"),) * len(candidates)
         if not candidates:

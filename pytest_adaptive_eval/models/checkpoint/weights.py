@@ -118,11 +118,7 @@ def _shards(folder: Path) -> tuple[Path, ...]:
 
 
 def check_header(path: Path) -> tuple[int, int]:
-    """Return the number of tensors in a safetensors file, and their largest dimension.
-
-    Raises:
-        CheckpointError: The file is truncated, its header is malformed, or it holds no tensor.
-    """
+    """Return a safetensors file's number of tensors and their largest dimension; raise CheckpointError if none."""
     from safetensors import SafetensorError, safe_open
 
     try:

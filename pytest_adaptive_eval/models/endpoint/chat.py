@@ -16,12 +16,12 @@ from PIL import Image
 
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
 from pytest_adaptive_eval.models.base import Message, Reply, Usage
 from pytest_adaptive_eval.models.checkpoint.prompting import Prompter
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.images import open_image
-from pytest_adaptive_eval.models.reasoning import split_reasoning
 
 #: Tolerance for a probability above 1, and between two figures for the same probability.
 TOLERANCE = 1e-3
@@ -234,10 +234,7 @@ def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
 
 
 def usage_of(counts: TokenUsage | None, reasoning_length: int, text_length: int, seconds: float) -> Usage:
-    """Return the cost that the server counted.
-
-    Reasoning tokens that it does not count are estimated by the share of reasoning in the characters.
-    """
+    """Return the cost that the server counted; reasoning tokens are estimated by its share of characters if need be."""
     if counts is None:
         return Usage(calls=1, seconds=seconds)
     details, completion = counts.completion_tokens_details, counts.completion_tokens

@@ -77,11 +77,7 @@ class Endpoint:
     def post(
         self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object] | None = None
     ) -> list[Delivery]:
-        """Send requests.  A reply of a model that is not accepted is a delivery with status ``error``.
-
-        `arrived` is called with the index of a request and its delivery as soon as that is there, in the thread of the
-        connections.
-        """
+        """Send requests, see `Wire.post`; a reply of a model that is not accepted has status ``error``."""
         if arrived is None:
             return [self.answerer.check(delivery) for delivery in self.wire.post(self.api.path, bodies)]
         return self.wire.post(self.api.path, bodies, self._checking(arrived))

@@ -13,8 +13,7 @@ from typing import Annotated, Any, Self, TypeVar
 import msgspec
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
+from pytest_adaptive_eval.items.item import Item, Status, items_by_likelihood, items_naming
 from pytest_adaptive_eval.models.base import Completion, Message, Preference, Reply, Subject, Usage, added, sample_of
 from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.endpoint.chat import APIS, CHAT, chat_of_messages, first_token, read_reply

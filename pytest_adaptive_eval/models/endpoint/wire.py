@@ -125,12 +125,7 @@ class Wire:
         self._end = weakref.finalize(self, _shut, os.getpid(), self._loop, self._thread, self._pool, self._redactor)
 
     def get(self, path: str, *, start_timeout: float = 0.0, tell: Callable[[str], object] | None = None) -> Delivery:
-        """Fetch a JSON object.
-
-        Args:
-            start_timeout: Seconds to wait for a server that refuses connections or says that it is starting.
-            tell: Called once with the reason for waiting.
-        """
+        """Fetch a JSON object; wait `start_timeout` seconds for a starting server, after `tell` got the reason."""
         if start_timeout and (delivery := self._run(self._await_start(path, start_timeout, tell))) is not None:
             return delivery
         return self._run(self._deliver("GET", path, None, self._loop.time()))

@@ -18,9 +18,8 @@ from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Dire
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision
 from pytest_adaptive_eval.items.item import UNANSWERED, Item, Response, Status
 from pytest_adaptive_eval.models.base import Completion
-from pytest_adaptive_eval.models.foreign import Unranked, one_line, read_rank
-from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
-from pytest_adaptive_eval.tasks.family import Question, TaskFamily
+from pytest_adaptive_eval.models.judging import Unranked, one_line, read_rank
+from pytest_adaptive_eval.tasks.family import Malformed, Question, TaskFamily, content_of, written_item
 from pytest_adaptive_eval.types import Array
 
 #: Returns the reason why a text must not be shown or passed on; empty if there is none.

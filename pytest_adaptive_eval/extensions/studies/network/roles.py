@@ -7,7 +7,7 @@ from typing import Literal
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Completion
-from pytest_adaptive_eval.models.foreign import clean, one_line
+from pytest_adaptive_eval.models.judging import clean, one_line
 
 #: Characters of a question and of an answer in the record.
 RECORDED_CHARACTERS = 600
