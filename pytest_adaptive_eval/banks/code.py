@@ -43,7 +43,6 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
 
     Args:
         tests: Python source: assertions, or a function ``check(candidate)`` with them.
-        function: Name of the function that is called.
 
     Returns:
         ``arguments`` and ``expected`` as Python literals, and ``tolerance`` of a number.

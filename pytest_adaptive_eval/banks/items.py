@@ -57,7 +57,6 @@ def parse_item(
     """Parse one item from its JSON text.
 
     Args:
-        where: File and line, for errors.
         root: Folder that image names are relative to.
         graders: Modules whose functions may grade (``python:module:function``).
         tasks: Grader by task family, for items whose grader is ``task``. Without it, such items can be read but not

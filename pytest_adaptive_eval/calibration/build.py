@@ -48,7 +48,6 @@ class Built:
         items: Items in the order of the responses.
         accuracies: Accuracies of the subjects over the whole bank; predictions at their abilities replace missing
             scores.
-        in_formats: Scale of responses in formats.
     """
 
     responses: Responses
@@ -95,7 +94,6 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
 
     Args:
         items: All texts; None takes every item of the responses.
-        note: Called with a sentence about each omission.
 
     Raises:
         ResponsesError: Fewer than two subjects with responses, or no item in common.
@@ -175,13 +173,11 @@ def calibrate(
     """Fit the items, check the fit, and replay interviews for conformal intervals.
 
     Args:
-        responses: See `matched`.
         choice: How its model was chosen, for the report.
         firsts: `copies` of the responses, if they are known.
         items: Texts, in any order; without them the bank can be backtested, not administered.
         given_parameters: Published parameters of these items, to be checked in place of a fit. Nothing is replayed for
             them, since their calibration subjects are unknown.
-        policies: Policies of the conformal tables.
         formats: The responses in all formats, whose fullest one is `responses`, and the model to fit to them.
         predicts: Whether the bank gets a predictor and a form.
         seed: Seed of folds and replayed draws.

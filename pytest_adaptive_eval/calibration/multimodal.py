@@ -44,12 +44,10 @@ class Training:
     """Settings of a fit.
 
     Args:
-        rate: Learning rate of Adam.
         steps: Largest number of steps for one q.
         block: Items in a mini-batch, in all their formats; each epoch draws the blocks anew.
         every, patience: Steps between evaluations of the held-out loss, and evaluations without improvement that end
             the fit.
-        held_out: Share of the responses that are held out.
         item_spread, ability_spread: Standard deviation of the priors of ``logit(x / q)``.
     """
 
@@ -97,7 +95,6 @@ class MultimodalFit:
     Args:
         abilities: Abilities of the calibration subjects, most probable given the items; covariances allow for the
             items' errors.
-        population: Prior of a new subject.
         covariance: Shape (n, 2 K, 2 K). Covariance of the items' free numbers, see `multimodal_errors.item_covariance`.
         auc, loss: ROC-AUC and loss of the held-out responses, at the chosen q; `loss` in nats per response.
         tried: ROC-AUC of the held-out responses by q.
@@ -223,7 +220,6 @@ def fit_multimodal(
         bounds: Values of q to try; the first of equal AUC wins.
         seed: Seed of the held-out responses, the starting values and the mini-batches. The same seed gives the same fit
             on one machine.
-        device: A torch device.
         progress: Called with q, the step and the held-out loss.
 
     Raises:

@@ -47,7 +47,6 @@ def read_parameters(path: Path, items: Sequence[str], note: Callable[[str], obje
     writes them; or ``best_parameters.json`` of py-irt.
 
     Args:
-        items: Items of the responses.
         note: Called with a sentence where rows without ids are taken in the order of the items.
 
     Raises:

@@ -179,8 +179,6 @@ def choose_designs(
 
     Args:
         responses: Of at least two families; see `FEWEST_FAMILIES`.
-        seed: Seed of folds and draws.
-        progress: Called with the work in progress.
     """
     counts = sorted(set(counts))
     scores, (S, n) = responses.scores, responses.scores.shape

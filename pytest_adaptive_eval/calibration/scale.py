@@ -27,7 +27,6 @@ def format_scale(
     Args:
         scores: Shape (S, n, F). Scores in [0, 1], NaN where missing.
         low: Shape (n,). Items known to be of low quality; the report compares their parameters with the others'.
-        progress: Called with a sentence.
 
     Raises:
         EstimationError: As `fit_multimodal`.
@@ -72,7 +71,6 @@ class Separation:
         wasserstein: Distance of the two distributions.
         auc: Probability that an original item has the larger value, ties half.
         edges: Edges of BINS bins of equal width over all values.
-        counts: Original and low-quality items in each bin.
     """
 
     original: float

@@ -36,9 +36,7 @@ class AgentInterviewer:
     Args:
         mode: Choose by the likelihood of a yes to each candidate, which needs an agent that rates, or by JSON. Ratings
             mention pictures without showing them.
-        memory: Whether prompts show the memory table.
         difficulty: See `pytest_adaptive_eval.interviewer.prompts.Form`.
-        images: Whether prompts show pictures.
         sort_candidates: Whether the agent also sorts candidates, so that prompts can state how often their categories
             were tested, which models fail to look up. It costs a call per new candidate.
         max_tokens: Limit on a reply, including reasoning; the cap of the agent by default.

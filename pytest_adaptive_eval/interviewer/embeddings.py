@@ -110,8 +110,6 @@ def load_embedder(
             cache. Nothing is downloaded.
         part: Input of open_clip; other encoders read all that they support.
         device: ``auto`` takes CUDA if available.
-        batch_size: Items per batch of an encoder.
-        responses: Responses for ``factors``.
         cache: Folder for embeddings and hashes of files.
         note: Called with a sentence if cached embeddings had to be replaced.
 

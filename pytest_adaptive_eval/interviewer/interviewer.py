@@ -94,7 +94,6 @@ class Candidate:
     """A question that may be asked next.
 
     Args:
-        position: Position in the bank.
         item: Item with text and images, or with an id alone if the bank has no texts.
         categories: Categories that are known before the item is administered.
         difficulty: Difficulty on the scale of the ability, in logits; None if hidden or unknown.
@@ -115,7 +114,6 @@ class Choice:
     """Choice of an interviewer, with its reason.
 
     Args:
-        index: Index among the candidates.
         reason: Sentence for the report, which may contain foreign text.
         fallback: Kind of failure, if code chose in place of the interviewer; else empty.
     """

@@ -31,7 +31,6 @@ class Unreadable(ValueError):
 
     Args:
         kind: ``no-json``, ``no-choice``, ``outside`` or ``no-category``.
-        problem: Explanation for the model.
     """
 
     def __init__(self, kind: str, problem: str) -> None:

@@ -57,7 +57,6 @@ class Form:
     """Contents of prompts.
 
     Args:
-        memory: Whether they have the memory table.
         difficulty: Source of difficulties. With ``annotated`` an item without a number shows ``meta["difficulty"]``,
             else ``meta["level"]``. With ``none`` prompts have no difficulties, predicted scores and abilities.
         images: Whether they have the questions' pictures, if the form of the prompt allows it.

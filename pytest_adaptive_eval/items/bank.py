@@ -94,8 +94,6 @@ class ItemBank:
     so that in one dimension a = A and b = -d / a.
 
     Args:
-        name: Short name, without suffix.
-        ids: Unique item ids.
         items: May be read lazily; ``items[i].id == ids[i]``.
         discrimination: Shape (n, D). A; negative if better subjects answer worse.
         intercept: Shape (n,).

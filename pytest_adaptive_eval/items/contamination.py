@@ -30,7 +30,6 @@ def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) ->
     Args:
         items: Items of a bank; those with an image and a text give decoys, and decoys among them are dropped.
         share: Share of decoys in the result, above 0 and at most one half.
-        seed: Seed of the exchanges.
 
     Raises:
         BankError: Fewer than three items have an image and a text, or no exchange changes an item.

@@ -192,7 +192,6 @@ class Item:
         custom: Resolved function of a ``python:``, ``code`` or ``task`` grader.
         root: Folder that `images` are relative to; not part of the item's content.
         likelihood: How log-likelihoods score the item; None if its grader scores what a model writes.
-        others: Further accepted answers.
         turns: Further prompts of the user, each asked after the answer to the one before. A grader reads the last
             answer, and a judge all of them.
     """

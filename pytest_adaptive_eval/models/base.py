@@ -163,7 +163,6 @@ class RequestLog:
         made_up: Answer to every request in place of asking; None where subjects are asked.
 
     Attributes:
-        count: Number of requests so far.
         repeated: Name of a sampling subject that got the same request twice; empty if none did.
         taken: Completions that subjects gave, in order.
     """
@@ -490,7 +489,6 @@ class Message:
     """One message of a chat.
 
     Args:
-        images: Image files.
         root: Folder that must contain the images.
     """
 

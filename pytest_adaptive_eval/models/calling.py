@@ -18,9 +18,7 @@ class CallableSubject(Subject):
     (``choices[0].message.content``) do. An exception is a fault of the item.
 
     Args:
-        name: Name of the subject in records and reports.
         checkpoint: Hash of everything that determines the model, without which no answer of an earlier run is reused.
-        messages: Pass every prompt as messages.
     """
 
     def __init__(

@@ -134,7 +134,6 @@ class Judged:
     """Counts of a judge's ranks.
 
     Args:
-        answers: Judged answers.
         unread: Replies without a rank.
         coded, agreed: Answers that code graded too, and those that both find right, or both find wrong.
         repeated, same: Answers judged twice, and those with the same rank.
@@ -170,13 +169,9 @@ class Judge:
     """Model that grades answers.
 
     Args:
-        name: Name of the judge, for messages.
         load: Returns the agent; called at the first judgment.
-        rubric: Rubric of items without ``meta.rubric``.
         max_tokens: Limit on a reply; the cap of the judge by default.
         model: Spec and options by which `load` loads it.
-        counts: Counts of its ranks.
-        usage: Cost of its calls.
     """
 
     name: str

@@ -21,13 +21,11 @@ class SubjectKind:
     this one.
 
     Attributes:
-        name: Identifies the kind.
         form: Text that names a model of this kind, such as ``replay:FILE[#NAME]``.
         help: Noun phrase for the help of ``--adaptive-eval-model``.
         prefixes: Beginnings of such texts. A kind without prefixes overrides `locate`.
         subject, agent: Class that loads a model as a subject or as an agent, ``package.module:Class``. Its class method
             ``load`` takes `arguments` by position and the options by name. Empty where a model cannot serve as one.
-        subject_options, agent_options: Options of the two class methods.
         extra: Extra of this distribution that the classes need; empty for none.
         remote: Whether models of this kind use no memory of this machine.
         hashes_files: Whether ``load`` takes the option ``cache``, a folder for hashes of files.
@@ -65,9 +63,7 @@ class SubjectKind:
         """Load a model.
 
         Args:
-            spec: Located text of this kind.
             cache: Folder for hashes of files, for kinds that hash files.
-            agent: Load it as an agent, not as a subject.
 
         Raises:
             ConfigError: An option is unknown, a package is missing, or the model cannot be used.

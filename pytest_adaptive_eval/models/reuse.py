@@ -169,9 +169,6 @@ class ReplyStore:
 
     Args:
         texts: Stored replies, as JSON, by `pytest_adaptive_eval.models.reuse.request_key`.
-
-    Attributes:
-        recalled: Requests that the store answered.
     """
 
     def __init__(self, texts: MutableMapping[str, str]) -> None:

@@ -95,7 +95,6 @@ def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collecti
     Args:
         expected: The matches, joined by a comma and a space.
         length: A line with that many matches is an answer, or a text without such a line.
-        excluded: Matches that are no part of an answer.
     """
     compiled = re.compile(pattern)
 

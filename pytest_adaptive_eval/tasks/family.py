@@ -72,14 +72,11 @@ class Question:
     """Question of a family, drawn for one level and seed.
 
     Args:
-        prompt: Text that the subject reads.
         answer: Correct answer, computed by code; empty if only `judge` can tell.
-        render: Draws the question's picture.
         judge: Marks an answer. Without it the family's grader compares with `answer`.
         choices: Alternatives that the prompt lists, in the order A, B, C, ...
         material: Hash of whatever `render` draws besides the question itself. It enters the name of the picture's file,
             so that changed material makes another file and another item.
-        others: Further right answers.
     """
 
     prompt: str
@@ -96,7 +93,6 @@ class Content:
     """Instructions for models that write questions of a family, and the parser of such questions.
 
     Args:
-        form: Example of a question.
         demand: ``demand(level)`` describes a question of that level.
         read: ``read(text, level, rng)`` makes the question that a model wrote, with its answer by code. It raises
             `pytest_adaptive_eval.tasks.family.Malformed` if the text cannot be used.
@@ -122,7 +118,6 @@ class TaskFamily:
             nothing whose order may change.
         grader: ``task`` if the questions' own judge grades them. Otherwise the name of a grader, see
             `pytest_adaptive_eval.items.item.Item`: a bank of such items can be graded without the family.
-        pictorial: Whether each question has a picture.
         growing: Whether the levels of one seed share their random numbers, so that a question can extend that of the
             level below.
         runner: Runs the subject's code, if answers are code.
@@ -337,7 +332,6 @@ def written_item(family: TaskFamily, level: int, name: str, text: str) -> Item:
 
     Args:
         name: Unique among the items of the level; it also seeds what code draws.
-        text: Text that the model wrote.
 
     Raises:
         Malformed: The text cannot be used.

@@ -39,7 +39,6 @@ class Rule:
     """An instruction that code can check.
 
     Args:
-        text: Instruction to the subject.
         holds: Returns whether an answer keeps the rule.
     """
 

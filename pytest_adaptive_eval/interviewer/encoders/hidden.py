@@ -104,7 +104,6 @@ class SentenceFolderEmbedder:
 
     Args:
         tokens: Limit, beyond which texts are truncated.
-        lower: Whether texts are converted to small letters.
     """
 
     def __init__(

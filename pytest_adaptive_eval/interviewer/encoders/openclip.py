@@ -38,7 +38,6 @@ class OpenClipEmbedder:
 
     Args:
         model: Model with ``encode_text`` and ``encode_image``, in evaluation mode.
-        transform: Converts a picture to a tensor.
         tokenize: Converts texts to tokens, truncated to the limit of the model.
         name, key: Name for reports; and all on which the embeddings depend besides the bank.
         part: Input of an item. ``mean`` is the mean of both directions, or the only one of an item without the other
@@ -72,7 +71,6 @@ class OpenClipEmbedder:
             spec: A folder, with or without ``local-dir:``; or, in the local hub cache, ``hf-hub:ORGANISATION/NAME`` or
                 ``ARCHITECTURE/TAG`` of open_clip such as ``ViT-B-32/laion2b_s34b_b79k``.
             device: ``auto`` takes CUDA if available.
-            batch_size: Texts or pictures per batch.
             cache: Folder for hashes of files.
 
         Raises:

@@ -195,9 +195,6 @@ _TAG = re.compile(r"<(/?)(?:think|thinking)>", re.IGNORECASE)
 def split_reasoning(text: str) -> tuple[str, str, bool]:
     """Split think spans from a completion.
 
-    Args:
-        text: Completion as generated.
-
     Returns:
         answer: Text outside the spans, stripped; the whole text unchanged if there is no span.
         reasoning: Text inside the spans, one paragraph per span. A closing tag without an opening one ends a span that

@@ -105,7 +105,6 @@ class Instruction(NamedTuple):
 
     Args:
         check: ``check(text, arguments)`` returns whether the text obeys.
-        arguments: Names and types of the arguments.
     """
 
     check: Callable[[str, Arguments], bool]

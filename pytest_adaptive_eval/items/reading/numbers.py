@@ -72,10 +72,8 @@ class Number:
     Args:
         values: What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000, and "- 5"
             at the begin of a line for -5 and for 5.
-        start, end: Place in the text.
         scaled: Whether a word such as million follows.
         place: Unit of the last digit of a decimal number that is precise enough to round to; else 0.
-        percent: Whether a percent sign or word follows.
     """
 
     values: tuple[Fraction, ...]

@@ -23,7 +23,6 @@ class Quantity:
     Args:
         values: All that it may stand for; empty for an expression.
         place: Unit of its last digit where it is precise enough to round to; else 0.
-        percent: Whether it is in percent.
     """
 
     values: tuple[Fraction, ...]

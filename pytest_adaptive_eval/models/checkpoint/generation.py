@@ -43,7 +43,6 @@ class Prompt:
         name: Name for error messages, such as ``item 'a'``.
         text: Prompt with the chat template and placeholders of images.
         special: Whether the tokenizer adds its special tokens.
-        cap: Limit of the tokens of the answer.
         images: Image files, each with the folder that must contain it.
         sample: Index of the draw, at a temperature above 0.
     """
@@ -312,7 +311,6 @@ class Chooser:
     Each row has a generator seeded by its prompt, so that an answer does not depend on the rest of its batch.
 
     Args:
-        prompts: Prompt of each row.
         temperature: 0 is greedy.
         samples: Index of the draw of each row, for repeated administrations.
         top_p: Share of the probability that sampling is limited to: the likeliest tokens that together have it.

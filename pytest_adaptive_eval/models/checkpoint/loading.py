@@ -54,7 +54,6 @@ class Loaded:
         model: In evaluation mode, on its device.
         tokenizer: Pads on the left and has a padding token.
         processor: Only for image-and-text models.
-        template: The chat template, if the checkpoint has one.
         dtype: Type of the weights as loaded, such as ``float32``.
     """
 

@@ -39,7 +39,6 @@ class Placement:
         dtype: ``auto``, ``float32``, ``float16`` or ``bfloat16``.
         device_map: Devices of the model's modules, by name; ``auto`` fills all devices.
         attention: One of `ATTENTION`; the model's default when omitted.
-        compile: Whether torch compiles the model.
     """
 
     device: str = "auto"

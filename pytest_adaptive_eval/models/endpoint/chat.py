@@ -342,12 +342,9 @@ class Api:
     """One path of a server.
 
     Args:
-        path: Added to the server's address.
         field: Field of a request that holds the question.
         template: Style of prompts, for the identity: ``chat`` or ``raw``.
-        greeting: A question for trying out the server.
         question: Returns the question of an item. It raises BankError if this path cannot hold the item.
-        read: Returns the reply in a delivery.
     """
 
     path: str

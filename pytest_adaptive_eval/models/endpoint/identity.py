@@ -44,8 +44,6 @@ class Answerer:
     """A check that each reply names the requested model.  Several threads may use it.
 
     Args:
-        model: Requested name.
-        accepted: Other names that replies may carry.
         environment: Filled with facts about the model from replies: a text if all agree, else a list of texts.
     """
 

@@ -95,7 +95,6 @@ class _Method:
     """A way to ask for the log-probabilities of a prompt's tokens.
 
     Args:
-        fields: Fields of the request.
         read: Returns log-probabilities and texts of tokens from the choice of a reply.
         generated: Tokens that the model writes, at the end.
         names_first: Whether the first token has a text.

@@ -16,7 +16,6 @@ class Backoff:
     """Jittered exponential waits between the tries of a request.
 
     Args:
-        seed: Seed of the jitter.
         first: Upper limit of the seconds before the first retry.
     """
 
@@ -115,7 +114,6 @@ class Circuit:
 
     Args:
         after: Number of failures in a row that open it.
-        seed: Seed of the jitter.
         first, longest: Upper limit of the seconds until the first trial, doubled for each further one up to `longest`.
     """
 

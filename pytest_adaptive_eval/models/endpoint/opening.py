@@ -41,13 +41,9 @@ class Endpoint:
     """A model on a server that has answered once.
 
     Args:
-        model: Name of the model on the server.
-        api: The path by which it is asked.
         answerer: Checks which model each reply comes from.
         bounds: Checks whether a prompt or an answer was cut.
-        fields: Further fields of each request.
         usage: Cost of connecting.
-        cap: Cap on answers.
         cap_field: Field of a request that caps its answer.
     """
 
@@ -409,7 +405,6 @@ def find_accepted_fields(
 
     Args:
         probe: Sends one short request with the given fields.
-        fields: Fields that may be left out.
 
     Returns:
         accepted: The fields that the server did not refuse.

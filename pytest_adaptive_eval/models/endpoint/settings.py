@@ -39,8 +39,6 @@ class EndpointSettings:
         top_p: Share of the probability that sampling is limited to.
         seed: Seed of the sampling, if the server uses it, and of the waits between retries.
         timeout: Seconds for an answer, with all tries and the time for which the request is held back.
-        concurrency: Requests at the same time.
-        rate: Requests begun per second.
         retries: Retries of one request after HTTP 500 or a broken connection, while the server answers others. Requests
             wait within `timeout` for a server that answers none, or that requests come too fast for.
         start_timeout: Seconds to wait at first for a server that refuses connections or is starting.
@@ -127,7 +125,6 @@ class Additions:
     """Headers and query fields that are added to each request.
 
     Args:
-        headers: Header values by name.
         query: Query, percent-encoded, without the question mark.
         secrets: Values that came from the environment.
         written: Values that did not, by option and name.

@@ -85,7 +85,6 @@ class EndpointSubject(Subject):
         Args:
             url: Address that ``/chat/completions`` or ``/completions`` is added to, such as
                 ``http://localhost:8000/v1``.
-            model: Name of the model on the server.
             **options: Those of `pytest_adaptive_eval.models.endpoint.settings.EndpointSettings`.
 
         Raises:

@@ -75,13 +75,9 @@ class Wire:
         key: Sent as a bearer token.
         timeout: Seconds from the first byte sent to the last one received, with all tries and the time for which the
             request is held back.
-        concurrency: Requests at the same time.
-        rate: Limit of requests begun per second.
         retries: Retries of a request that fails while the server answers others.
         proxy: URL of a proxy; those of the environment are not used.
-        additions: Headers and query of each request.
         public: Texts besides the address that are no secret.
-        seed: Seed of the jitter of waits.
         max_bytes: Limit of a reply after decompression.
         backoff: Upper limit of the seconds before the first retry.
     """
