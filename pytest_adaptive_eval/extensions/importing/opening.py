@@ -70,7 +70,16 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
         return ([source] if not split else _of_split(data_files(split_of(source)[1]), split, source)), []
     files = data_files(source)
     fitting = [path for path in files if path.relative_to(source).match(pattern)] if pattern else files
-    chosen = _of_split(fitting, split, source) if split else fitting if pattern else _first_splits(files)
+    if split:
+        chosen = _of_split(fitting, split, source)
+    elif pattern:
+        chosen = fitting
+    else:  # those without a split, and those of the first split in the folder that holds theirs
+        splits = {path: split_of(path) for path in files}
+        first: dict[Path, str] = {}
+        for name, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
+            first.setdefault(holder, name)
+        chosen = [path for path, (name, holder) in splits.items() if name in ("", first[holder])]
     if not chosen:
         problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
         pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
@@ -89,15 +98,6 @@ def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
         splits_read = ", ".join(sorted({name for name in splits.values() if name})) or "none"
         raise DatasetError(f"{source}: no file of the split {split!r}; the names of its files tell {splits_read}")
     return chosen
-
-
-def _first_splits(files: Sequence[Path]) -> list[Path]:
-    """Return the files without a split, and those of the first split in the folder that holds theirs."""
-    splits = {path: split_of(path) for path in files}
-    first: dict[Path, str] = {}
-    for split, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
-        first.setdefault(holder, split)
-    return [path for path, (split, holder) in splits.items() if split in ("", first[holder])]
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:

@@ -232,15 +232,11 @@ def _json_records(path: Path, rows: str) -> Iterator[Record]:
 
 def _found_rows(parsed: Any, path: Path) -> str:
     """Return the place of the records in an object: the deepest list of objects, by way of the largest."""
-    steps, here = "", parsed
-    while True:
-        step, inner = _largest(here)
-        if not step:
-            break
-        steps, here = f"{steps}{'.' if steps and step != '[*]' else ''}{step}", inner
-    if not steps and isinstance(parsed, dict) and parsed:
-        return ""
-    if not steps:
+    steps, (step, inner) = "", _largest(parsed)
+    while step:
+        steps += f"{'.' if steps and step != '[*]' else ''}{step}"
+        step, inner = _largest(inner)
+    if not steps and not (isinstance(parsed, dict) and parsed):
         raise DatasetError(f"{path}: found {type(parsed).__name__}, expected records in a list or an object")
     return steps
 
@@ -249,10 +245,9 @@ def _largest(here: Any) -> tuple[str, Any]:
     """Return the step to the records within a value, and a sample of them; no step where it is itself a record."""
     if isinstance(here, list):
         return ("[*]", next((entry for entry in here if isinstance(entry, dict)), None))
-    words = (
-        {re.sub(r"[^a-z]", "", key.lower()) for key in here if isinstance(key, str)} if isinstance(here, dict) else ()
-    )
-    if not isinstance(here, dict) or not _QUESTION_KEYS.isdisjoint(words):
+    if not isinstance(here, dict):
+        return "", None
+    if not _QUESTION_KEYS.isdisjoint(re.sub(r"[^a-z]", "", key.lower()) for key in here if isinstance(key, str)):
         return "", None
     values = list(here.values())
     # two or more objects with a key in common, by the first 50

@@ -98,6 +98,14 @@ def read_log(path: Path) -> Log:
             f"{path}: no samples, only a header (status {status!r:.40}{f', {problem}' if problem else ''}); give the "
             "log with its samples"
         )
+    read = [_sample(f"{path}: sample {number}", sample) for number, sample in enumerate(samples, 1)]
+    if all(value is None for sample in read for value in sample.values.values()):
+        none = f"{path}: none of its samples ({len(read)}) has a score"
+        errors = Counter(text for sample in read if (text := _error_text(sample.data.get("error"))))
+        if not errors:
+            raise UnusableLog(f"{none}; score the log: inspect score")
+        texts = "; ".join(f"{text} ({count})" for text, count in errors.most_common(3))
+        raise UnusableLog(f"{none}; {errors.total()} ended by an error: {texts}; run them again: inspect eval-retry")
     arguments = about.get("model_args")
     return Log(
         path,
@@ -106,21 +114,7 @@ def read_log(path: Path) -> Log:
         arguments if isinstance(arguments, dict) else {},
         _time(about.get("created")),
         bool(about.get("sandbox")),
-        _scored(path, [_sample(f"{path}: sample {number}", sample) for number, sample in enumerate(samples, 1)]),
-    )
-
-
-def _scored(path: Path, samples: Sequence[Sample]) -> Sequence[Sample]:
-    """Return the samples; refuse a log of which none has a score."""
-    if any(value is not None for sample in samples for value in sample.values.values()):
-        return samples
-    errors = Counter(text for sample in samples if (text := _error_text(sample.data.get("error"))))
-    if not errors:
-        raise UnusableLog(f"{path}: none of its samples ({len(samples)}) has a score; score the log: inspect score")
-    texts = "; ".join(f"{text} ({count})" for text, count in errors.most_common(3))
-    raise UnusableLog(
-        f"{path}: none of its samples ({len(samples)}) has a score; {errors.total()} ended by an error: {texts}; run "
-        "them again: inspect eval-retry"
+        read,
     )
 
 

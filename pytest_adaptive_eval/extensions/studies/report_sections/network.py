@@ -83,20 +83,18 @@ def _opinions(account: Mapping[str, Any]) -> Table:
 
 
 def _interviewers(account: Mapping[str, Any]) -> Table:
-    rows = [
-        (short(row.get("name")), *(_rate(as_mapping(row.get(kind))) for kind in ("without", "with")))
-        for row in map(as_mapping, as_list(account.get("interviewers")))
-    ]
+    rows = []
+    for row in map(as_mapping, as_list(account.get("interviewers"))):
+        cells = []
+        for counts in (as_mapping(row.get(kind)) for kind in ("without", "with")):
+            rate = plottable(counts.get("rate"))
+            cells.append("-" if rate is None else f"{rate:.0%} of {_cell(counts.get('attempts'), 0)}")
+        rows.append((short(row.get("name")), *cells))
     note = (
         "Share of attempts that broke the format, missed the level, repeated a question or were silent, at nodes whose "
         "interviewer read no dialogue of an earlier node, and at the others."
     )
     return Table("Interviewers", ("interviewer", "errors without messages", "errors with messages"), rows, note)
-
-
-def _rate(counts: Mapping[str, Any]) -> str:
-    rate = plottable(counts.get("rate"))
-    return "-" if rate is None else f"{rate:.0%} of {_cell(counts.get('attempts'), 0)}"
 
 
 def _supervisor(account: Mapping[str, Any]) -> list[Table]:
