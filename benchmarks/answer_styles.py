@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_adaptive_eval.models import load_subject
 from pytest_adaptive_eval.tasks import FAMILIES, TaskFamily, families
-from tests.plugin.json_server import JsonServer, completion
+from tests.fake_server import JsonServer, completion
 from tests.tasks.solvers import InProcess, solve
 
 #: The families in words, which run programs in this process.

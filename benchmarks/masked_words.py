@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 
 from pytest_adaptive_eval.tasks import FAMILIES
-from pytest_adaptive_eval.tasks.lookalikes import DIFFERENCES
+from pytest_adaptive_eval.tasks.words import DIFFERENCES
 
 
 def differences(word: str, others: list[str]) -> tuple[int, ...]:

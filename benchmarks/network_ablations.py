@@ -172,7 +172,7 @@ class Injecting(CodedAgent):
 
 
 def _message(text: str) -> Any:
-    from pytest_adaptive_eval.models.agent import Message
+    from pytest_adaptive_eval.models.base import Message
 
     return Message("user", text)
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Message, Preference, Reply, SubjectIdentity, Usage
 from pytest_adaptive_eval.tasks import FAMILIES
-from pytest_adaptive_eval.tasks.sentences import compose
+from pytest_adaptive_eval.tasks.words import compose
 
 COST = Usage(1, 10, 5, 0, 0.25, 100.0)
 

@@ -51,7 +51,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(n, d)).astype(np.float32)
     points /= np.linalg.norm(points, axis=1, keepdims=True)
-    across, vector = np.ascontiguousarray(points.T), points[0].copy()
+    across, vector = np.ascontiguousarray(points.T, dtype=np.float64), points[0].copy()
     ids = [f"q{i}" for i in range(n)]
     items = [Item(name, category=(f"topic {i % 40}",)) for i, name in enumerate(ids)]
     bank = ItemBank("bench", ids, items, np.ones(n), rng.normal(size=n))
@@ -71,7 +71,7 @@ def main() -> None:
     tracemalloc.stop()
     told, rate = interview.record_scores, interview.criterion
     for _ in range(repeats):
-        steps["product"].append(clocked(lambda: vector @ across))
+        steps["product"].append(clocked(lambda: vector.astype(np.float64) @ across))
         steps["an item a row"].append(clocked(lambda: points @ vector))
         inner = {"told": 0.0, "picked": 0.0}
 
@@ -105,7 +105,7 @@ def main() -> None:
         f"  retrieval step, both                                {whole:6.2f} = {whole / middle['product']:.2f} products"
     )
     print(f"  ask and tell, the ability estimated and all         {middle['ask and tell']:6.2f}")
-    print(f"  memory: {4 * n * d / 2**20:.0f} MiB of embeddings, {4 * n / 2**20:.1f} MiB of distances a subject")
+    print(f"  memory: {8 * n * d / 2**20:.0f} MiB of embeddings, {8 * n / 2**20:.1f} MiB of distances a subject")
     print(f"  the session and its interview took {kept / 2**20:.0f} MiB, {most / 2**20:.0f} MiB at their height")
     if options.from_scratch:
         chosen = points[session.answers[0][0]]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "plugin")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def said(model: str, text: str, limit: int = 100) -> str:
 @contextlib.contextmanager
 def loopback(reply: Callable[[str, str], str | None] = said) -> Iterator[str]:
     """URL of a server of these models."""
-    from peer_server import PeerServer
+    from fake_server import PeerServer
 
     with PeerServer(dict.fromkeys(("pupil", "pal", "judge", *WRITERS), 0.0), reply) as server:
         yield server.url
@@ -163,7 +163,7 @@ def guess_floors() -> str:
 
 def truncated() -> str:
     """A network with max_tokens = 16, whose answers at level 2 are all cut."""
-    from json_server import JsonServer, completion
+    from fake_server import JsonServer, completion
 
     def answer(body: Any, _: Any) -> tuple[dict[str, Any], int]:
         text = body["messages"][-1]["content"]
@@ -261,7 +261,7 @@ def network_against_its_baseline() -> str:
 
 def panel_against_a_baseline() -> str:
     """`not_worse_than` on the score of a panel, whose candidate lost a point."""
-    from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
+    from pytest_adaptive_eval.gates.result import Measured, StudyResult
 
     def result(score: float, **more: Any) -> StudyResult:
         measured = Measured([score, 3.0, 3.5], np.eye(3) * 0.01)
@@ -341,7 +341,7 @@ def seen() -> str:
 
 def paper() -> str:
     """Sampling and weights of a panel on loopback in mode `paper`, one of whose judges always says 4."""
-    from peer_server import PeerServer, said
+    from fake_server import PeerServer, said
 
     def reply(model: str, text: str) -> str:
         return "<rank>4</rank>" if model == "bee" and text.startswith("You are an") else said(model, text, SKILLS)

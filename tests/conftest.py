@@ -14,7 +14,7 @@ except ImportError:  # the examples run without it, and pytest looks here all th
     pass
 else:  # every run tries the same, on slow machines too
     settings.register_profile("fast", derandomize=True, deadline=None, max_examples=25)
-    settings.register_profile("slow", settings.get_profile("fast"), max_examples=100)
+    settings.register_profile("slow", settings.get_profile("fast"), max_examples=150)
     settings.load_profile("fast")
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: more threads than cores only wait for each other
@@ -42,14 +42,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Begin with long tests, run properties among the slow tests too, and keep one of the shards of CI.
+    """Begin with long tests, mark slow ones, and keep one of the shards of CI.
 
-    ``ADAPTIVE_EVAL_CI_SHARD=2/3`` runs every third of the selected tests, from the second on.
+    Of a table with ``fast_rows(n)``, all rows but `n` that lie evenly apart are slow. Properties run among the slow
+    tests too. ``ADAPTIVE_EVAL_CI_SHARD=2/3`` runs every third of the selected tests, from the second on.
     """
     items.sort(key=lambda item: item.path.name not in LONG)
-    if asks_for_slow(config):
-        for item in items:
-            if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("fast_rows"):
+            tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        if asks_for_slow(config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("slow")
+    for rows in tables.values():
+        fast = rows[0].get_closest_marker("fast_rows").args[0]
+        apart = {len(rows) * place // fast for place in range(fast)}
+        for place, item in enumerate(rows):
+            if place not in apart:
                 item.add_marker("slow")
     yield
     number, _, shards = os.environ.get("ADAPTIVE_EVAL_CI_SHARD", "1/1").partition("/")

@@ -18,9 +18,10 @@ from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.formats import read_format_responses
 from pytest_adaptive_eval.banks.responses.ids import rename_items
-from pytest_adaptive_eval.banks.responses.mapping import read_mapping
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.cli.command import command_parser
+from pytest_adaptive_eval.cli.settings import given_settings
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
 from pytest_adaptive_eval.evaluation.toml import read_toml
@@ -340,7 +341,6 @@ _ROW = {
     "image": _IMAGE,
     "correct": True,
 }
-_MAPPING = "item = 'id'\nsubject = 'model'\nscore = 'pred == answer'\n"
 
 READERS = {
     "items": Reader("items.jsonl", _write("items.jsonl", _ITEMS), lambda f: read_bank(f / "items.jsonl")),
@@ -383,8 +383,13 @@ READERS = {
     "mapped table": Reader("r.csv", _write("r.csv", "id,model,correct\n1,m,yes\n2,m,no\n"), _mapped("r.csv")),
     "mapping": Reader(
         "m.toml",
-        _with(_write("m.toml", _MAPPING), _write("r.jsonl", json.dumps(_ROW) + "\n")),
-        lambda f: read_responses(f / "r.jsonl", mapping=read_mapping(f / "m.toml")),
+        _with(
+            _write("m.toml", "item = 'id'\nsubject = 'model'\nscore = 'pred == answer'\n"),
+            _write("r.jsonl", json.dumps(_ROW) + "\n"),
+        ),
+        lambda f: given_settings(
+            command_parser().parse_args(["gate", str(f / "r.jsonl"), "--config", str(f / "m.toml")])
+        ),
     ),
     "ids": Reader(
         "i.csv",

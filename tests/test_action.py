@@ -17,6 +17,8 @@ import yaml
 
 from tests.reports.runner import Command, commands
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 ACTION = ROOT / "action.yml"
 PROMOTE = ROOT / "examples" / "promotion" / ".github" / "workflows" / "promote.yml"

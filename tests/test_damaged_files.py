@@ -18,6 +18,8 @@ from readers import READERS
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 
+pytestmark = pytest.mark.slow
+
 #: Damaged versions of each reader's input, of each kind of damage.
 VERSIONS = 12
 #: What takes the place of a value in JSON: every type, extremes, and what is true by accident.

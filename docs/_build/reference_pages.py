@@ -6,8 +6,9 @@ import argparse
 import inspect
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,15 +28,36 @@ def command_page() -> str:
 
 def _command_lines() -> Iterator[str]:
     os.environ["COLUMNS"] = "100"
+    verbs = dict(command_verbs(command_parser()))
     yield f"# The command\n\n{WRITTEN} from the command's own help.\n"
+    yield f"{count_verbs(verbs)}.  An option is given once, in full.  What may be repeated says so.\n"
     yield "| verb | what it does |\n| --- | --- |"
-    parser = command_parser()
-    (verbs,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    for choice in verbs._choices_actions:
-        yield f"| [`{choice.dest}`](#{choice.dest}) | {choice.help} |"
+    for name, (summary, _) in verbs.items():
+        yield f"| [`{name}`](#{name.replace(' ', '-')}) | {summary} |"
     yield ""
-    for name, verb in verbs.choices.items():
-        yield f"## {name}\n\n```text\n{verb.format_help().rstrip()}\n```\n"
+    for name, (_, parser) in verbs.items():
+        yield f"## {name}\n\n```text\n{parser.format_help().rstrip()}\n```\n"
+
+
+def command_verbs(parser: argparse.ArgumentParser, start: str = "") -> Iterator[tuple[str, tuple[str, Any]]]:
+    """Yield the verbs of a parser with their line in the list and their parsers, those of two words too."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for choice in action._choices_actions:
+                child = action.choices[choice.dest]
+                deeper = list(command_verbs(child, f"{choice.dest} "))
+                yield from deeper or [(f"{start}{choice.dest}", (choice.help or "", child))]
+
+
+def count_verbs(verbs: Mapping[str, tuple[str, Any]]) -> str:
+    """Return the number of verbs, by their first words, and of all their options but ``--help``."""
+    options = [
+        action
+        for _, parser in verbs.values()
+        for action in parser._actions
+        if action.option_strings and not isinstance(action, argparse._HelpAction)
+    ]
+    return f"{len({name.split()[0] for name in verbs})} verbs, {len(options)} options"
 
 
 def _exit_code_lines() -> Iterator[str]:
@@ -79,3 +101,4 @@ PAGES = {"command.md": command_page, "api.md": api_page}
 if __name__ == "__main__":
     for page, text in PAGES.items():
         (FOLDER / page).write_text(text(), "utf-8")
+    print(count_verbs(dict(command_verbs(command_parser()))))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.evaluation.schema import file_schema
+from pytest_adaptive_eval.evaluation.toml import file_schema
 from pytest_adaptive_eval.evaluation.tables import (
     BankTable,
     GateTable,
@@ -45,7 +45,7 @@ HEAD = """\
 
 This page is written by `python docs/_build/settings_table.py` from the declarations that files and markers are checked by.
 
-`adaptive-eval schema -o adaptive-eval.schema.json` writes the JSON Schema of a TOML file.  With the first line
+`adaptive-eval init --schema adaptive-eval.schema.json` writes the JSON Schema of a TOML file.  With the first line
 `#:schema adaptive-eval.schema.json`, a path relative to the file, editors complete and check its keys.
 
 Flags come before ini settings, and those before what a marker or a TOML file says.

@@ -12,7 +12,8 @@ import functools
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 from pytest_adaptive_eval.errors import BankError, SandboxUnavailable, Unscored
@@ -42,7 +43,6 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
 
     Args:
         tests: Python source: assertions, or a function ``check(candidate)`` with them.
-        function: Name of the function that is called.
 
     Returns:
         ``arguments`` and ``expected`` as Python literals, and ``tolerance`` of a number.
@@ -55,7 +55,9 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BankError(f"its tests are no Python ({error})") from None
     calls: list[dict[str, Any]] = []
-    for statement in _statements(tree.body):
+    # the function `check` stands for its statements
+    bodies = (s.body if isinstance(s, ast.FunctionDef) and s.name == "check" else [s] for s in tree.body)
+    for statement in chain.from_iterable(bodies):
         if isinstance(statement, ast.Assert):
             if not isinstance(statement.test, ast.Constant):
                 calls.append(_call(statement.test, {function, "candidate"}))
@@ -64,17 +66,6 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
     if not calls or len(calls) > _CALLS or len(str(calls)) > _CHARACTERS:
         raise BankError(f"its tests make {len(calls)} calls, expected 1 to {_CALLS}")
     return calls
-
-
-def _statements(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return the statements of a module, with those of ``check`` in its place."""
-    statements: list[ast.stmt] = []
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == "check":
-            statements += statement.body
-        else:
-            statements.append(statement)
-    return statements
 
 
 def _is_metadata(statement: ast.stmt) -> bool:
@@ -148,12 +139,7 @@ def _literal(node: ast.expr) -> Any:
 
 
 def program_of(text: str, function: str, start: str) -> str:
-    """Return the program of an answer.
-
-    Args:
-        function: Name that the program defines.
-        start: Code that the question gives, which an answer may continue, or leave out.
-    """
+    """Return the program of an answer that defines a function; it may continue or leave out the question's `start`."""
     defined = re.compile(rf"^[ \t]*def[ \t]+{re.escape(function)}\b", re.MULTILINE)
     blocks = [block for block in _FENCED.findall(text) if block.strip()]
     whole = [block for block in blocks if defined.search(block)]
@@ -173,12 +159,7 @@ def _sandbox() -> Runner:
 
 
 def grade_code(item: Item, text: str) -> float:
-    """Return 1 if the program in an answer gives every expected result.
-
-    Raises:
-        BankError: The item's ``meta`` has no calls, or no function.
-        Unscored: The machine has no sandbox, or the sandbox failed.
-    """
+    """Return 1 if the program in an answer gives every expected result; raise Unscored if no sandbox runs it."""
     function, calls = item.meta.get("function"), item.meta.get("calls")
     if not isinstance(function, str) or not isinstance(calls, list) or not calls:
         raise BankError(f"item {item.id!r}: the grader {CODE!r} needs meta.function and meta.calls")

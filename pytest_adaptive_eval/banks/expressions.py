@@ -41,7 +41,6 @@ _LONGEST, _SECONDS = 1_000_000, 2.0
 _LARGEST = 1e300
 _STEP = re.compile(r"\.?(?:\"([^\"]+)\"|([^.\[\]\"]+))|\[([^\[\]]*)\]")
 _FILTER = re.compile(r"\s*([a-z]+)(?:\((.*)\))?\s*", re.DOTALL)
-_ESCAPES = MappingProxyType({r"\n": "\n", r"\t": "\t"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +56,7 @@ class Expression:
     wild: tuple[str, ...] = ()
 
     def __call__(self, row: Any, names: Mapping[str, Any]) -> Any:
-        """Return the value in a row; None where there is none.
-
-        Args:
-            names: Values of ``$key`` and the like, without the dollar, and the key that ``*`` stands for.
-        """
+        """Return the value in a row, or None; `names` has ``$key`` and the like, and the key of ``*``."""
         is_key = isinstance(row, Mapping) and self.text in row
         return row[self.text] if is_key else self.value(row, names)
 
@@ -78,14 +73,7 @@ class Expression:
 
 
 def parse_expression(text: str, where: str = "") -> Expression:
-    """Parse an expression.
-
-    Args:
-        where: Option, for errors.
-
-    Raises:
-        ConfigError: Names the option, the part that is not understood, and what is.
-    """
+    """Parse an expression; raise ConfigError with the option `where`, what is not understood and what is."""
     try:
         sides = _split(text, ("==", "!="))
         parts = [_pipeline(side) for side in sides[::2]]
@@ -112,10 +100,6 @@ def _wild(text: str) -> tuple[str, ...]:
 _BRACKETS = {**dict.fromkeys("({[", 1), **dict.fromkeys(")}]", -1)}
 
 
-def _mark_at(text: str, at: int, marks: tuple[str, ...]) -> str:
-    return next((mark for mark in marks if text.startswith(mark, at)), "")
-
-
 def _split(text: str, marks: tuple[str, ...]) -> list[str]:
     """Return the parts between marks and the marks themselves, outside of quotes, braces and parentheses."""
     parts, start, depth, quote, at = [], 0, 0, "", 0
@@ -127,7 +111,7 @@ def _split(text: str, marks: tuple[str, ...]) -> list[str]:
             quote = character
         elif character in _BRACKETS:
             depth += _BRACKETS[character]
-        elif not depth and (mark := _mark_at(text, at, marks)):
+        elif not depth and (mark := next((mark for mark in marks if text.startswith(mark, at)), "")):
             parts += [text[start:at], mark]
             start = at = at + len(mark)
             continue
@@ -181,9 +165,7 @@ def _template(text: str) -> Value:
 
 
 def _unescaped(text: str) -> str:
-    for escape, character in _ESCAPES.items():
-        text = text.replace(escape, character)
-    return text
+    return text.replace(r"\n", "\n").replace(r"\t", "\t")
 
 
 def _path(text: str) -> Value:
@@ -282,9 +264,6 @@ def _as_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-# --- filters ---------------------------------------------------------------------------------------------------------
-
-
 def _parsed(value: Any, _argument: str) -> Any:
     """Return the value of a text that is JSON or a Python literal."""
     if not isinstance(value, str) or len(value) > _LONGEST:
@@ -306,14 +285,6 @@ def _number(value: Any, _argument: str) -> float | int | None:
         except ValueError:
             return None
     return value if abs(value) < _LARGEST else None
-
-
-def _first(value: Any, _argument: str) -> Any:
-    return (value[0] if value else None) if isinstance(value, list) else value
-
-
-def _last(value: Any, _argument: str) -> Any:
-    return (value[-1] if value else None) if isinstance(value, list) else value
 
 
 def _mean(value: Any, _argument: str) -> float | None:
@@ -374,10 +345,6 @@ def _split_text(value: Any, argument: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _joined(value: Any, argument: str) -> str:
-    return _unescaped(argument).join(map(_as_text, value if isinstance(value, list) else [value]))
-
-
 #: Filters by name, each from a value and the text in its parentheses.
 FILTERS: Mapping[str, Callable[[Any, str], Any]] = MappingProxyType(
     {
@@ -387,8 +354,8 @@ FILTERS: Mapping[str, Callable[[Any, str], Any]] = MappingProxyType(
         "strip": lambda value, _: _as_text(value).strip(),
         "lower": lambda value, _: _as_text(value).lower(),
         "upper": lambda value, _: _as_text(value).upper(),
-        "first": _first,
-        "last": _last,
+        "first": lambda value, _: (value[0] if value else None) if isinstance(value, list) else value,
+        "last": lambda value, _: (value[-1] if value else None) if isinstance(value, list) else value,
         "mean": _mean,
         "length": lambda value, _: len(value) if isinstance(value, list | str | Mapping) else None,
         "values": lambda value, _: list(value.values()) if isinstance(value, Mapping) else value,
@@ -401,14 +368,11 @@ FILTERS: Mapping[str, Callable[[Any, str], Any]] = MappingProxyType(
         "extract": _extract,
         "map": _mapped,
         "split": _split_text,
-        "join": _joined,
+        "join": lambda value, mark: _unescaped(mark).join(map(_as_text, value if isinstance(value, list) else [value])),
         "default": lambda value, argument: argument if value is None else value,
         "hash": lambda value, _: hashlib.sha256(_as_text(value).encode("utf-8", "replace")).hexdigest()[:12],
     }
 )
-_WITH_PATTERN = ("match", "extract")
-#: The one filter of a missing value.
-_DEFAULT = "default"
 
 
 def _filtered(value: Value, text: str) -> Value:
@@ -417,21 +381,17 @@ def _filtered(value: Value, text: str) -> Value:
     if match is None or match[1] not in FILTERS:
         raise ConfigError(f"the filter {text.strip()!r:.60} is not known; known are {', '.join(FILTERS)}")
     name, argument = match[1], match[2] or ""
-    if name in _WITH_PATTERN:
-        _check_pattern(argument)
+    if name in ("match", "extract"):
+        import regex
+
+        try:
+            regex.compile(argument)
+        except (regex.error, ValueError, OverflowError) as error:
+            raise ConfigError(f"{argument!r:.60} is no regular expression ({error})") from None
     apply = FILTERS[name]
 
     def filtered(row: Any, names: Mapping[str, Any]) -> Any:
         unfiltered = value(row, names)
-        return apply(unfiltered, argument) if unfiltered is not None or name == _DEFAULT else None
+        return apply(unfiltered, argument) if unfiltered is not None or name == "default" else None
 
     return filtered
-
-
-def _check_pattern(pattern: str) -> None:
-    import regex
-
-    try:
-        regex.compile(pattern)
-    except (regex.error, ValueError, OverflowError) as error:
-        raise ConfigError(f"{pattern!r:.60} is no regular expression ({error})") from None

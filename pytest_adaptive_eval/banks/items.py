@@ -16,9 +16,8 @@ from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.grading import JUDGE, LimitedGrader, needs_judge
-from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Grader, Item, named_choice, unmarked
+from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, MOST_CHARACTERS, Grader, Item, named_choice, unmarked
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, no_text_grade
-from pytest_adaptive_eval.items.turns import MOST_CHARACTERS
 
 #: Fields of an item's JSON object and the type of each.
 ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
@@ -53,16 +52,11 @@ def is_item_id(text: str) -> bool:
 
 
 def parse_item(
-    text: bytes | str,
-    where: str,
-    root: str = "",
-    graders: Sequence[str] = (),
-    tasks: Mapping[str, Grader] = NO_TASKS,
+    text: bytes | str, where: str, root: str = "", graders: Sequence[str] = (), tasks: Mapping[str, Grader] = NO_TASKS
 ) -> Item:
     """Parse one item from its JSON text.
 
     Args:
-        where: File and line, for errors.
         root: Folder that image names are relative to.
         graders: Modules whose functions may grade (``python:module:function``).
         tasks: Grader by task family, for items whose grader is ``task``. Without it, such items can be read but not
@@ -86,7 +80,9 @@ def parse_item(
     if grader in grader_kinds() and not (textless or "".join(data.get("answer", "")).strip()):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     custom = tasks.get(item_id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
-    _check_max_tokens(meta, where)
+    max_tokens = meta.get("max_tokens", 1)
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        raise BankError(f"{where}: meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1")
     if EXPRESSION in meta and MARKED not in meta:
         meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
     item = Item(
@@ -106,7 +102,10 @@ def parse_item(
         turns=tuple(data.get("turns", ())),
     )
     if not textless:
-        _check_likelihood(item, where)
+        try:
+            _ = item.continuations  # an item that its grader scores by likelihood has a text
+        except BankError as error:
+            raise BankError(f"{where}{str(error).removeprefix(f'item {item.id!r}')}") from None
         _check_answer(item, where)
         _check_strictness(item, where)
     return item
@@ -146,11 +145,7 @@ def _converted(name: str, value: Any, where: str) -> str | list[str]:
 
 def _is_number(value: Any) -> bool:
     """Return whether a value is a number that can be an answer: no truth value, NaN or infinity."""
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and (isinstance(value, int) or math.isfinite(value))
-    )
+    return type(value) is int or (type(value) is float and math.isfinite(value))
 
 
 def _one_answer(value: Any, where: str) -> str:
@@ -172,13 +167,6 @@ def _check_question(data: Mapping[str, Any], where: str, textless: bool) -> None
     _check_messages(data.get("messages", []), where)
     _check_turns(data, where)
     _check_images(data.get("images", []), where)
-
-
-def _check_max_tokens(meta: Mapping[str, Any], where: str) -> None:
-    """Refuse a limit of tokens that is no count."""
-    max_tokens = meta.get("max_tokens", 1)
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-        raise BankError(f"{where}: meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1")
 
 
 def _check_messages(messages: Sequence[Any], where: str) -> None:
@@ -229,14 +217,6 @@ def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | 
         graders = ", ".join((*grader_kinds(), CODE, JUDGE, *TEXT_SCORINGS))
         raise BankError(f"{where}: grader {grader!r:.80} is not known; use {graders}, task or python:module:function")
     return None
-
-
-def _check_likelihood(item: Item, where: str) -> None:
-    """Refuse an item that its grader scores by likelihood, and that has no text."""
-    try:
-        _ = item.continuations
-    except BankError as error:
-        raise BankError(f"{where}{str(error).removeprefix(f'item {item.id!r}')}") from None
 
 
 def _check_answer(item: Item, where: str) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -201,11 +202,10 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     with open_regular(path) as file, with_pyarrow(path, "parquet") as pyarrow:
         table = pyarrow.parquet.ParquetFile(file)
         check_parquet(path, table.metadata, _ROW_LIMIT, _CHUNK_LIMIT)
-        number = 0
-        for batch in table.iter_batches(batch_size=_BATCH, use_threads=False):
-            for record in batch.to_pylist():
-                number += 1
-                yield f"{path}, row {number}", record
+        batches = table.iter_batches(batch_size=_BATCH, use_threads=False)
+        records = chain.from_iterable(batch.to_pylist() for batch in batches)
+        for number, record in enumerate(records, 1):
+            yield f"{path}, row {number}", record
 
 
 @contextlib.contextmanager
@@ -242,9 +242,6 @@ def check_parquet(path: Path, about: Any, row_limit: int, chunk_limit: int) -> i
     return largest
 
 
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-
 def head(path: Path, size: int = 65_536) -> str:
     """Return the first `size` bytes of a file as text."""
     with open_regular(path) as file:
@@ -279,11 +276,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def first_keys(path: Path, *, named: bool = True) -> frozenset[str]:
-    """Return the keys of the first object of a JSON lines file; none if the file has another suffix or content.
-
-    Args:
-        named: Whether the suffix must be ``.jsonl``.
-    """
+    """Return the keys of the first object of a JSON lines file, if any; with `named`, of a ``.jsonl`` file alone."""
     if named and not path.name.removesuffix(".gz").lower().endswith(".jsonl"):
         return frozenset()
     try:

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 def check_place(path: Path, replace: bool) -> None:
-    """Refuse a path at which no bank can be written.
-
-    Raises:
-        BankError: The path has another suffix, or exists and is not a bank that `replace` allows to replace.
-    """
+    """Refuse a path at which no bank can be written: another suffix, or something that `replace` does not allow for."""
     if path.suffix != ".bank":
         raise BankError(f"{path}: a bank folder's name ends with .bank")
     if path.exists() and not replace:
@@ -64,13 +60,8 @@ def write_bank(
         discrimination: Shape (n,) or (n, D).
         intercept, guess: Shape (n,).
         model: ``1pl``, ``2pl``, ``3pl`` or ``mirt``; ``none`` for items without parameters, see `write_uncalibrated`.
-        subjects: Names of the calibration subjects.
         accuracies: Accuracy of each calibration subject over the whole bank, or empty.
-        report: Calibration report, as JSON data.
         conformal: Errors in replayed interviews, one table per policy and budget.
-        in_formats: Parameters of the items in formats.
-        predictor: Predictor of unadministered scores, of these items.
-        replace: Whether an existing bank folder may be replaced.
 
     Raises:
         BankError: The path exists or has another suffix, an image is missing, or the bank cannot be read back.
@@ -130,10 +121,7 @@ def write_bank(
 def write_uncalibrated(
     path: str | Path, items: Sequence[Item], *, report: Mapping[str, Any] | None = None, replace: bool = False
 ) -> ItemBank:
-    """Write items without parameters to a folder ``NAME.bank/``, and read it back.
-
-    Parameters and errors as of `write_bank`.
-    """
+    """Write items without parameters to a folder ``NAME.bank/``, and read it back; see `write_bank`."""
     nothing = np.zeros(len(items))
     return write_bank(
         path, items, discrimination=nothing, intercept=nothing, model="none", report=report, replace=replace
@@ -187,3 +175,52 @@ def _in_formats(path: Path, scale: FormatScale) -> dict[str, Any]:
         "bound": items.bound,
         "report": dict(scale.report),
     }
+
+
+def write_items(path: str | Path, items: Sequence[Item]) -> ItemBank:
+    """Write a JSONL file of items, and copy images that its folder lacks.
+
+    Args:
+        path: Ends with ``.jsonl`` and does not exist.
+
+    Returns:
+        The bank, read from the new file.
+
+    Raises:
+        BankError: The path exists or has another suffix, an image is missing or would replace a file, or an item is
+            malformed.
+    """
+    path = Path(path)
+    if path.suffix != ".jsonl":
+        raise BankError(f"{path}: items are written as JSON lines; name a file that ends with .jsonl")
+    if path.exists():
+        raise BankError(f"{path} exists; choose another name")
+    copies: dict[Path, str] = {}
+    for item in items:
+        for name, source in zip(item.images, item.image_paths, strict=True):
+            target = path.parent / name
+            try:
+                if copies.setdefault(target, source) != source or (
+                    target.exists() and file_hash(target) != file_hash(Path(source))
+                ):
+                    raise BankError(
+                        f"item {item.id!r}: its image {name!r} would replace another file, {target}; write the items "
+                        "to a folder of their own"
+                    )
+            except OSError as error:
+                raise BankError(f"item {item.id!r}: its image {name!r} cannot be read: {error}") from None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staged = path.with_name(f".{path.name}")
+    try:
+        for target, source in copies.items():
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+        staged.write_text(
+            "".join(json.dumps(item.to_json(), ensure_ascii=True) + "\n" for item in items), encoding="ascii"
+        )
+        read_bank(staged)
+        staged.rename(path)
+    finally:
+        staged.unlink(missing_ok=True)
+    return read_bank(path)

@@ -210,10 +210,7 @@ class _Marginal:
         return (by.transpose(2, 3) @ whole @ by).sum(dim=1)
 
     def _maximise(self, basis: Any, mean: Any, precision: Any) -> Any:
-        """Update the most probable free numbers of all items, and return the negative Hessian there.
-
-        If it is not positive definite, its expectation replaces it.
-        """
+        """Update the most probable free numbers of all items, and return the negative Hessian there."""
         torch, parts = self.torch, self.parts
         with torch.no_grad():
             for _ in range(NEWTON):

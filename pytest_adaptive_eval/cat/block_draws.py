@@ -24,28 +24,23 @@ from pytest_adaptive_eval.types import Array, Bools, Ints
 
 Floats = NDArray[np.floating[Any]]
 
-#: Largest distance of an item's logit from its value at the centre of the nodes.
-REACH = 0.3
-#: Chebyshev nodes for the ability, and for its variance.
-NODES, VARIANCE_NODES = 11, 5
+REACH = 0.3  #: Largest distance of an item's logit from its value at the centre of the nodes.
+NODES, VARIANCE_NODES = 11, 5  #: Chebyshev nodes for the ability, and for its variance.
 #: Bound of the interpolation error by ability, relative to a sum of positive ratings: 4 M r^-10 / (r - 1) on the
 #: ellipse of half-axis 1.5 i in logits, with r = 10.1.  M = 140 bounds the square of p(1 - p) there, relative to its
 #: value at the centre.
 ABILITY_ERROR = 6e-9
-#: Rounding errors of cumulative sums.
-ROUNDING = 1e-11
+ROUNDING = 1e-11  #: Rounding errors of cumulative sums.
 #: Bound of the error of cumulative sums in single precision, per power, where logits are moderate; rounding errors of
 #: ratings are as large, and mostly cancel.
 SINGLE_ERROR = 1.2e-7
 #: Largest moderate product of ability and slope: rounding errors of larger logits are larger in proportion.
 MODERATE = 8.0
-#: Products of variance and information up to which ratings are interpolated.
-WEAK = 0.1
+WEAK = 0.1  #: Products of variance and information up to which ratings are interpolated.
 #: Steps of the ability that are expected to be larger than this share of the distance to the last node come in single
 #: precision, since sums at nodes take as long as many of them.
 STEP = 0.2
-#: Items that are rated at once in single precision, as many as fit into a processor's cache.
-CELLS = 1 << 15
+CELLS = 1 << 15  #: Items that are rated at once in single precision, as many as fit into a processor's cache.
 
 
 @runtime_checkable

@@ -6,20 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pytest_adaptive_eval.cat.assisted import Assistance
-from pytest_adaptive_eval.cat.selection import (
-    LevelSelector,
-    Selector,
-    StatefulSelector,
-)
+from pytest_adaptive_eval.cat.selection import LevelSelector, Selector, StatefulSelector
 from pytest_adaptive_eval.cat.selectors import SELECTORS, Cluster, Form, Random
-from pytest_adaptive_eval.cat.stopping import (
-    AnyOf,
-    Budget,
-    Decision,
-    StandardError,
-    StoppingRule,
-    resolve_budget,
-)
+from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, StandardError, StoppingRule, resolve_budget
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.errors import ConfigError
@@ -28,8 +17,7 @@ from pytest_adaptive_eval.inference.design import GATE_FLOOR
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator
 from pytest_adaptive_eval.items.bank import ItemBank
 
-#: Share of uniform draws in interviews that choose their items.
-SHARE = 0.2
+SHARE = 0.2  #: Share of uniform draws in interviews that choose their items.
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +125,7 @@ class Policy:
         return selector if self.stop == "level" and isinstance(selector, LevelSelector) else None
 
     def budget_on(self, bank: ItemBank) -> int:
-        """Return the number of administrations on a bank.
-
-        Raises:
-            ConfigError: The policy does not fit the bank.
-        """
+        """Return the number of administrations on a bank, or raise a ConfigError if the policy does not fit it."""
         if self.selector.needs_calibration and not bank.calibrated:
             raise ConfigError(
                 f"selector {self.selector.name!r} needs a calibrated bank, and {bank.name!r} has no parameters: use "
@@ -217,10 +201,8 @@ class Policy:
         return data
 
 
-#: Name of the policy with the same items for every checkpoint.
-FIXED_FORM = "fixed-form"
-#: Name of the policy with the bank's own form.
-FORM = "form"
+FIXED_FORM = "fixed-form"  #: Name of the policy with the same items for every checkpoint.
+FORM = "form"  #: Name of the policy with the bank's own form.
 
 #: Named policies for a bank: ``estimate`` ranks and estimates, one item at a time.  ``decide`` feeds gates; its batches
 #: save seven of eight calls of a model, at little cost, since answers affect its random draws less.  ``fixed-form``

@@ -30,18 +30,13 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array, Ints
 
-#: Items per block of the two-level weighted draw; near the square root of a large bank's size.
-BLOCK = 128
-#: Number of work buffers of a view and its draws.
-BUFFERS = 5
-#: tanh(NORMAL z) approximates 2 Phi(z) - 1 to 0.01.
-NORMAL = 0.85
+BLOCK = 128  #: Items per block of the two-level weighted draw; near the square root of a large bank's size.
+BUFFERS = 5  #: Number of work buffers of a view and its draws.
+NORMAL = 0.85  #: tanh(NORMAL z) approximates 2 Phi(z) - 1 to 0.01.
 #: Selection modes: take the items with the highest ratings, or draw in proportion to the ratings.
 MODES = ("top", "proportional")
-#: Distances from a claim are cut to this many standard deviations.
-CLEAR = 30.0
-#: A sum of criteria of at most this counts as zero.
-TINY = float(np.finfo(np.float64).tiny)
+CLEAR = 30.0  #: Distances from a claim are cut to this many standard deviations.
+TINY = float(np.finfo(np.float64).tiny)  #: A sum of criteria of at most this counts as zero.
 
 
 @dataclass(slots=True)
@@ -273,12 +268,7 @@ def _propensities(criteria: Array, remaining: int, floor: float, top: bool, q: A
 
 
 def _criteria(selector: Selector, view: View, administered: Ints) -> Array:
-    """Return a selector's validated ratings, shape (S, n), with 0 for the items `administered`.
-
-    Raises:
-        ConfigError: The shape is wrong, or a rating is negative or not finite; draws by such ratings have invalid
-            propensities.
-    """
+    """Return a selector's validated ratings, shape (S, n), with 0 for the items `administered`."""
     ratings = np.require(selector.criterion(view), np.float64, "W")
     expected = (len(view.asked), len(view.bank))
     if ratings.shape != expected:
@@ -360,13 +350,7 @@ def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
 
 
 def propose(
-    selector: Selector,
-    view: View,
-    k: int,
-    floor: float,
-    rngs: Sequence[RandomNumbers],
-    *,
-    designed: bool = True,
+    selector: Selector, view: View, k: int, floor: float, rngs: Sequence[RandomNumbers], *, designed: bool = True
 ) -> Proposal:
     """Draw the next `k` items for every subject.
 

@@ -16,20 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.cat.policy import Policy
-from pytest_adaptive_eval.cat.selection import (
-    BUFFERS,
-    Selector,
-    SelectorSession,
-    StatefulSelector,
-    View,
-    propose,
-)
+from pytest_adaptive_eval.cat.selection import BUFFERS, Selector, SelectorSession, StatefulSelector, View, propose
 from pytest_adaptive_eval.cat.selectors import Cluster, Form, Random
-from pytest_adaptive_eval.cat.stopping import (
-    Budget,
-    Progress,
-    StopReason,
-)
+from pytest_adaptive_eval.cat.stopping import Budget, Progress, StopReason
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
@@ -43,14 +32,11 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
-#: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
-CELLS = 1 << 15
-#: Selector of the draws that check the projection.
-UNIFORM = Random()
+CELLS = 1 << 15  #: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
+UNIFORM = Random()  #: Selector of the draws that check the projection.
 #: Confidence of each bound outside which the projection is refuted, at each of two looks: together 2 in 100.
 CHECK_CONFIDENCE = 0.995
-#: Confidence of bounds one standard error to either side.
-ONE_STANDARD_ERROR = 0.8413
+ONE_STANDARD_ERROR = 0.8413  #: Confidence of bounds one standard error to either side.
 
 
 class Session:
@@ -123,8 +109,7 @@ class Session:
         #: Which subjects the draws of the block showed to be unlike the bank's population, shape (S,).
         self.unlike = np.zeros(subjects, dtype=bool)
         self._looked = False
-        #: Projected accuracies at that look, shape (S,).
-        self._projected_then = np.full(subjects, np.nan)
+        self._projected_then = np.full(subjects, np.nan)  #: Projected accuracies at that look, shape (S,).
         self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
         self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
         self._seeds = _seed_sequences(seed, subjects)
@@ -144,8 +129,7 @@ class Session:
         self._A = np.empty((*shape, bank.dimensions))
         self._d = np.empty(shape)
         self._c = np.empty(shape) if bank.asymptote is not None else None
-        #: Abilities after each administration, shape (S, budget, D).
-        self.trace = np.empty((*shape, bank.dimensions))
+        self.trace = np.empty((*shape, bank.dimensions))  #: Abilities after each administration, shape (S, budget, D).
         self._pending: Proposal | None = None
         #: Work buffers of `View`, for as many subjects as fit into one pass; a stateful selector receives all subjects.
         rows = subjects if self._unopened is not None else min(subjects, max(1, CELLS // len(bank)))
@@ -153,11 +137,7 @@ class Session:
 
     @classmethod
     def replayed(cls, bank: ItemBank, policy: Policy, log: DesignLog, stop: StopReason | None) -> Session:
-        """Return the ended session of one subject, from its administrations.
-
-        Args:
-            policy: Its estimator and stopping rule are used.
-        """
+        """Return the ended session of one subject, by the policy's estimator and stopping rule."""
         first = log.items[: log.take_all].tolist()
         session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
         if session.assistance is None or not session.assistance.design.uniform:

@@ -15,8 +15,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.ties import TIE, first_largest
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
-#: Items that are rated at every step.
-CANDIDATES = 192
+CANDIDATES = 192  #: Items that are rated at every step.
 #: Distance that an ability may go before limits are computed again, in steps of about the size of the next ones.
 STEPS = 4.0
 

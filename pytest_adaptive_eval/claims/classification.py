@@ -193,12 +193,7 @@ def classify(ratio: Array, confidence: float = 0.95) -> Classification:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cut:
-    """A cut score on a bank's general ability, tested by the ``mixture`` ratio of `likelihood_ratio`.
-
-    Args:
-        cut: Cut score, in logits.
-        confidence: One less either error.
-    """
+    """A cut score on a bank's general ability, tested by the ``mixture`` ratio with errors of 1 - confidence."""
 
     bank: ItemBank
     cut: float

@@ -21,10 +21,8 @@ from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.types import Array
 
-#: Prior accuracy of a format, and the number of answers with the same weight.
-GUESS, WORTH = 0.5, 2.0
-#: Minimum distance of a running accuracy from 0 and from 1.
-NEAREST = 0.02
+GUESS, WORTH = 0.5, 2.0  #: Prior accuracy of a format, and the number of answers with the same weight.
+NEAREST = 0.02  #: Minimum distance of a running accuracy from 0 and from 1.
 
 
 def fullest(bank: ItemBank) -> str:

@@ -29,8 +29,7 @@ AGREEMENT = (0.0, 1.0, 2.0, 3.0, 4.0)
 #: Assumed distances of a candidate from the threshold, in margins.  An equal candidate lies one margin away; in most
 #: trials, stakes for a slightly greater distance decided it soonest, as they do better candidates.
 MARGINS = (1.5, 3.0)
-#: Limits of the expected flip rate.
-RAREST, MOST = 1e-3, 0.5
+RAREST, MOST = 1e-3, 0.5  #: Limits of the expected flip rate.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -69,7 +69,8 @@ def command_parser() -> VerbParser:
     parser.add_argument("--print-completion", metavar="SHELL", action=PrintCompletion, help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     groups = {}
-    for verb in registered("pytest_adaptive_eval.cli.verbs", "adaptive_eval.verbs", Verb).values():
+    verbs = registered("pytest_adaptive_eval.cli.verbs", "adaptive_eval.verbs", Verb)
+    for verb in (verbs[name] for name in sorted(verbs)):
         group, _, name = verb.name.rpartition(" ")
         if group and group not in groups:
             summary, description = _GROUPS.get(group, (f"verbs of {group}", ""))

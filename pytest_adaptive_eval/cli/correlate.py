@@ -26,7 +26,7 @@ SUBJECT = "subject"
 def correlate(options: argparse.Namespace) -> int:
     """Show how alike evaluations order the subjects; returns the exit code."""
     from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, study_measures, table
-    from pytest_adaptive_eval.reports.correlation import correlation_lines
+    from pytest_adaptive_eval.reports.history import correlation_lines
 
     writes = {"--json": options.json}
     reference = Path(options.correlate) if options.correlate else None

@@ -70,7 +70,7 @@ def _service(variable: str) -> Any:
 
 def _check_patterns(history: History, options: argparse.Namespace) -> None:
     """Refuse patterns that match nothing in a history."""
-    from pytest_adaptive_eval.records.derived import copied_from
+    from pytest_adaptive_eval.records.run_record import copied_from
 
     patterns = {name: pattern for name, pattern in history_patterns(options).items() if pattern != "*"}
     names = sorted({entry.name for record, entry in history.evaluations() if not copied_from(record)})
@@ -96,7 +96,7 @@ def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
     Raises:
         ConfigError: There is no such run or alarm, the drop began later, or the history is not a folder.
     """
-    from pytest_adaptive_eval.records.accepted import AcceptedLevel, accept_levels
+    from pytest_adaptive_eval.records.history import AcceptedLevel, accept_levels
 
     if not history.source.is_dir():
         raise ConfigError(f"--accept keeps the level in the history's folder, and {history.source} is a file")
@@ -129,7 +129,7 @@ def _alert(alert: Alert, service: Any, path: Path | None) -> None:
 
 def _unwatched(history: History, options: argparse.Namespace) -> str:
     """Return the reason why no run is watched."""
-    from pytest_adaptive_eval.records.derived import copied_from
+    from pytest_adaptive_eval.records.run_record import copied_from
 
     evaluations = list(history.evaluations(**history_patterns(options)))
     asked = [evaluation for record, evaluation in evaluations if not copied_from(record)]

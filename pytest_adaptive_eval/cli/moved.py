@@ -7,12 +7,16 @@ from itertools import takewhile
 
 from pytest_adaptive_eval.errors import ConfigError
 
-_READING = ("rows", "subject", "item", "score", "answer", "question", "choices", "target", "images", "category")
-_READING = (*_READING, "error", "format", "orientation", "metric", "filter", "families")
+_READING = (
+    *("rows", "subject", "item", "score", "answer", "question", "choices", "target", "images", "category", "error"),
+    *("format", "orientation", "metric", "filter", "families"),
+)
 _FIT = ("dimensions", "engine", "device")
-_IMPORT = ("rows", "where", "id", "context", "question", "messages", "answer", "grader", "instruction", "header")
-_IMPORT = (*_IMPORT, "choices", "distractors", "accepted", "missing", "images", "category", "meta", "counted", "bare")
-_IMPORT = (*_IMPORT, "tolerance", "files", "split", "labels", "image-root", "source", "licence")
+_IMPORT = (
+    *("rows", "where", "id", "context", "question", "messages", "answer", "grader", "instruction", "header", "choices"),
+    *("distractors", "accepted", "missing", "images", "category", "meta", "counted", "bare", "tolerance", "files"),
+    *("split", "labels", "image-root", "source", "licence"),
+)
 #: New spelling by verb, or by verb and option.
 MOVED: Mapping[str, str] = {
     "compare": "history --compare RUN RUN",
@@ -31,6 +35,7 @@ MOVED: Mapping[str, str] = {
     **{f"calibrate --{key}": f"calibrate --set {key}=..." for key in ("source", "licence")},
     **{f"import --{key}": f"import --set {key.replace('-', '_')}=..." for key in _IMPORT},
     "import --check": "import --dry-run",
+    "plan --must-pass": "doctor",
     "report --responses": "report --export responses=FILE",
     "report --studies": "report --export studies=FILE",
     "report --every-eval-ever": "report --export every-eval-ever=DIR",

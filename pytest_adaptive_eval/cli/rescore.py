@@ -18,8 +18,7 @@ from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
 from pytest_adaptive_eval.evaluation import EvalSpec, StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.findings import findings
-from pytest_adaptive_eval.gates.misfit import with_misfit_note
+from pytest_adaptive_eval.gates.findings import findings, with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
@@ -30,8 +29,14 @@ from pytest_adaptive_eval.items.item import WRONG, Item, Status, unanswered_sent
 from pytest_adaptive_eval.ladder.policy import levelled
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.records.baseline import BaselineFile, baseline_of, read_again, read_baseline
-from pytest_adaptive_eval.records.must_pass import recorded_must_pass
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, noise_of
+from pytest_adaptive_eval.records.run_record import (
+    Administration,
+    GateRecord,
+    InterviewRecord,
+    RunRecord,
+    noise_of,
+    recorded_must_pass,
+)
 from pytest_adaptive_eval.text import counted
 
 

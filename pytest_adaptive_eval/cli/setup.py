@@ -229,12 +229,9 @@ def _add_planned(
 def _threshold(evaluation: Evaluation) -> float:
     """Return an accuracy that tells a model from a guesser."""
     guess = evaluation.bank.guess.mean()
-    chance = max(float(guess), sum(_chance(item) for item in evaluation.bank.items) / len(evaluation.bank))
+    chances = (1.0 / len(item.choices) if item.choices else 0.0 for item in evaluation.bank.items)
+    chance = max(float(guess), sum(chances) / len(evaluation.bank))
     return max(_THRESHOLD, round(chance + _ABOVE_GUESSING, 2))
-
-
-def _chance(item: Any) -> float:
-    return 1.0 / len(item.choices) if item.choices else 0.0
 
 
 def _config(

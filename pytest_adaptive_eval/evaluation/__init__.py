@@ -1,11 +1,17 @@
 """Settings, and the assembly of evaluations from them for the plugin and the command line."""
 
 from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Evaluation, Settings, bank_notes
-from pytest_adaptive_eval.evaluation.gates import GateSpec
 from pytest_adaptive_eval.evaluation.sources import CodeRunner, TaskGraders, check_model, load_model, recorded_banks
-from pytest_adaptive_eval.evaluation.studies import STUDIES, merge_kinds
-from pytest_adaptive_eval.evaluation.study import ComparablePlan, StudyContext, StudyKind, StudyPlan, StudySpec
-from pytest_adaptive_eval.evaluation.toml import TomlEval, read_toml
+from pytest_adaptive_eval.evaluation.study import (
+    STUDIES,
+    ComparablePlan,
+    StudyContext,
+    StudyKind,
+    StudyPlan,
+    StudySpec,
+    merge_kinds,
+)
+from pytest_adaptive_eval.evaluation.toml import GateSpec, TomlEval, read_toml
 
 __all__ = [
     "STUDIES",

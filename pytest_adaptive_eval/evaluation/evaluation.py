@@ -1,4 +1,4 @@
-"""Settings of a run, and the assembly of an evaluation from its written settings."""
+"""Settings of a run, and the assembly of an evaluation, its policy and its presentation from written settings."""
 
 from __future__ import annotations
 
@@ -11,22 +11,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cat.policy import FIXED_FORM, Policy
-from pytest_adaptive_eval.cat.selection import Selector
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, POLICIES, Policy
+from pytest_adaptive_eval.cat.selection import MODES, Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.evaluation.policy import item_count, make_policy, policy_name
-from pytest_adaptive_eval.evaluation.presenting import LIKELIHOOD, PRESENTATION_KEYS, check_keys, presentation_of
 from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
 from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, InterviewTable, MarkerTable
 from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, Item
-from pytest_adaptive_eval.items.naming import items_naming
-from pytest_adaptive_eval.items.presentation import REPORT_KEY, presented
-from pytest_adaptive_eval.ladder.policy import LADDER
+from pytest_adaptive_eval.items.item import WRONG, Item, items_naming
+from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS, ChoiceLikelihood
+from pytest_adaptive_eval.items.presentation import (
+    PLAIN,
+    REPORT_KEY,
+    Presentation,
+    example_of,
+    presented,
+    template_fields,
+)
+from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
 from pytest_adaptive_eval.text import counted
@@ -37,6 +43,145 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.tasks import TaskFamily
 
+LADDER_ITEMS, BANK_ITEMS = 10, 50  #: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
+
+
+def item_count(table: MarkerTable) -> int:
+    """Return the number of items that each level of a task has."""
+    if table.queries is not None:
+        return table.queries
+    return LADDER_ITEMS if policy_name(table) == LADDER and table.width is None else BANK_ITEMS
+
+
+def make_policy(
+    table: MarkerTable,
+    data: Mapping[str, Any],
+    bank: ItemBank,
+    find_selector: Callable[[str], Selector | None],
+    budget: str | None,
+) -> Policy:
+    """Return the policy of an evaluation by its written settings; a budget of the command line takes precedence."""
+    name = policy_name(table)
+    if name == LADDER:
+        return _ladder(table, data, bank)
+    policy = find_named("policy", name, {**POLICIES, LADDER: LADDER_POLICY})
+    _refuse_foreign_settings(name, table, data)
+    changes = {key: data[key] for key in ("floor", "standard_error", "batch", "budget", "stop") if key in data}
+    if table.selector is not None:
+        changes["selector"] = _selector(table.selector, find_selector)
+    elif not bank.calibrated and name != FORM:
+        changes["selector"] = SELECTORS["random"]
+    elif bank.parts and name not in (FIXED_FORM, FORM):
+        changes["selector"] = SELECTORS["information"]  # informs about every ability component
+    if table.selector == AUTOJUDGER:
+        changes.setdefault("batch", 1)  # each choice needs all earlier answers
+    if table.estimator is not None:
+        changes["estimator"] = find_named("estimator", table.estimator, ESTIMATORS)()
+    if budget is not None:
+        changes["budget"] = budget
+    if {"selector", "floor", "estimator"} & changes.keys():
+        changes["assisted"] = False  # the designs are for the policy as it is
+    return replace(policy, **changes)
+
+
+def _refuse_foreign_settings(name: str, table: MarkerTable, data: Mapping[str, Any]) -> None:
+    """Refuse settings that the named policy of a bank, or its selector, does not have."""
+    refuse_keys(data, ("stop_at", "settle", "width"), "goes with the policy 'ladder'")
+    if name == FIXED_FORM:
+        keys = ("selector", "floor", "stop", "standard_error")
+        refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
+    if name == FORM:
+        refuse_keys(data, ("selector", "floor", "stop", "standard_error"), "does not go with a form: remove it")
+    if table.selector != AUTOJUDGER:
+        refuse_keys(data, ("interview",), f"goes with selector = '{AUTOJUDGER}'")
+
+
+def policy_name(table: MarkerTable) -> str:
+    """Return the name of the policy; a task is climbed unless another is written."""
+    if table.policy is not None:
+        return table.policy
+    return LADDER if table.task else "decide"
+
+
+def _ladder(table: MarkerTable, data: Mapping[str, Any], bank: ItemBank) -> Policy:
+    if not table.task:
+        raise ConfigError("the policy 'ladder' administers the levels of a task, and a bank has none: name a task")
+    keys = ("selector", "floor", "stop", "standard_error", "batch", "budget")
+    refuse_keys(data, keys, "does not go with a ladder, which is asked level by level: remove it; set queries")
+    reason = (
+        "does not go with a ladder, which asks each item once and measures no decoding noise: remove it, or draw from "
+        "the task with the policy 'decide'"
+    )
+    refuse_keys(data, ("samples", "repeat"), reason)
+    ladder: Climb | AdaptiveClimb
+    if table.width is None:
+        guess = bank.report.get("guess_by_level", ())
+        ladder = Climb(item_count(table), float(table.stop_at), table.settle, guess)
+    else:
+        refuse_keys(data, ("stop_at", "settle"), "does not go with a width, for which all levels are asked: remove it")
+        ladder = AdaptiveClimb(item_count(table), float(table.width), float(bank.report.get("guess", 0.0)))
+    return replace(LADDER_POLICY, selector=ladder, batch=ladder.batch)
+
+
+def _selector(name: str, find_selector: Callable[[str], Selector | None]) -> Selector:
+    selector = SELECTORS.get(name) or find_selector(name)
+    if selector is None:
+        names = suggestion(name, [*SELECTORS, AUTOJUDGER])
+        raise ConfigError(f"selector {name!r} is not known; {names}, or install a plugin that provides it")
+    if isinstance(selector, type) or not isinstance(selector, Selector) or selector.mode not in MODES:
+        raise ConfigError(
+            f"selector {name!r}: a plugin gave {selector!r:.80}, expected an object with name, mode "
+            f"({' or '.join(map(repr, MODES))}), needs_calibration and criterion(view)"
+        )
+    return selector
+
+
+#: Keys of an evaluation that say how its items are presented.
+PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "delimiter", "candidates")
+LIKELIHOOD = "likelihood"  #: Value of ``ask`` by which likelihoods score the items.
+
+
+def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
+    """Check the settings of the presentation that need no bank."""
+    fields = template_fields(PLAIN if table.template is None else table.template)
+    find_named("normalization", table.normalization, NORMALIZATIONS)
+    if table.candidates is not None:
+        find_named("candidates", table.candidates, CANDIDATES)
+    if table.ask != LIKELIHOOD:
+        refuse_keys(data, ("normalization",), 'goes with ask = "likelihood": add that, or remove it')
+        if "choices" not in fields and not table.examples:
+            refuse_keys(data, ("candidates", "delimiter"), 'goes with examples or ask = "likelihood": remove it')
+    else:
+        refuse_keys(
+            data, ("samples", "repeat"), 'goes with written answers, and ask = "likelihood" has none: remove it'
+        )
+    if table.examples and "examples" not in fields:
+        raise ConfigError("examples are given, and the template has no {examples}: add it, or remove examples")
+    if not table.examples:
+        refuse_keys(data, ("shots",), "goes with examples, and there are none: remove it, or name a file of examples")
+        if table.template is not None and "examples" in fields:
+            raise ConfigError("template has {examples}, and there are none: name a file of items as examples")
+    if table.template is not None or table.examples:
+        refuse_keys(data, ("formats",), "and a template exclude each other, since a format leaves out the prompt")
+
+
+def presentation_of(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -> Presentation | None:
+    """Return how items are presented; None if as the bank has them."""
+    if table.template is None and not table.examples and table.ask != LIKELIHOOD:
+        return None
+    template = PLAIN if table.template is None else table.template
+    listed = "choices" in template_fields(template)
+    candidates = table.candidates or ("letter" if listed else "text")
+    items = read(table.examples) if table.examples else ()
+    shots = len(items) if table.shots is None else table.shots
+    if table.examples and shots > len(items):
+        raise ConfigError(f"shots is {shots}, and {table.examples} has {len(items)} items: give more, or ask for fewer")
+    examples = tuple(map(example_of, items[: shots + 1]))  # one more than are shown, if there is one
+    likelihood = None
+    if table.ask == LIKELIHOOD:
+        likelihood = ChoiceLikelihood(table.normalization, table.delimiter, candidates)
+    return Presentation(template, examples, shots, likelihood, table.delimiter, candidates)
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -45,19 +190,12 @@ class Settings:
     Args:
         root: Folder for relative paths that do not exist beside the file.
         folder: Folder of the journal and the records.
-        model: Text that names the subject.
         fresh: Start every interview anew, whatever the journal holds.
         record, junit: Additional files for the run's record and the gate report.
-        graders: Modules whose functions may grade.
         baseline: File that gates call ``"baseline"``: a run's record, a history of runs, or recorded answers.
         missing_baseline: Action where there is no baseline yet.
-        html: File for the report for people.
-        unsafe_code: Run code that a model wrote without a sandbox.
-        model_options: Options for loading or reaching the subject.
         required_gates: Node ids, or ends of them, of gates without whose results nothing is promoted.
-        side_by_side: Ask interviews of one model in the same calls.
         reuse: Store of answers that runs share; None where every answer is asked for.
-        models: Texts that name the subjects of single evaluations, by the evaluation's name.
     """
 
     root: Path
@@ -87,9 +225,6 @@ class Evaluation:
     Args:
         seed: Seed as the user set it; recorded.
         stream: Seed of this evaluation's own draws, from `seed` and `name`.
-        budget: Administrations.
-        notes: Notes for readers of any verdict.
-        path: Path of the bank.
         lead: Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
         samples: Administrations of each item; its score is their mean.
         repeat: Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
@@ -99,7 +234,6 @@ class Evaluation:
         max_tokens: Cap on answers; None for the subject's own.
         must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
         open_budget: Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
-        spending: Prices, and budgets in tokens and money.
         wrong_answer: Answer that the test has to fail; None where any made-up one serves.
         unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
     """
@@ -124,22 +258,15 @@ class Evaluation:
     wrong_answer: str | None = None
     unanswered: str = WRONG
 
-    def with_budget(self, budget: int) -> Evaluation:
-        """Return the evaluation with another number of administrations, which its gates need."""
-        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
-
     def with_default_budget(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
-        """Return the evaluation with the budget that its gates need, if nobody has written one.
-
-        Args:
-            conditions: Conditions of its gates.
-            baselines: Known baselines, by the name that conditions use.
-        """
+        """Return the evaluation with the budget that its gates need, if nobody has written one."""
         if not self.open_budget:
             return self
         needed = default_budget(conditions, self.bank, self.policy, baselines) + len(self.must_pass)
         budget = min(needed, len(self.bank))
-        return self.with_budget(budget) if budget > self.budget else self
+        if budget <= self.budget:
+            return self
+        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
 
     @property
     def must_pass_ids(self) -> list[str]:
@@ -177,16 +304,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class EvalSpec:
-    """One evaluation as written by the user.
-
-    Args:
-        data: Settings by name, as in `MarkerTable`.
-        where: File and line, for errors.
-        base: Folder that the bank's path is relative to.
-
-    Raises:
-        ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
-    """
+    """One evaluation as written by the user; the bank's path is relative to `base`."""
 
     data: Mapping[str, Any]
     where: str
@@ -239,16 +357,7 @@ class EvalSpec:
         selector: Callable[[str], Selector | None] = SELECTORS.get,
         tasks: Callable[[], Mapping[str, TaskFamily]] | None = None,
     ) -> Evaluation:
-        """Read the bank and check every setting against it.
-
-        Args:
-            read: Function that reads the bank at a path.
-            selector: Function that returns a plugin's selector of a name.
-            tasks: Function that returns the task families by name; the built-in families by default.
-
-        Raises:
-            ConfigError, BankError: Anything the user can correct.
-        """
+        """Read the bank and check every setting; functions read banks, and find plugins' selectors and tasks."""
         fixed = self.table.policy == FIXED_FORM
         seed = self.table.seed if settings.seed is None else settings.seed
         lead, interviewer = "", None
@@ -368,7 +477,6 @@ class EvalSpec:
         )
 
     def _bank_path(self, path: str, root: Path) -> Path:
-        """Return the place of a bank beside the file, else below `root`."""
         folders = (self.base, root)
         if (existing := find_input(Path(path).expanduser(), folders)) is not None:
             return existing
@@ -444,7 +552,6 @@ def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, 
 
 
 def _item_with_sample(bank: ItemBank) -> str | None:
-    """Return the id of the first item that sets ``meta.sample``."""
     return next((item.id for item in items_naming(bank.items, "sample") if "sample" in item.meta), None)
 
 

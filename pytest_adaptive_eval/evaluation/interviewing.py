@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
-    from pytest_adaptive_eval.interviewer.memory import MemoryTable
+    from pytest_adaptive_eval.interviewer.interviewer import MemoryTable
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
@@ -48,15 +48,19 @@ def interviewed(
         folders: Folders that relative paths are looked up in, in order.
         cache: Folder for embeddings and for hashes of checkpoints.
         decisions: File of the model's decisions, by which an interrupted interview continues as it began.
-        fresh: Forget earlier decisions.
-        seed: Seed of the clusters.
-
-    Raises:
-        ConfigError: A setting is out of its range, or names a file that does not exist.
     """
-    encoder = _existing(table.encoder, folders) or table.encoder
+    local = Path(table.encoder.removeprefix("local-dir:")).expanduser()
+    existing = find_input(local, folders) if table.encoder else None
+    encoder = table.encoder if existing is None else str(existing)
     spec = _interviewer_spec(table, folders)
-    responses = _model_responses(table.responses, bank, folders) if table.responses else None
+    responses = None
+    if table.responses:
+        from pytest_adaptive_eval.banks.responses import read_responses
+
+        source = f"interview.responses is {table.responses!r}"
+        if (path := find_input(Path(table.responses).expanduser(), folders)) is None:
+            raise ConfigError(f"{source}: expected an existing file of responses to the bank's items")
+        responses = responses_to(bank, read_responses(path), source)
     interviewer = _Agent(table, spec, cache, ReplyCache(decisions, fresh)) if spec else None
     with located("interview"):
         selector = AutoJudger(
@@ -85,11 +89,7 @@ def interviewed(
 
 
 def _interviewer_spec(table: InterviewTable, folders: Sequence[Path]) -> str:
-    """Return the spec of the interviewer's model, empty for the interviewer by code.
-
-    Raises:
-        ConfigError: It names no model, or settings of a model are given without one.
-    """
+    """Return the spec of the interviewer's model, empty for the interviewer by code."""
     if table.interviewer:
         try:
             return resolve(table.interviewer, folders, agent=True)[1]
@@ -104,28 +104,6 @@ def _interviewer_spec(table: InterviewTable, folders: Sequence[Path]) -> str:
     return ""
 
 
-def _model_responses(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:
-    """Return the responses of known models to the items of a bank, in its order.
-
-    Raises:
-        ConfigError: There is no such file, or an item has no responses there.
-    """
-    from pytest_adaptive_eval.banks.responses import read_responses
-
-    path = find_input(Path(name).expanduser(), folders)
-    if path is None:
-        raise ConfigError(
-            f"interview.responses is {name!r}: expected an existing file of responses to the bank's items"
-        )
-    return responses_to(bank, read_responses(path), f"interview.responses is {name!r}")
-
-
-def _existing(spec: str, folders: Sequence[Path]) -> str | None:
-    """Return the place of an existing file or folder, else None."""
-    path = find_input(Path(spec.removeprefix("local-dir:")).expanduser(), folders) if spec else None
-    return None if path is None else str(path)
-
-
 class _Embedder:
     """The best available embedder, chosen when a bank is embedded."""
 
@@ -133,16 +111,13 @@ class _Embedder:
         self._encoder, self._cache, self._responses = encoder, cache, responses
         self._options: dict[str, Any] = {} if part is None or not encoder else {"part": part}
         self._loaded: Embedder | None = None
-        #: Deviations from the settings.
-        self.notes: list[str] = []
+        self.notes: list[str] = []  #: Deviations from the settings.
 
     @property
     def name(self) -> str:
-        """The name of the embedder in use, else of the expected one."""
         return self._loaded.name if self._loaded is not None else self._encoder or "the best at hand"
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Return the embeddings of a bank's items, see `Embedder.embed`."""
         self._loaded, _ = best_embedder(
             bank,
             encoder=self._encoder,
@@ -171,22 +146,18 @@ class _Agent:
         return self._name
 
     def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return the categories of each item, see `Interviewer.categorise`."""
         return self._open().categorise(items, existing)
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
-        """Choose one of the candidates as the next item, see `Interviewer.choose`."""
         return self._open().choose(candidates, memory, ability)
 
     def account(self) -> Mapping[str, Any]:
-        """Return what the interviewer did and spent, see `Interviewer.account`."""
         try:
             return self._open().account()
         except AdaptiveEvalError:  # the first task reports why it cannot be loaded; nothing was spent
             return {}
 
     def close(self) -> None:
-        """Release the model."""
         if self._loaded is not None:
             self._loaded.close()
         self._loaded = None

@@ -18,30 +18,21 @@ from pytest_adaptive_eval.items.presentation import REPORT_KEY, Presentation, pr
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Agent, Subject
     from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
     from pytest_adaptive_eval.tasks import TaskFamily
     from pytest_adaptive_eval.tasks.family import Run, Runner
 
 
 class CodeRunner:
-    """The sandbox, opened and tested before the first code runs.
-
-    Args:
-        unsafe: Run without a sandbox, as the user accepts.
-    """
+    """The sandbox, opened and tested before the first code runs."""
 
     def __init__(self, *, unsafe: bool = False) -> None:
         self._unsafe = unsafe
         self._sandbox: Runner | None = None
 
     def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
-        """Define a function from untrusted code and call it with each list of arguments.
-
-        Raises:
-            SandboxUnavailable: This machine has no sandbox.
-        """
+        """Define a function from untrusted code and call it with each list of arguments."""
         if self._sandbox is None:
             sandbox = service("sandbox", "sandbox")
             self._sandbox = sandbox.unsafe() if self._unsafe else sandbox.open()
@@ -49,11 +40,7 @@ class CodeRunner:
 
 
 class TaskGraders(Mapping[str, Grader]):
-    """Graders of generated items by their task; the families are loaded when the first is looked up.
-
-    Args:
-        load: Function that returns the families by name.
-    """
+    """Graders of generated items by their task; the families are loaded when the first is looked up."""
 
     def __init__(self, load: Callable[[], Mapping[str, TaskFamily]]) -> None:
         self._load = load
@@ -71,18 +58,7 @@ class TaskGraders(Mapping[str, Grader]):
 def load_model(
     spec: str, folders: Sequence[Path], cache: Path, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Subject:
-    """Return the subject that a text names.
-
-    Args:
-        spec: As `pytest_adaptive_eval.models.load_subject` takes it.
-        folders: Folders that a relative path is looked up in, in order.
-        cache: Folder for checkpoint hashes.
-        options: Options of `pytest_adaptive_eval.models.load_subject`.
-
-    Raises:
-        ConfigError, CheckpointError: No such folder or server, one that cannot be loaded safely, or an option that it
-            does not have.
-    """
+    """Return the subject that a text names, see `models.load_subject`; relative paths are looked up in `folders`."""
     from pytest_adaptive_eval.models import resolve
 
     kind, located = resolve(spec, folders)
@@ -107,9 +83,6 @@ def check_model(
     Returns:
         The loaded model; None for a checkpoint folder, of which only the files are examined: loading its weights in
         each process that collects would fill a GPU.
-
-    Raises:
-        ConfigError, CheckpointError: As `load_model`.
     """
     from pytest_adaptive_eval.models import resolve
 
@@ -140,9 +113,6 @@ def recorded_banks(
 
     Returns:
         By the evaluation's name; one whose bank is gone, or cannot be read, is left out.
-
-    Raises:
-        BankError: A bank that `paths` names cannot be read.
     """
     from pytest_adaptive_eval.tasks.bank import task_bank
     from pytest_adaptive_eval.tasks.family import SMALL_PIXELS

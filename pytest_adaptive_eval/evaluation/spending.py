@@ -51,12 +51,7 @@ class Spending:
         return self.money is None or (self.cost(spent) or 0.0) * growth <= self.money
 
     def outlook(self, bank: ItemBank, questions: int, longest: int | None) -> str:
-        """Return what the questions of an interview cost at most, before it, or an empty text without price and budget.
-
-        Args:
-            questions: Most questions.
-            longest: Cap on answers in tokens, if the evaluation sets one.
-        """
+        """Return what the questions cost at most, before the interview; an empty text without price and budget."""
         if self.price is None and not self.limited:
             return ""
         step = max(1, len(bank) // SAMPLE)
@@ -68,14 +63,11 @@ class Spending:
         if self.price is not None:
             money = self.cost(Usage(prompt_tokens=prompts, completion_tokens=answers)) or 0.0
             parts.append(f"{money:.2g} {self.price.currency}" + ("" if longest else " and the answers"))
-        if limits := self._limits():
-            parts.append(f"it ends before {limits}")
+        limits = [] if self.tokens is None else [f"{self.tokens:,} tokens"]
+        limits += [] if self.money is None or self.price is None else [f"{self.money:g} {self.price.currency}"]
+        if limits:
+            parts.append(f"it ends before {' or '.join(limits)}")
         return ", ".join(parts)
-
-    def _limits(self) -> str:
-        tokens = [] if self.tokens is None else [f"{self.tokens:,} tokens"]
-        money = [] if self.money is None or self.price is None else [f"{self.money:g} {self.price.currency}"]
-        return " or ".join(tokens + money)
 
     def to_json(self, usage: Usage) -> dict[str, Any]:
         """Return the money that calls of the subject cost, for a record; empty without a price."""
@@ -100,11 +92,7 @@ def _money(price: PriceTable | None, usage: Usage) -> dict[str, Any]:
 
 
 def spending_of(table: MarkerTable, stop: str) -> Spending:
-    """Return the prices and budgets of an evaluation.
-
-    Raises:
-        ConfigError: A budget in money has no price, or the interview may not end by what answers cost.
-    """
+    """Return the prices and budgets of an evaluation."""
     tables = {"interviewer": table.interview, "judge": table.judge}
     agents = {role: agent.price for role, agent in tables.items() if agent is not None and agent.price is not None}
     spending = Spending(table.price, table.budget_tokens, table.budget_money, agents)

@@ -1,7 +1,6 @@
 """Studies as written in TOML: evaluations of several models, or of one model in a network.
 
-A kind of study is a module that offers a `StudyKind`: its settings, its metrics and the construction of its plan. The
-kinds are registered, see `evaluation.studies`.
+A kind of study is a module that offers a `StudyKind`: its settings, its metrics and the construction of its plan.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.registry import Service, registered
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.gates.study_result import StudyResult
+    from pytest_adaptive_eval.gates.result import StudyResult
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Agent, Subject
     from pytest_adaptive_eval.tasks import TaskFamily
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
@@ -87,22 +86,12 @@ class ComparablePlan(StudyPlan, Protocol):
         """Key of all that must be equal for two runs of the study to measure the same quantities."""
 
     def recall(self, account: Mapping[str, Any]) -> StudyResult:
-        """Return the recorded result of an earlier run, as a baseline.
-
-        Raises:
-            BaselineError: The account is damaged, or that of another study.
-        """
+        """Return the recorded result of an earlier run, as a baseline."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyContext:
-    """Files and task families that studies are made from.
-
-    Args:
-        folders: Folders that relative paths are looked up in, in order.
-        tasks: Function that returns the task families by name.
-        read: Function that reads the bank at a path.
-    """
+    """Task families, and files in folders that relative paths are looked up in, in order."""
 
     folders: tuple[Path, ...]
     tasks: Callable[[], Mapping[str, TaskFamily]]
@@ -110,12 +99,7 @@ class StudyContext:
 
 
 class StudyKind(NamedTuple):
-    """A kind of study.
-
-    Args:
-        table: Settings of such a study, a subclass of `StudyTable`.
-        build: Function that makes the plan from a `StudySpec`, the run's settings and a context.
-    """
+    """A kind of study: its settings, its metrics, and the function that makes its plan."""
 
     table: type[StudyTable]
     metrics: tuple[str, ...]
@@ -124,15 +108,7 @@ class StudyKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StudySpec:
-    """One study as written by the user.
-
-    Args:
-        where: File and line, for errors.
-        base: Folder of the file.
-
-    Raises:
-        ConfigError: A key is unknown, or a value has a wrong type.
-    """
+    """One study as written by the user."""
 
     data: Mapping[str, Any]
     where: str
@@ -153,14 +129,7 @@ class StudySpec:
         return self.table.kind if self.table.name is None else self.table.name
 
     def build(self, settings: Settings, context: StudyContext) -> StudyPlan:
-        """Return the plan, after a check of every setting and of the models' paths.
-
-        Args:
-            context: Its folders besides that of the file.
-
-        Raises:
-            ConfigError: Anything that the user can correct.
-        """
+        """Return the plan, after a check of every setting and of the models' paths."""
         with located(self.where):
             return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
 
@@ -171,13 +140,7 @@ class StudySpec:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A model that takes part.
-
-    Args:
-        name: Unique in its study.
-        spec: Existing checkpoint folder, or ``http://HOST:PORT/v1#MODEL``.
-        options: Options of its loader.
-    """
+    """A model that takes part: a unique name, and the folder or ``http://HOST:PORT/v1#MODEL`` that is loaded."""
 
     name: str
     spec: str
@@ -197,10 +160,6 @@ def members(
     Args:
         folders: Folders that relative paths are looked up in, in order. The first is that of the file, which for a
             model of the command line is the last.
-
-    Raises:
-        ConfigError: There is no candidate, two members have one name, or one is neither an existing folder nor on a
-            server.
     """
     if settings.model is not None:
         kind, _ = resolve(settings.model, folders, agent=True)
@@ -279,7 +238,7 @@ def study_pool(plan: StudyPlan, memory: int | None, cache: Path) -> Iterator[Age
 
 def void_study(plan: StudyPlan, kind: str, error: str, **facts: Any) -> StudyResult:
     """Return the result of a study that could not run, with fields of `StudyResult` that are known before."""
-    from pytest_adaptive_eval.gates.study_result import StudyResult
+    from pytest_adaptive_eval.gates.result import StudyResult
 
     members = tuple(SubjectIdentity(member.name).to_json() for member, _ in plan.roles)
     names = (plan.name, kind, plan.candidate, plan.subjects, plan.metrics)
@@ -302,3 +261,20 @@ def study_costs(by_role: Iterable[Mapping[str, Usage]], loads: Mapping[str, int]
             sums[role] = sums.get(role, Usage()) + usage
     roles = {role: usage.to_json() for role, usage in sums.items() if usage.calls}
     return {"total": sum(sums.values(), Usage()).to_json(), "roles": roles, "loads": dict(loads)}
+
+
+#: Loaders of the built-in kinds.
+STUDIES: Mapping[str, Callable[[], StudyKind]] = {
+    name: kind.load for name, kind in registered(None, "adaptive_eval.study_kinds", Service).items()
+}
+
+
+def merge_kinds(provided: Iterable[Mapping[str, Callable[[], StudyKind]]]) -> Mapping[str, Callable[[], StudyKind]]:
+    """Return the loaders of several plugins by kind."""
+    kinds: dict[str, Callable[[], StudyKind]] = {}
+    for loaders in provided:
+        for name, load in loaders.items():
+            if name in (*kinds, "bank", "ladder"):
+                raise ConfigError(f"plugins provide the study kind {name!r} more than once: rename one of them")
+            kinds[name] = load
+    return kinds

@@ -13,8 +13,7 @@ from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
 
-#: The selector that is led by an interviewer.
-AUTOJUDGER = "autojudger"
+AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 STOPS = ("decision", "budget")
 VALUES = ("written", "redrawn")
 UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
@@ -90,8 +89,7 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
     formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
     ask: Annotated[
-        Literal["generate", "likelihood"],
-        described("the model writes an answer, or likelihoods of choices are read"),
+        Literal["generate", "likelihood"], described("the model writes an answer, or likelihoods of choices are read")
     ] = "generate"
     normalization: Annotated[str, described("comparison of the choices' likelihoods", NORMALIZATIONS)] = "raw"
     template: Annotated[

@@ -1,31 +1,92 @@
-"""Evaluations and gates in TOML files, which need no Python."""
+"""Evaluations and gates in TOML files, which need no Python, and the JSON Schema of these files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.evaluation import EvalSpec
-from pytest_adaptive_eval.evaluation.gates import GateSpec, read_gate
-from pytest_adaptive_eval.evaluation.studies import STUDIES
-from pytest_adaptive_eval.evaluation.study import StudyKind, StudySpec
-from pytest_adaptive_eval.evaluation.tables import BankTable, MarkerTable, RunTable
+from pytest_adaptive_eval.evaluation.study import STUDIES, StudyKind, StudySpec
+from pytest_adaptive_eval.evaluation.tables import BankTable, GateTable, MarkerTable, RunTable, StudyGateTable
+from pytest_adaptive_eval.gates.condition import KINDS, STUDY_KINDS, Condition, registered_metric
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.registry import lacking
-from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys, suggestion
+from pytest_adaptive_eval.typed_tables import json_schema, located, read_table, refuse_keys, suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class GateSpec:
+    """One ``[[eval.gate]]``."""
+
+    condition: Condition
+    line: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the gate's test."""
+        return self.condition.label
+
+
+def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Condition:
+    """Return the condition of one gate, on one of the metrics of a study; None for a bank or a task."""
+    with located(where):
+        if not isinstance(data, dict):
+            raise ConfigError("a gate is written [[eval.gate]] with metric and at_least")
+        if metrics is not None:
+            return _study_condition(data, where, metrics)
+        table, kind = read_table(GateTable, data, where), _only_kind(data, KINDS)
+        options = _options(data, ("on_inconclusive", "method"))
+        return Condition(table.metric, kind, **_target(data, kind), **options)
+
+
+def _study_condition(data: Mapping[str, Any], where: str, metrics: tuple[str, ...]) -> Condition:
+    table = read_table(StudyGateTable, data, where)
+    kind = _only_kind(data, STUDY_KINDS)
+    measure = registered_metric(table.metric or metrics[0])
+    metric = measure.study_metric(metrics) if measure else table.metric
+    if measure is None or metric not in metrics:
+        raise ConfigError(f"metric {metric!r} is not known; use {', '.join(metrics)} or rank")
+    if kind not in measure.kinds:
+        raise ConfigError(f"{measure.name} has no {kind}; use {', '.join(measure.kinds)}")
+    return Condition(metric, kind, **_target(data, kind), **_options(data, ("subject", "on_inconclusive")))
+
+
+def _only_kind(data: Mapping[str, Any], kinds: Iterable[str]) -> str:
+    """Return the kind of a gate's only condition; refuse options that do not apply to it."""
+    written = [kind for kind in kinds if kind in data]
+    if len(written) != 1:
+        raise ConfigError(
+            f"a gate has one condition of {', '.join(kinds)}; found {' and '.join(written) or 'none'}: write "
+            "at_least = 0.6"
+        )
+    if written[0] in ("at_least", "not_worse_than"):
+        refuse_keys(data, ("probability",), f"does not go with {written[0]}; it goes with rank_within and above")
+    else:
+        refuse_keys(data, ("confidence",), f"does not go with {written[0]}; it goes with at_least and not_worse_than")
+    return written[0]
+
+
+def _target(data: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return value and name of a condition; refuse a baseline without a margin, and the reverse."""
+    if (kind == "not_worse_than") != ("margin" in data):
+        raise ConfigError("not_worse_than and margin go together: margin = 0.02 allows a loss of 2 points")
+    if kind == "not_worse_than":
+        return {"value": float(data["margin"]), "name": data[kind]}
+    return {"name" if kind == "above" else "value": data[kind]}
+
+
+def _options(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the options that were written; those that are not use the condition's defaults."""
+    numbers = {name: float(data[name]) for name in ("confidence", "probability") if name in data}
+    return numbers | {name: data[name] for name in names if name in data}
 
 
 @dataclass(frozen=True, slots=True)
 class TomlEval:
-    """One ``[[eval]]`` of a TOML file, with its gates.
-
-    Args:
-        model: Text that names the subject or candidate.
-        line: Line of its header, from 1.
-    """
+    """One ``[[eval]]`` of a TOML file, with its gates and the line of its header, from 1."""
 
     spec: EvalSpec | StudySpec
     model: str | None
@@ -35,26 +96,14 @@ class TomlEval:
 
 
 class TomlFile(NamedTuple):
-    """Content of a TOML file.
-
-    Args:
-        required: Names of gates without whose results nothing is promoted.
-    """
+    """Content of a TOML file."""
 
     evaluations: list[TomlEval]
     required: list[str]
 
 
 def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDIES) -> TomlFile:
-    """Read ``adaptive-eval.toml`` or ``*.eval.toml``.
-
-    Args:
-        studies: Loaders of study kinds by name.
-
-    Raises:
-        ConfigError: The file is no TOML, has unknown keys or values of a wrong type, two evaluations of one name, or
-            none.
-    """
+    """Read ``adaptive-eval.toml`` or ``*.eval.toml``."""
     text, data = _parsed(path)
     if unknown := sorted(set(data) - {"eval", "run"}):
         raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")
@@ -76,7 +125,6 @@ def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDI
 
 
 def _parsed(path: Path) -> tuple[str, dict[str, Any]]:
-    """Return the text of a TOML file and its data."""
     import tomllib  # only where there is a file to read: it takes as long to load as a small bank
 
     try:
@@ -95,7 +143,6 @@ def _header_lines(text: str, header: str) -> list[int]:
 
 
 def _required(data: Any, path: Path) -> list[str]:
-    """Return the names of required gates in the table ``[run]``."""
     example = 'write [run] and required = ["test_gate"]'
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: run is {data!r:.80}, expected one table: {example}")
@@ -123,7 +170,11 @@ def _evaluation(
         if kind in studies:
             spec = StudySpec(data, where, path.parent, studies[kind]())
         else:
-            spec = _bank_spec(data, where, path.parent, kind)
+            read_table(BankTable, {key: value for key, value in data.items() if key != "gate"}, where)
+            if (kind == "ladder") != ("task" in data):
+                raise ConfigError('kind = "ladder" goes with a task, and kind = "bank" with a bank: correct the kind')
+            written = {key: data[key] for key in data if key in MarkerTable.__struct_fields__}
+            spec = EvalSpec(written, where, path.parent)
         if any(character in spec.name for character in "[]") or "::" in spec.name or not spec.name.strip():
             raise ConfigError(
                 f"name {spec.name!r} cannot name a test: leave out square brackets and two colons in a row"
@@ -140,8 +191,14 @@ def _evaluation(
     return TomlEval(spec, data.get("model"), tuple(gates), line, data.get("model_options", {}))
 
 
-def _bank_spec(data: Mapping[str, Any], where: str, base: Path, kind: str) -> EvalSpec:
-    read_table(BankTable, {key: value for key, value in data.items() if key != "gate"}, where)
-    if (kind == "ladder") != ("task" in data):
-        raise ConfigError('kind = "ladder" goes with a task, and kind = "bank" with a bank: correct the kind')
-    return EvalSpec({key: data[key] for key in data if key in MarkerTable.__struct_fields__}, where, base)
+def file_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a file of evaluations."""
+    (run, *evaluations), definitions = json_schema([RunTable, BankTable, *(load().table for load in STUDIES.values())])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Adaptive evaluations",
+        "type": "object",
+        "properties": {"eval": {"type": "array", "items": {"anyOf": evaluations}}, "run": run},
+        "additionalProperties": False,
+        "$defs": definitions,
+    }

@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 
 from pytest_adaptive_eval.claims.paired import PairedClaim
-from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.decisions import corrected_confidence, undecided_interval
+from pytest_adaptive_eval.gates.condition import Condition, corrected_confidence, undecided_interval
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
@@ -67,11 +66,7 @@ def judge_claim(
 def decide_claims(
     result: SessionResult, condition: Condition, claims: Sequence[Claim], *, sequential: bool = False
 ) -> list[Outcome]:
-    """Return the outcome of each of a condition's claims, corrected for all other claims of the interview.
-
-    Args:
-        sequential: Decide by bets also where the interview has a fixed length.
-    """
+    """Return the outcome of each of a condition's claims, corrected for all others; by bets if `sequential`."""
     others, family = _other_claims(result, condition), claim_family(result, condition, len(claims))
     # rare large losses make a t interval unreliable
     if sequential or result.sequential or any(claim.rare for claim in claims):
@@ -81,7 +76,6 @@ def decide_claims(
 
 
 def _other_claims(result: SessionResult, condition: Condition) -> list[Claim]:
-    """Return the claims of the interview's other conditions."""
     planned = [c for c in result.planned if c.by_draws and c != condition]
     return [claim for c in planned for claim in c.claims(result.bank, result.baselines)]
 

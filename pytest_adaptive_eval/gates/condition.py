@@ -1,17 +1,18 @@
-"""Gate conditions, and the interface of the metrics that interpret them."""
+"""Gate conditions, the interface of the metrics that interpret them, and decisions by bounds and probabilities."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_names
-from pytest_adaptive_eval.gates.verdict import Verdict
+from pytest_adaptive_eval.gates.verdict import CORRECTED, Outcome, Verdict
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -27,17 +28,10 @@ LadderPolicy: TypeAlias = "Climb | AdaptiveClimb"
 Result_contra = TypeVar("Result_contra", contravariant=True)
 
 #: Condition kinds, each with the name of its argument.
-KINDS: Mapping[str, str] = {
-    "at_least": "target",
-    "not_worse_than": "margin",
-    "rank_within": "k",
-    "above": "name",
-}
-#: Kinds that gates on a study may use.
-STUDY_KINDS = ("at_least", "not_worse_than", "rank_within", "above")
+KINDS: Mapping[str, str] = {"at_least": "target", "not_worse_than": "margin", "rank_within": "k", "above": "name"}
+STUDY_KINDS = ("at_least", "not_worse_than", "rank_within", "above")  #: Kinds that gates on a study may use.
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
-#: Tests that may decide a condition.
-METHODS = ("draws", "likelihood-ratio")
+METHODS = ("draws", "likelihood-ratio")  #: Tests that may decide a condition.
 
 
 class Metric(Generic[Result_contra]):
@@ -51,6 +45,7 @@ class Metric(Generic[Result_contra]):
         description: One line for help, the table in the docs and exports.
         minimum, maximum: Range of the values; None if there is no limit.
         kinds: Condition kinds that the metric has.
+        margin: Bound above a margin, and what is expected of one, with an example; None if margins are not checked.
         on_banks, on_studies: True if interviews of a bank measure it, and if studies do.
         by_bets: True if bets on the draws decide ``at_least`` and ``not_worse_than``.
         by_levels: True if a ladder decides it level by level, from items that need not be drawn at random.
@@ -66,6 +61,7 @@ class Metric(Generic[Result_contra]):
     minimum: ClassVar[float | None] = None
     maximum: ClassVar[float | None] = None
     kinds: ClassVar[tuple[str, ...]] = ("at_least",)
+    margin: ClassVar[tuple[float, str] | None] = None
     on_banks: ClassVar[bool] = True
     on_studies: ClassVar[bool] = False
     by_bets: ClassVar[bool] = False
@@ -81,11 +77,7 @@ class Metric(Generic[Result_contra]):
         return (self.minimum, self.maximum) == (0.0, 1.0)
 
     def component(self, name: str) -> Metric[Result_contra]:
-        """Return the metric of one component, such as ``cross`` of ``ability.cross``.
-
-        Raises:
-            ConfigError: The metric has no components.
-        """
+        """Return the metric of one component, such as ``cross`` of ``ability.cross``, or raise a ConfigError."""
         raise ConfigError(f"{self.name} has no part {name!r}: only abilities have parts; use {self.name}")
 
     def quantity(self, condition: Condition) -> str:
@@ -102,36 +94,23 @@ class Metric(Generic[Result_contra]):
         return ("draws",)
 
     def check_value(self, condition: Condition) -> None:
-        """Refuse a value outside the metric's range.
-
-        Raises:
-            ConfigError: Names the call, the value and the range.
-        """
+        """Refuse a value outside the metric's range, by a ConfigError with the call, the value and the range."""
+        if condition.kind == "not_worse_than" and self.margin and not 0 < condition.value < self.margin[0]:
+            raise ConfigError(f"margin is {condition.value!r}, expected {self.margin[1]}")
 
     def call(self, condition: Condition) -> str:
         """Return a condition as a call, such as ``accuracy.at_least(0.6)``, for errors."""
         return f"{condition.metric}.{condition.kind}({condition.value!r})"
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
-        """Refuse a bank that lacks the data of the condition.
-
-        Args:
-            climbed: True if a ladder of a task is administered.
-
-        Raises:
-            ConfigError: Names what is missing.
-        """
+        """Refuse a bank that lacks the data of the condition; `climbed` if a ladder of a task is administered."""
         if self.by_levels and not climbed:
             raise ConfigError(
                 f"{self.name} is of a task that is climbed: write task= and no policy, or gate on accuracy"
             )
 
     def check_ladder(self, ladder: LadderPolicy) -> None:
-        """Refuse a ladder whose answers do not measure the metric.
-
-        Raises:
-            ConfigError: Names the setting to remove.
-        """
+        """Refuse a ladder whose answers do not measure the metric; the ConfigError names the setting to remove."""
 
     def claims(self, condition: Condition, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
         """Return the claims that must all hold for a PASS; empty if no bets decide the condition."""
@@ -146,28 +125,13 @@ class Metric(Generic[Result_contra]):
         return ()
 
     def judge(self, result: Result_contra, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict on an interview's result.
-
-        Args:
-            result: At least one item has a score.
-            verdict: All but the outcome, the interval and the metric's own notes.
-        """
+        """Return the verdict on a result with some score; `verdict` lacks the outcome, the interval and own notes."""
         raise NotImplementedError(f"{type(self).__name__}.judge")
 
     def forecast(
-        self,
-        condition: Condition,
-        bank: ItemBank,
-        policy: Policy,
-        baseline: Baseline | None,
-        margin: float | None,
+        self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
     ) -> list[Outlook]:
-        """Return the number of items that a verdict takes, for true values on either side; empty if not known.
-
-        Args:
-            baseline: Baseline of a paired gate.
-            margin: Distance of the true value from the threshold.
-        """
+        """Return the items that a verdict takes if the truth is a `margin` from the threshold; empty if not known."""
         return []
 
     def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
@@ -176,11 +140,7 @@ class Metric(Generic[Result_contra]):
 
 
 def find_metric(name: str) -> Metric[Any]:
-    """Return the metric of a name such as ``accuracy`` or ``ability.cross``.
-
-    Raises:
-        ConfigError: There is no such metric, or it has no components.
-    """
+    """Return the metric of a name such as ``accuracy`` or ``ability.cross``."""
     stem, dot, component = name.partition(".")
     try:
         metric: Metric[Any] = load_metric(stem)
@@ -198,14 +158,7 @@ def registered_metric(name: object) -> Metric[Any] | None:
 
 
 def register_metrics(provided: Iterable[Iterable[Metric[Any]]]) -> None:
-    """Make the metrics of other packages known everywhere, in place of those registered before.
-
-    Args:
-        provided: Results of the hook ``pytest_adaptive_eval_metrics``.
-
-    Raises:
-        ConfigError: Two metrics have one name.
-    """
+    """Make the metrics of other packages known everywhere, in place of those registered before."""
     REGISTERED.clear()
     for metric in chain.from_iterable(provided):
         if not isinstance(metric, Metric):
@@ -221,17 +174,12 @@ class Condition:
 
     Args:
         metric: Name of a metric, or ``ability.PART`` on a bank administered in formats.
-        kind: A key of `KINDS`.
         value: Target, margin or k; 0 for ``above``.
         name: The baseline or the subject to compare with.
         confidence: 1 - alpha of each one-sided decision, in [0.5, 1).
         probability: Required probability of a rank condition, in (0.5, 1).
         method: Test of an ability: bets on the draws, at the accuracy that the ability implies, or a likelihood ratio,
             see `claims.classification`.
-        subject: Subject of a study; empty for the candidate.
-
-    Raises:
-        ConfigError: A value is out of range, or the metric has no such condition.
     """
 
     metric: str
@@ -315,19 +263,9 @@ class Condition:
         return self.measure.quantity(self)
 
     @property
-    def part(self) -> str:
-        """Ability component, such as ``cross``; empty for other metrics."""
-        return self.metric.partition(".")[2]
-
-    @property
     def by_draws(self) -> bool:
         """True if bets on the draws decide the condition."""
         return self.measure.by_bets and not self.by_rank and self.method == "draws"
-
-    @property
-    def by_level(self) -> bool:
-        """True if a ladder decides the condition, level by level."""
-        return self.measure.by_levels
 
     @property
     def by_rank(self) -> bool:
@@ -347,20 +285,8 @@ class Condition:
         """Return the claims that must all hold for a PASS. Rank conditions have none."""
         return self.measure.claims(self, bank, baselines)
 
-    def target(self, bank: ItemBank) -> float:
-        """Return the accuracy that ``at_least`` requires."""
-        threshold = self.measure.threshold(self, bank)
-        return threshold[0] if threshold else self.value
-
     def check(self, bank: ItemBank, *, climbed: bool = False) -> None:
-        """Refuse a bank that lacks the data of the condition.
-
-        Args:
-            climbed: True if a ladder of a task is administered.
-
-        Raises:
-            ConfigError: The bank has no ability scale, no levels, or no such reference subject.
-        """
+        """Refuse a bank that lacks the data of the condition."""
         if not self.measure.on_banks:
             raise ConfigError(f"the bank {bank.name!r} has no {self.metric}, which studies measure: gate on accuracy")
         if self.subject:
@@ -368,11 +294,7 @@ class Condition:
         self.measure.check_bank(self, bank, climbed=climbed)
 
     def check_study(self, metrics: Sequence[str], subjects: Sequence[str], candidate: str) -> None:
-        """Refuse a quantity that the study does not measure, or an unknown subject.
-
-        Raises:
-            ConfigError: Another quantity, an unknown subject, or a subject that is to be above itself.
-        """
+        """Refuse a quantity that the study does not measure, or an unknown subject."""
         if self.metric not in metrics:
             raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(metrics)}")
         other = "" if self.kind == "not_worse_than" else self.name  # a baseline is another study
@@ -389,3 +311,50 @@ class Condition:
     def to_json(self) -> dict[str, Any]:
         """Return the fields that differ from their default, for the record."""
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+
+
+def with_note(verdict: Verdict, note: str, outcome: Outcome | None = None) -> Verdict:
+    """Return the verdict with a note before all others, and with another outcome if given."""
+    return replace(verdict, notes=(note, *verdict.notes), outcome=verdict.outcome if outcome is None else outcome)
+
+
+def corrected_confidence(confidence: float, family: int) -> float:
+    """Return the confidence of a FAIL among `family` claims (Bonferroni)."""
+    return 1.0 - (1.0 - confidence) / max(family, 1)
+
+
+def undecided_interval(
+    interval: Interval, family: int, interval_at: Callable[[float], Interval], required: float
+) -> Interval:
+    """Return the interval of an INCONCLUSIVE verdict; an upper bound that alone would deny is raised to `required`."""
+    if interval.high >= required or family < 2:
+        return interval
+    high = interval_at(corrected_confidence(interval.confidence, family)).high
+    return replace(interval, high=max(high, required), method=f"{interval.method}{CORRECTED}{family} claims (Holm)")
+
+
+def decide_by_bounds(
+    verdict: Verdict, condition: Condition, family: int, interval_at: Callable[[float], Interval], required: float
+) -> Verdict:
+    """Return the verdict of bounds: PASS if the lower reaches `required`, FAIL if the corrected upper does not."""
+    interval = interval_at(condition.confidence)
+    outcome = Outcome.INCONCLUSIVE
+    if interval.low >= required:
+        outcome = Outcome.PASS
+    elif interval_at(corrected_confidence(condition.confidence, family)).high < required:
+        outcome = Outcome.FAIL
+    else:
+        interval = undecided_interval(interval, family, interval_at, required)
+    return replace(verdict, outcome=outcome, interval=interval)
+
+
+def decide_by_probability(
+    verdict: Verdict, condition: Condition, fact: str, probability: float, highest: float | None = None
+) -> Verdict:
+    """Return the verdict of a rank or a comparison; `highest` bounds the probability if unknown subjects widen it."""
+    required = condition.probability
+    outcome = Outcome.PASS if probability >= required else Outcome.INCONCLUSIVE
+    if (probability if highest is None else highest) <= 1.0 - required:
+        outcome = Outcome.FAIL
+    stated = f"{fact} with probability {number(probability)}, {number(required, 2)} required"
+    return replace(verdict, outcome=outcome, stated=stated)

@@ -35,7 +35,6 @@ class FinishedRun(NamedTuple):
     """Scores of a run that asked all of its questions.
 
     Args:
-        name: Name of the subject.
         scores: Shape (n,). In [0, 1]; NaN where missing.
         baselines: Shape (n,). Scores of other finished runs on the same items, none of them missing.
         must_pass: Answers that must be right whatever the accuracy.
@@ -66,7 +65,6 @@ class FinishedRun(NamedTuple):
         return with_must_pass(judged, lambda _: judged, self.must_pass)
 
     def _judge_accuracy(self, condition: Condition, like_questions: bool) -> Verdict:
-        """Return the verdict by the accuracy alone."""
         result = self._result()
         verdict = result.judge(condition)  # which checks the condition, and names faults
         if verdict.interval is None:
@@ -88,7 +86,6 @@ class FinishedRun(NamedTuple):
         return replace(verdict, outcome=outcome, interval=interval, notes=tuple(notes))
 
     def _result(self) -> SessionResult:
-        """Return the run as the result of an interview on its whole bank."""
         scored = int((~np.isnan(self.scores)).sum())
         counts = {Status.OK.value: scored, Status.ERROR.value: len(self.items) - scored}
         return SessionResult(
@@ -104,12 +101,7 @@ class FinishedRun(NamedTuple):
 
 
 def interval_on_these_questions(scores: Array, baseline: Array | None = None, confidence: float = 0.95) -> Interval:
-    """Return the accuracy over the questions, or the difference, between the bounds that missing scores leave.
-
-    Args:
-        scores, baseline: Shape (n,). As of `interval_on_like_questions`.
-        confidence: Stated in the interval; nothing is left to chance.
-    """
+    """Return the accuracy over the questions, or the difference, between the bounds that missing scores leave."""
     than = 0.0 if baseline is None else float(baseline.mean())
     low, high = (float(np.where(np.isnan(scores), missing, scores).mean()) - than for missing in (0.0, 1.0))
     return Interval((low + high) / 2, low, high, confidence, "whole log")

@@ -8,23 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_adaptive_eval.gates.decisions import with_note
+from pytest_adaptive_eval.gates.condition import with_note
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.text import counted, number
 
-#: Characters of a quoted answer, and number of items that a sentence names.
-QUOTED, NAMED = 80, 3
+QUOTED, NAMED = 80, 3  #: Characters of a quoted answer, and number of items that a sentence names.
 
 
 @dataclass(frozen=True, slots=True)
 class MustPassAnswer:
-    """Answer to an item that must pass.
-
-    Args:
-        item: Id.
-        score: Lowest score of its answers; None if one of them has no score and none is wrong.
-        text: The answer, or the reason why it has no score.
-    """
+    """Lowest score of the answers to an item that must pass; None if one is missing and none is wrong."""
 
     item: str
     score: float | None
@@ -59,12 +52,9 @@ def must_pass_sentence(answers: Sequence[MustPassAnswer]) -> str:
     if not failed:
         return f"{len(answers)} of {counted(len(answers), 'must-pass item')} right"
     verb = "wrong" if failed[0].wrong else "without a score"
-    return f"{len(failed)} of {counted(len(answers), 'must-pass item')} {verb}: {_listed(failed)}"
-
-
-def _listed(answers: Sequence[MustPassAnswer]) -> str:
-    more = f" and {len(answers) - NAMED} more" if len(answers) > NAMED else ""
-    return ", ".join(answer.sentence for answer in answers[:NAMED]) + more
+    more = f" and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
+    named = ", ".join(answer.sentence for answer in failed[:NAMED])
+    return f"{len(failed)} of {counted(len(answers), 'must-pass item')} {verb}: {named}{more}"
 
 
 def with_must_pass(verdict: Verdict, judge: Callable[[Verdict], Verdict], answers: Sequence[MustPassAnswer]) -> Verdict:

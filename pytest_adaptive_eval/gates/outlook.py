@@ -13,16 +13,12 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-import numpy as np
-
 from pytest_adaptive_eval.inference.betting import DISTANCES, UNIT
-from pytest_adaptive_eval.types import Array
 
 #: Cost of the mean over several bets, of predictions that are not there yet, and of the last draw's overshoot, in nats.
 #: Fitted to interviews on real response matrices, where it brings the expected number of items within a tenth.
 COST = 0.8
-#: Probability of no verdict below which further items do not count.
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE = 1e-9  #: Probability of no verdict below which further items do not count.
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +26,8 @@ class Outlook:
     """Number of items that a verdict takes, as a random variable.
 
     Args:
-        size: Items in the bank.
         gap: Distance of the true value from the threshold, as a share of the bank.
         variance: Variance of one draw's estimate of the accuracy over the items not yet drawn.
-        asked: Items already administered.
-        log_wealth: Log wealth after them.
         together: Claims that must all be decided, each with the same probability. They are taken as independent, a
             lower bound where they share draws.
         assumed: Distance that each bet assumes, as a share of the bank.
@@ -78,11 +71,6 @@ class Outlook:
         spread = stake * math.sqrt(variance * draws)
         ahead, behind = (drift * draws - needed) / spread, (-drift * draws - needed) / spread
         return min(1.0, _normal(ahead) + math.exp(2.0 * drift * needed / (stake**2 * variance) + _log_normal(behind)))
-
-    @property
-    def distribution(self) -> Array:
-        """Probability of a verdict after at most 0 ... `size` items, shape (size + 1,)."""
-        return np.array([self.chance(n) for n in range(self.size + 1)])
 
     @property
     def expected(self) -> float:

@@ -25,8 +25,7 @@ from pytest_adaptive_eval.types import Array
 
 #: Distance from the threshold, in accuracy, at which a gate without a margin forecasts its verdict.
 PLANNING_MARGIN = 0.10
-#: Probability of a verdict that the default budget gives a gate.
-DEFAULT_CHANCE = 0.97
+DEFAULT_CHANCE = 0.97  #: Probability of a verdict that the default budget gives a gate.
 #: Limits of the simulated candidates that follow a baseline's draws: their number, and their answers in all.
 MAX_CANDIDATES, MAX_ANSWERS = 400, 1_000_000
 
@@ -85,16 +84,14 @@ def paired_outlooks(
 
 
 def _assumed(condition: Condition) -> tuple[float, ...]:
-    """Return the distances that the bets of a paired gate assume."""
     return tuple(distance * condition.value for distance in MARGINS)
 
 
 def _partial_baseline_outlook(condition: Condition, baseline: Baseline) -> Outlook:
     """Return the outlook of a candidate that follows the draws of a baseline with answers to some items.
 
-    Only a bound on such a draw is known. It limits the stakes, so that wealth grows more slowly than any variance
-    shows. Therefore candidates that differ on `FLIPS` of the answers are simulated, and the variance is the one that
-    gives as many verdicts.
+    A bound on such a draw limits the stakes, so wealth grows more slowly than any variance shows. So candidates that
+    differ on `FLIPS` of the answers are simulated, and the variance is the one that gives as many verdicts.
     """
     log, n = baseline.log, len(baseline.scores)
     assert log is not None
@@ -131,9 +128,6 @@ def outlooks(
         baseline: Baseline of a paired gate, for a candidate like it.
         margin: Distance of the true value from the threshold; `PLANNING_MARGIN` or the paired gate's own margin when
             omitted. A baseline with answers to some items always uses its own.
-
-    Raises:
-        ConfigError: The metric has no forecast.
     """
     forecast = condition.measure.forecast(condition, bank, policy, baseline, margin)
     if not forecast:
@@ -152,9 +146,6 @@ def default_budget(
 
     A gate needs as many items as give it a verdict with the probability `DEFAULT_CHANCE`, if the truth is
     `PLANNING_MARGIN` from its threshold, or if a candidate is like its baseline.
-
-    Args:
-        baselines: Known baselines, by the name that conditions use.
     """
     needed = [policy.budget_on(bank)]
     for condition in filter(lambda condition: condition.by_draws, conditions):

@@ -14,8 +14,7 @@ from pytest_adaptive_eval.text import number
 
 #: Part of the method of an interval whose upper bound is corrected for several claims; their number follows.
 CORRECTED = ", upper bound corrected for "
-#: Method of intervals that trust the bank's model.
-LIKELIHOOD_RATIO = "likelihood ratio"
+LIKELIHOOD_RATIO = "likelihood ratio"  #: Method of intervals that trust the bank's model.
 
 
 class Outcome(enum.StrEnum):
@@ -27,11 +26,7 @@ class Outcome(enum.StrEnum):
     ERROR = "ERROR"
 
     def __bool__(self) -> bool:
-        """Refuse, since every outcome is a non-empty text: ``assert verdict.outcome`` would hold for every model.
-
-        Raises:
-            ConfigError: Always.
-        """
+        """Refuse: every outcome is a non-empty text, and ``assert verdict.outcome`` would hold for every model."""
         raise ConfigError(f"the outcome {self.value} is neither true nor false: assert the verdict, or compare it")
 
 
@@ -45,9 +40,7 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
     interval reaches an end of the scale, nothing is known beyond the other bound, which stands alone.
 
     Args:
-        metric, requirement: As of a `Verdict`.
         bounds: Estimate, lower and upper bound; None where a record lacks one.
-        method: The interval's.
     """
     estimate, low, high = ("-" if value is None else number(value) for value in bounds)
     found = f"{estimate} [{low}, {high}]"
@@ -69,11 +62,7 @@ class NoVerdict:
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        """Refuse, since the object has no truth value.
-
-        Raises:
-            ConfigError: Always.
-        """
+        """Refuse by a ConfigError, since the object has no truth value."""
         raise self._refusal()
 
     def _refusal(self) -> ConfigError:
@@ -90,18 +79,14 @@ class Verdict:
     """Conclusion of a gate; true for PASS, and for INCONCLUSIVE if the gate allows it.
 
     Args:
-        metric: Name of the measured quantity, such as ``accuracy``, ``ability`` or ``auc``.
         requirement: Requirement as shown to users, such as ``>= .60``.
         interval: Interval in the metric's unit; None if there is no estimate.
         confidence: 1 - alpha of each one-sided claim.
         asked, size: Items administered, items in the bank.
-        notes: Further facts that a reader needs.
         on_inconclusive: Effect of an INCONCLUSIVE verdict on the gate.
         stated: Result and requirement in words, where the interval does not decide.
-        condition: `Condition.to_json` of the judged condition, for judging it again.
         notice: The gate has no reference yet, such as the baseline of a first run. It is allowed to pass, and promotes
             nothing.
-        unit: Unit of `asked` and `size`.
         unanswered: Answers that were empty, refused or cut, such as ``10 of 40 empty``; empty without any.
     """
 
@@ -154,7 +139,6 @@ class Verdict:
         return self.sentence
 
     def _repr_html_(self) -> str:
-        """Return the sentence for a notebook, with its outcome in bold."""
         outcome, _, rest = self.sentence.partition(" ")
         return f"<b>{escape(outcome)}</b> {escape(rest)}"
 

@@ -30,14 +30,11 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin, widen_for_noise
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
-#: Distance from the threshold, as a share of the bank, that the middle bets assume.
-UNIT = 0.05
+UNIT = 0.05  #: Distance from the threshold, as a share of the bank, that the middle bets assume.
 #: Assumed distances in units: a doubling grid, since wealth grows at three quarters of its best rate a factor 2 off.
 DISTANCES = (0.5, 1.0, 2.0, 4.0)
-#: Largest share of the wealth that a draw may cost.
-LIMIT = 0.97
-#: Sums of scores are compared up to rounding.
-ROUNDING = 1e-9
+LIMIT = 0.97  #: Largest share of the wealth that a draw may cost.
+ROUNDING = 1e-9  #: Sums of scores are compared up to rounding.
 
 
 @dataclass(frozen=True, slots=True)

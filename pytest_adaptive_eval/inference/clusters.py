@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.ties import first_smallest
 from pytest_adaptive_eval.types import Array, Ints
 
-#: Iterations of k-means; the centres of a few thousand items hardly move after half of them.
-ITERATIONS = 20
+ITERATIONS = 20  #: Iterations of k-means; the centres of a few thousand items hardly move after half of them.
 #: Squared distances up to this share of the largest squared length are those of equal points: products round them.
 COPIES = 1e-6
 

@@ -43,10 +43,8 @@ SIDE = 0.3
 #: Share of the calibration subjects at either end beyond which extrapolation may reach further than where it was tried,
 #: and how much further.
 OUTER, FURTHER = 0.1, 1.2
-#: Share of the regression towards the mean that moves an interval.
-REGRESSED = 0.5
-#: Projections of less spread tell no line.
-TIE = 1e-9
+REGRESSED = 0.5  #: Share of the regression towards the mean that moves an interval.
+TIE = 1e-9  #: Projections of less spread tell no line.
 _SIDES = ("below", "above", "weak", "strong")
 
 

@@ -10,12 +10,10 @@ import numpy as np
 
 from pytest_adaptive_eval.types import Array, Ints
 
-#: Least share of uniform draws with which a selector that is not uniform may feed a gate.
-GATE_FLOOR = 0.1
+GATE_FLOOR = 0.1  #: Least share of uniform draws with which a selector that is not uniform may feed a gate.
 #: Quantities logged for each draw, see `Proposal`.
 DESIGN = ("propensities", "predictions", "rest", "variance", "down", "up")
-#: Fields of a `DesignLog` that are no columns.
-_SCALARS = ("size", "noise", "low", "high", "take_all")
+_SCALARS = ("size", "noise", "low", "high", "take_all")  #: Fields of a `DesignLog` that are no columns.
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,8 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.types import Array
 
-#: Largest variance of a score in [0, 1].
-LARGEST = 0.25
-#: Confidence at which few measurements count as uncertain.
-SURE = 0.95
+LARGEST = 0.25  #: Largest variance of a score in [0, 1].
+SURE = 0.95  #: Confidence at which few measurements count as uncertain.
 
 
 def item_score(scores: Sequence[float | None]) -> float | None:

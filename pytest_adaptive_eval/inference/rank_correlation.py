@@ -46,7 +46,7 @@ def rank_correlation(estimate: ArrayLike, truth: ArrayLike) -> float:
     ranks = rankdata([tie_ranks(np.asarray(values)) for values in (estimate, truth)], axis=1)
     if np.isnan(ranks).any() or not np.ptp(ranks, axis=1).all():
         return float("nan")
-    return float(np.corrcoef(ranks)[0, 1])
+    return float(np.asarray(np.corrcoef(ranks))[0, 1])
 
 
 def kendall_tau(estimate: ArrayLike, truth: ArrayLike) -> float:

@@ -27,12 +27,9 @@ from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.ties import TIE
 from pytest_adaptive_eval.types import Array
 
-#: Draws of a predictive distribution, at the middles of as many equal shares of its probability.
-DRAWS = 2000
-#: Random draws of several values at once.
-JOINT = 4000
-#: Share of the errors, the largest of either side, whose mean excess gives the length of that side's tail.
-TAIL = 0.2
+DRAWS = 2000  #: Draws of a predictive distribution, at the middles of as many equal shares of its probability.
+JOINT = 4000  #: Random draws of several values at once.
+TAIL = 0.2  #: Share of the errors, the largest of either side, whose mean excess gives the length of that side's tail.
 
 
 @cache
@@ -243,11 +240,7 @@ def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> f
 
 
 def above_probability(predictive: Predictive, accuracy: float) -> float:
-    """Return the probability that the candidate's accuracy is higher than a reference's; a tie counts half.
-
-    Raises:
-        EstimationError: The accuracy is not finite.
-    """
+    """Return the probability that the candidate's finite accuracy is higher than a reference's; a tie counts half."""
     return rank_probability(predictive, [accuracy], 1)
 
 

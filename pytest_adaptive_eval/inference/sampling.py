@@ -18,10 +18,8 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import widen_for_noise
 from pytest_adaptive_eval.types import Array
 
-#: Lower limit for model standard deviations in weights, per remaining item.
-SUREST = 0.1
-#: Fewer draws by a bank's predictions do not measure their own variance: bets then give the interval.
-FEW_DRAWS = 20
+SUREST = 0.1  #: Lower limit for model standard deviations in weights, per remaining item.
+FEW_DRAWS = 20  #: Fewer draws by a bank's predictions do not measure their own variance: bets then give the interval.
 
 
 def with_missing_bounded(log: DesignLog, confidence: float = 0.95) -> tuple[Interval, Interval]:

@@ -23,8 +23,7 @@ from pytest_adaptive_eval.interviewer.deterministic import DeterministicIntervie
 from pytest_adaptive_eval.interviewer.difficulty import Difficulty, Sight, scale_of
 from pytest_adaptive_eval.interviewer.embeddings import Embedder
 from pytest_adaptive_eval.interviewer.first import FirstItems, by_cluster, by_difficulty
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, Interviewer
-from pytest_adaptive_eval.interviewer.memory import Memory, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, Interviewer, Memory, MemoryTable
 from pytest_adaptive_eval.interviewer.retrieval import Distances, Retrieval, best, within
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -93,11 +92,7 @@ class AutoJudger:
         return np.ones(view.probability.shape) if scale is None else scale.relate(view).proximity
 
     def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Interview:
-        """Begin one interview per seed.
-
-        Raises:
-            ConfigError: The embeddings do not fit the bank.
-        """
+        """Begin one interview per seed; raise ConfigError if the embeddings do not fit the bank."""
         return Interview(self, bank, seeds)
 
     def points(self, bank: ItemBank) -> NDArray[Any]:

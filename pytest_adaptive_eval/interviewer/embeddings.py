@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
 from pytest_adaptive_eval.inference.clusters import residual_factors
-from pytest_adaptive_eval.inputs import read_regular
-from pytest_adaptive_eval.interviewer.embedding_cache import CachedEmbedder, Encoder
+from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.interviewer.encoders.reading import unit_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.models.images import image_hash
+from pytest_adaptive_eval.outputs import replacing
 
 
 @runtime_checkable
@@ -54,12 +56,7 @@ class FactorsEmbedder:
         return f"response factors ({len(self._responses.subjects)} subjects, {self._count} factors, {digest})"
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Return embeddings, shape (n, d).
-
-        Raises:
-            ResponsesError: An item of the bank has no responses.
-            BankError: There are no responses, and the bank has no parameters.
-        """
+        """Return embeddings, shape (n, d); raise ResponsesError or BankError without responses and parameters."""
         if self._responses is not None:
             columns = {name: column for column, name in enumerate(self._responses.items)}
             if lacking := [name for name in bank.ids if name not in columns]:
@@ -113,8 +110,6 @@ def load_embedder(
             cache. Nothing is downloaded.
         part: Input of open_clip; other encoders read all that they support.
         device: ``auto`` takes CUDA if available.
-        batch_size: Items per batch of an encoder.
-        responses: Responses for ``factors``.
         cache: Folder for embeddings and hashes of files.
         note: Called with a sentence if cached embeddings had to be replaced.
 
@@ -132,18 +127,15 @@ def load_embedder(
     settings: dict[str, Any] = {"device": device, "batch_size": batch_size, "cache": cache}
     encoder: Encoder
     try:
-        if kind == "hidden":
-            from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder
-
-            encoder = HiddenStatesEmbedder.load(spec, **settings)
-        elif kind == "sentences":
-            from pytest_adaptive_eval.interviewer.encoders.sentences import SentenceFolderEmbedder
-
-            encoder = SentenceFolderEmbedder.load(spec, **settings)
-        else:
+        if kind == "open_clip":
             from pytest_adaptive_eval.interviewer.encoders.openclip import OpenClipEmbedder
 
             encoder = OpenClipEmbedder.load(spec, part=part, **settings)
+        else:
+            from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder, SentenceFolderEmbedder
+
+            embedder = HiddenStatesEmbedder if kind == "hidden" else SentenceFolderEmbedder
+            encoder = embedder.load(spec, **settings)
     except ImportError as error:
         raise ConfigError(f"encoder {spec!r} needs a package ({error}); install pytest-adaptive-eval[clip]") from error
     return encoder if cache is None else CachedEmbedder(encoder, cache, note)
@@ -189,14 +181,72 @@ def best_embedder(
         return embedder, f"embeddings: {embedder.name}, as configured"
     if responses is not None and set(bank.ids) <= set(responses.items):
         embedder = FactorsEmbedder(responses)
-        return (
-            embedder,
-            f"embeddings: {embedder.name}, since no encoder is configured and recorded responses exist",
-        )
+        return embedder, f"embeddings: {embedder.name}, since no encoder is configured and recorded responses exist"
     if bank.calibrated:
         embedder = FactorsEmbedder()
         return embedder, f"embeddings: {embedder.name} of the bank, since no encoder is configured"
-    return (
-        CategoryEmbedder(),
-        "embeddings: categories alone, since no encoder is configured and the bank is not calibrated",
-    )
+    reason = "embeddings: categories alone, since no encoder is configured and the bank is not calibrated"
+    return CategoryEmbedder(), reason
+
+
+class Encoder(Protocol):
+    """Embedder whose results are worth caching."""
+
+    name: str
+    #: All on which its embeddings depend besides the bank: weights, input, precision.
+    key: str
+
+    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+        """Return embeddings in the bank's order, shape (n, d), each row of Euclidean length 1."""
+
+
+class CachedEmbedder:
+    """Encoder that runs once per content of a bank.
+
+    Args:
+        folder: Created if missing. The cache only saves time: a failure to write is ignored, and a damaged file is
+            replaced.
+        note: Called with a sentence if a file was damaged.
+    """
+
+    def __init__(self, encoder: Encoder, folder: Path, note: Callable[[str], None] | None = None) -> None:
+        self._encoder, self._folder, self._note = encoder, folder, note
+        self.name = encoder.name
+
+    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+        """Return embeddings, shape (n, d), from the cache if available."""
+        path = self._folder / f"embeddings-{_content(bank, self._encoder.key)}.npz"
+        if path.exists():
+            try:
+                return _read(path, len(bank))
+            except Exception as error:  # zip, its decompressors and numpy raise various errors
+                if self._note is not None:
+                    self._note(f"{path} is damaged ({error}): its embeddings are made again")
+        embeddings = self._encoder.embed(bank)
+        with contextlib.suppress(OSError), replacing(path) as file:
+            np.savez(file, embeddings=embeddings)
+        return embeddings
+
+
+def _content(bank: ItemBank, key: str) -> str:
+    """Return the hash of the encoder, and of the items in their order with their pictures."""
+    digest = hashlib.sha256(key.encode())
+    for item in bank.items:
+        digest.update(item.content_hash.encode())
+        for name in item.images:
+            try:
+                digest.update(image_hash(name, item.root).encode())
+            except BankError as error:
+                raise BankError(f"item {item.id!r}: {error}") from error
+    return digest.hexdigest()[:32]
+
+
+def _read(path: Path, items: int) -> NDArray[np.float32]:
+    # numpy does not close a file that is not an archive
+    with open_regular(path) as stream, np.load(stream, allow_pickle=False) as file:
+        rows = file["embeddings"]
+    if rows.dtype != np.float32 or rows.ndim != 2 or len(rows) != items:
+        raise ValueError(f"it holds {rows.dtype} of shape {rows.shape} for {items} items")
+    if not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3):  # also refuses NaN and infinity
+        raise ValueError("it holds rows that are not of length 1")
+    return np.asarray(rows, dtype=np.float32)

@@ -11,8 +11,7 @@ import numpy as np
 
 from pytest_adaptive_eval.types import Array
 
-#: Largest logit, with a probability of 1e-304: the exponential of larger ones overflows.
-FARTHEST = 700.0
+FARTHEST = 700.0  #: Largest logit, with a probability of 1e-304: the exponential of larger ones overflows.
 
 
 def _product(theta: Array, A: Array, out: Array | None = None) -> Array:

@@ -38,8 +38,7 @@ from pytest_adaptive_eval.types import Array, Bools
 
 Form = Literal["m2", "m3"]
 
-#: An ability or a parameter nearer to a bound than this share of the range is at the bound.
-AT_BOUND = 0.01
+AT_BOUND = 0.01  #: An ability or a parameter nearer to a bound than this share of the range is at the bound.
 
 
 @dataclass(frozen=True, slots=True)

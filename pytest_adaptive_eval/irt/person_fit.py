@@ -14,8 +14,7 @@ import numpy as np
 
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
-#: One-sided level of `PersonFit.flag`: one fitting subject in a hundred is flagged.
-LEVEL = 0.01
+LEVEL = 0.01  #: One-sided level of `PersonFit.flag`: one fitting subject in a hundred is flagged.
 
 #: Variance of the statistic, in squared logits, below which fit is not measurable: rounding of the projection alone
 #: leaves 1e-25 if every item has the same predicted score.

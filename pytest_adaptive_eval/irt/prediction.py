@@ -18,12 +18,9 @@ import numpy as np
 
 from pytest_adaptive_eval.types import Array, Ints
 
-#: Smallest variance p(1-p) of a score.
-LEAST_VARIANCE = 0.01
-#: Standard deviation of abilities in logits, wider than that of the calibration subjects, 1.
-ABILITY_SD = 1.5
-#: Subjects times rows times items that are summed up at once: arrays of 512 KiB.
-CELLS = 1 << 16
+LEAST_VARIANCE = 0.01  #: Smallest variance p(1-p) of a score.
+ABILITY_SD = 1.5  #: Standard deviation of abilities in logits, wider than that of the calibration subjects, 1.
+CELLS = 1 << 16  #: Subjects times rows times items that are summed up at once: arrays of 512 KiB.
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +178,7 @@ class Evidence:
         self._loadings = np.empty((S, items.shape[1] if self._by_items else K, K))
         #: Products of the rows with the scores, in units of the variance of e, shape (S, K).
         self._answers = np.empty((S, K))
-        #: Sums of the rows over the items without a score, shape (S, K).
-        self._sums = np.empty((S, K))
+        self._sums = np.empty((S, K))  #: Sums of the rows over the items without a score, shape (S, K).
         self._sums[:, :D], self._sums[:, D] = ABILITY_SD * slopes.sum(axis=2), n
         self._sums[:, D + 1], self._sums[:, D + 2 :] = self._level.sum(), self._residuals.sum(axis=1)
         step = max(1, CELLS // (K * max(items.shape[1], 1)))

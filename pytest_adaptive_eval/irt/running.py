@@ -15,8 +15,7 @@ from pytest_adaptive_eval.irt.chebyshev import nodes, weights_at
 from pytest_adaptive_eval.irt.estimation import MAP, Estimate, fisher_scoring
 from pytest_adaptive_eval.types import Array, Ints
 
-#: With fewer scores the sums are as fast.
-FEWEST = 64
+FEWEST = 64  #: With fewer scores the sums are as fast.
 #: Largest distance of an item's logit from its value at the centre of the nodes, and the number of nodes: the
 #: polynomials err by less than a part in 10^9, as `block_draws` derives it.
 REACH, NODES = 0.3, 12

@@ -37,7 +37,7 @@ class _Selection(Sequence[Any]):
         return self._whole[self._positions[index]]
 
     def places_naming(self, names: Iterable[str]) -> Iterator[int]:
-        """Yield the places of elements that may have a text; see `items.naming`."""
+        """Yield the places of elements that may have a text; see `items.item.items_naming`."""
         find = getattr(self._whole, "places_naming", None)
         if find is None:
             return iter(range(len(self)))
@@ -83,8 +83,6 @@ class ItemBank:
     so that in one dimension a = A and b = -d / a.
 
     Args:
-        name: Short name, without suffix.
-        ids: Unique item ids.
         items: May be read lazily; ``items[i].id == ids[i]``.
         discrimination: Shape (n, D). A; negative if better subjects answer worse.
         intercept: Shape (n,).
@@ -151,11 +149,7 @@ class ItemBank:
                 bad |= (array < 0) | (array >= 1)
             if bad.any():
                 first = int(bad.argmax())
-                expected = {
-                    "discrimination": "finite",
-                    "intercept": "finite",
-                    "guess": "in [0, 1)",
-                }[name]
+                expected = {"discrimination": "finite", "intercept": "finite", "guess": "in [0, 1)"}[name]
                 raise BankError(
                     f"bank {self.name!r}: item {self.ids[first]!r} has {name} {array[first].tolist()!r}, expected "
                     f"{expected}; {int(bad.sum())} of {n} items are so. Calibrate the bank again or drop the item"
@@ -227,22 +221,14 @@ class ItemBank:
         return b
 
     def index(self, item_id: str) -> int:
-        """Return the position of an item id.
-
-        Raises:
-            BankError: No item has that id.
-        """
+        """Return the position of an item id; raise BankError if no item has that id."""
         try:
             return list(self.ids).index(item_id)
         except ValueError:
             raise BankError(f"bank {self.name!r} has no item {item_id!r}") from None
 
     def only(self, category: str) -> ItemBank:
-        """Return the items of one of the broadest categories as a bank on the same scale.
-
-        Raises:
-            ConfigError: There is no such category.
-        """
+        """Return the items of one of the broadest categories as a bank; raise ConfigError if there are none."""
         positions = [n for n, broadest in enumerate(self.categories) if broadest == category]
         if not positions:
             available = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"

@@ -35,12 +35,7 @@ class LimitedGrader:
         return getattr(self.function, "deterministic", True) is not False
 
     def __call__(self, item: Item, text: str) -> Any:
-        """Grade a text.
-
-        Raises:
-            BankError: The attribute ``timeout`` is not a number above 0.
-            Unscored: The function did not return in time.
-        """
+        """Grade a text."""
         seconds = getattr(self.function, "timeout", FUNCTION_SECONDS)
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0.0 < seconds <= 86_400:
             raise BankError(
@@ -60,11 +55,7 @@ class LimitedGrader:
 
 
 def needs_judge(item: Item, _: str) -> float:
-    """Refuse to grade an item whose grader is `JUDGE` without one.
-
-    Raises:
-        ConfigError: Always.
-    """
+    """Refuse to grade an item whose grader is `JUDGE` without one. Always raises ConfigError."""
     raise ConfigError(
         f"item {item.id!r} is graded by a judge, and the evaluation names none: write judge = {{ model = "
         '"http://HOST:PORT/v1#MODEL" }'

@@ -157,11 +157,7 @@ class ChoiceLikelihood(LikelihoodScoring):
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as JSON data."""
-        return {
-            "normalization": self.normalization,
-            "delimiter": self.delimiter,
-            "candidates": self.candidates,
-        }
+        return {"normalization": self.normalization, "delimiter": self.delimiter, "candidates": self.candidates}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +193,7 @@ TEXT_SCORINGS: Mapping[str, LikelihoodScoring] = MappingProxyType({"bits_per_byt
 
 
 def no_text_grade(item: Any, text: str) -> float:  # noqa: ARG001 - has the form of a grader
-    """Refuse to grade a text: the item's score is that of its own text.
-
-    Raises:
-        BankError: Always.
-    """
+    """Refuse to grade a text: the item's score is that of its own text. Always raises BankError."""
     raise BankError(
         f"item {item.id!r} is scored by the likelihood of its text, and no answer is graded: write "
         "item.score(model.score(item))"

@@ -26,11 +26,7 @@ SEPARATOR = "\n\n"
 
 
 def template_fields(template: str) -> set[str]:
-    """Return the fields of a template.
-
-    Raises:
-        ConfigError: It has an unknown field, lacks ``{prompt}``, or its braces are not paired.
-    """
+    """Return the fields of a template; raise ConfigError for unknown ones, none ``{prompt}``, or unpaired braces."""
     expected = ", ".join(f"{{{name}}}" for name in FIELDS)
     try:
         parts = list(string.Formatter().parse(template))
@@ -53,11 +49,7 @@ def template_fields(template: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An answered item.
-
-    Args:
-        answer: The answer, or the choice that it names.
-    """
+    """An answered item."""
 
     prompt: str
     choices: tuple[str, ...]
@@ -65,11 +57,7 @@ class Example:
 
 
 def example_of(item: Item) -> Example:
-    """Return an item as an example.
-
-    Raises:
-        ConfigError: The item has no prompt, or its expected answer is none that a model could give, such as a pattern.
-    """
+    """Return an item as an example; raise ConfigError if it has no prompt, or no answer that a model could give."""
     index = named_choice(item) if item.choices else None
     answer = item.answer if index is None else item.choices[index]
     if item.messages or item.images or not item.prompt:
@@ -89,7 +77,6 @@ class Presentation:
     Args:
         template: With fields of `FIELDS`; see `template_fields`.
         examples: Shown before each item, except one with the item's own prompt.
-        shots: Examples shown with each item.
         likelihood: How the likelihoods of choices score an item; None where the model writes an answer.
         delimiter: Stands between an example's prompt and its answer, unless the prompt ends with white space.
         candidates: A key of `CANDIDATES`: what an example shows of the choice that is right.
@@ -103,22 +90,14 @@ class Presentation:
     candidates: str = "text"
 
     def present(self, item: Item) -> Item:
-        """Return the item as it is asked.
-
-        Raises:
-            BankError: The template needs a prompt or choices, and the item has none.
-        """
+        """Return the item as it is asked; raise BankError if it lacks the prompt or choices of the template."""
         item = self._written(item)
         if self.likelihood is None or item.likelihood is not None:
             return item
         return replace(item, likelihood=self.likelihood)
 
     def check(self, item: Item) -> None:
-        """Check that an item can be presented and that one of its choices can be right.
-
-        Raises:
-            BankError: It cannot.
-        """
+        """Raise BankError if an item cannot be presented, or none of its choices can be right."""
         presented = self.present(item)
         if presented.continuations and presented.custom is None and not any(map(presented.grade, presented.choices)):
             raise BankError(f"item {item.id!r}: none of its choices is graded as right; correct its answer")
@@ -164,11 +143,7 @@ class Presentation:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Presentation:
-        """Return the presentation that `to_json` wrote.
-
-        Raises:
-            KeyError, TypeError, ValueError: The data are malformed.
-        """
+        """Return the presentation that `to_json` wrote; raise KeyError, TypeError or ValueError if it is malformed."""
         likelihood = data["likelihood"]
         return cls(
             data["template"],

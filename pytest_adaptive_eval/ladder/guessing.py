@@ -17,8 +17,7 @@ from pytest_adaptive_eval.types import Array
 #: Fewest levels and answers that are compared: a subject that is right in half of 30 cases is told from a floor of .15
 #: with a probability of .997.
 LEVELS, ANSWERS = 3, 30
-#: Level of the one-sided test that the subject is better than guessing.
-LEVEL = 0.05
+LEVEL = 0.05  #: Level of the one-sided test that the subject is better than guessing.
 
 
 def guessed_levels(scores: Sequence[Array], guess: Sequence[float]) -> int:

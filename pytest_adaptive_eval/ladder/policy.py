@@ -26,12 +26,9 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.ladder.schedule import Schedule
 
 
-#: Batch size, in items, if a level may end early.
-SETTLING_BATCH = 5
-#: Confidence for ending a level early.
-SETTLING_CONFIDENCE = 0.95
-#: Name of the policy for a bank of levels.
-LADDER = "ladder"
+SETTLING_BATCH = 5  #: Batch size, in items, if a level may end early.
+SETTLING_CONFIDENCE = 0.95  #: Confidence for ending a level early.
+LADDER = "ladder"  #: Name of the policy for a bank of levels.
 
 
 def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
@@ -74,8 +71,7 @@ class Climb:
     name: str = "climb"
     mode: Literal["top", "proportional"] = "top"
     needs_calibration: bool = False
-    #: Settings that follow from the task.
-    derived: ClassVar[tuple[str, ...]] = ("guess",)
+    derived: ClassVar[tuple[str, ...]] = ("guess",)  #: Settings that follow from the task.
 
     def __post_init__(self) -> None:
         check_count("queries", self.queries)
@@ -144,11 +140,7 @@ class Climb:
         return list(self.guess[:levels])
 
     def area(self, ladder: Ladder, confidence: float) -> Interval:
-        """Return the area, see `Ladder.interval`.
-
-        Raises:
-            ConfigError: See `area_fault`.
-        """
+        """Return the area, see `Ladder.interval`, or raise a ConfigError, see `area_fault`."""
         if self.area_fault:
             raise ConfigError(self.area_fault)
         return ladder.interval(confidence)

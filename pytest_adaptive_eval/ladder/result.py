@@ -33,15 +33,12 @@ from pytest_adaptive_eval.types import Array
 
 Untested = Literal["bounded", "zero"]
 
-#: Pseudo-answers of each pool of levels, half of them right, which keep every variance above zero.
-PRIOR = 1.0
+PRIOR = 1.0  #: Pseudo-answers of each pool of levels, half of them right, which keep every variance above zero.
 #: Factor of the half widths for levels that were chosen by their answers, and stopped when the bounds were near enough:
 #: such stops favour variances that came out small (benchmarks/error_rates.py).
 STOPPED = 1.05
-#: Pseudo-answers of each level at the mean rate, in comparisons of two subjects.
-BORROWED = 2.0
-#: Stakes of the bets on one level's accuracy, as shares of the largest stake.
-STAKES = (0.1, 0.25, 0.5, 0.9)
+BORROWED = 2.0  #: Pseudo-answers of each level at the mean rate, in comparisons of two subjects.
+STAKES = (0.1, 0.25, 0.5, 0.9)  #: Stakes of the bets on one level's accuracy, as shares of the largest stake.
 
 
 class Levels(NamedTuple):
@@ -59,11 +56,7 @@ class Levels(NamedTuple):
 
     @classmethod
     def of(cls, scores: Sequence[Array]) -> Levels:
-        """Create from the scores of each level, none of them missing.
-
-        Raises:
-            EstimationError: A level has no score, or a score is missing.
-        """
+        """Create from the scores of each level; an EstimationError if a level has none, or one is missing."""
         for n, level in enumerate(scores, 1):
             if not len(level) or np.isnan(level).any():
                 raise EstimationError(

@@ -31,10 +31,8 @@ from pytest_adaptive_eval.types import Array, Bools
 
 #: Rates of lapses, and of successes by chance besides the family's guessing parameter, with equal prior weights.
 RATES = (0.005, 0.03, 0.1)
-#: Number of curve positions per level, and number of slopes.
-POSITIONS, SLOPES = 2, 10
-#: Items of every level before the curve determines the order.
-FIRST = 2
+POSITIONS, SLOPES = 2, 10  #: Number of curve positions per level, and number of slopes.
+FIRST = 2  #: Items of every level before the curve determines the order.
 
 
 @lru_cache(maxsize=32)

@@ -17,8 +17,7 @@ from pytest_adaptive_eval.registry import built_in, lacking, registered
 from pytest_adaptive_eval.text import shown_address
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+    from pytest_adaptive_eval.models.base import Agent, Completion, Subject, SubjectIdentity
 
 __all__ = [
     "Completion",
@@ -101,7 +100,7 @@ def load_agent(spec: str, **options: Any) -> Agent:
 
     Args:
         spec: A checkpoint folder of a chat model, or ``http://HOST:PORT/v1#MODEL``.
-        **options: Those of `pytest_adaptive_eval.models.checkpoint.agent.TransformersAgent.load` or
+        **options: Those of `pytest_adaptive_eval.models.checkpoint.subject.TransformersAgent.load` or
             `pytest_adaptive_eval.models.endpoint.subject.EndpointAgent.load`.
 
     Raises:

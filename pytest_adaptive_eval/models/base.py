@@ -9,7 +9,7 @@ import json
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
@@ -81,11 +81,7 @@ class Completion:
         return self.status.infrastructure or (self.score is None and not self.text.strip())
 
     def response(self, item: Item, unanswered: str) -> Response:
-        """Return the response to an item, by its known score, or else by the item's grader.
-
-        Args:
-            unanswered: See `items.item.Response.of`.
-        """
+        """Return the response to an item by its known score, or its grader; `unanswered` is as of `Response.of`."""
         status, score, detail = self.status, self.score, self.detail
         if score is None and not (self.unread or status.missing(unanswered)):
             try:
@@ -114,10 +110,7 @@ class SubjectIdentity:
 
     @property
     def samples(self) -> bool | None:
-        """Whether decoding samples, according to `decoding`; None if it does not say.
-
-        ``extra`` holds fields of requests that replace those of the same name.
-        """
+        """Whether decoding samples, by the settings and the request fields in ``extra``; None if they do not say."""
         extra = self.decoding.get("extra")
         settings = {**self.decoding, **(extra if isinstance(extra, Mapping) else {})}
         temperature, chosen = settings.get("temperature"), settings.get("do_sample")
@@ -129,11 +122,7 @@ class SubjectIdentity:
 
     @property
     def decoding_hash(self) -> str:
-        """First 16 hex digits of SHA-256 over the decoding settings.
-
-        Raises:
-            ConfigError: The settings are not JSON data.
-        """
+        """First 16 hex digits of SHA-256 over the decoding settings, which must be JSON data."""
         try:
             text = json.dumps(dict(self.decoding), sort_keys=True)
         except (TypeError, ValueError) as error:
@@ -174,7 +163,6 @@ class RequestLog:
         made_up: Answer to every request in place of asking; None where subjects are asked.
 
     Attributes:
-        count: Number of requests so far.
         repeated: Name of a sampling subject that got the same request twice; empty if none did.
         taken: Completions that subjects gave, in order.
     """
@@ -206,22 +194,14 @@ class RequestLog:
             RequestLog.current = outer
 
     def next_made_up(self) -> str | None:
-        """Count one request.  Return the made-up answer to it, if there is one.
-
-        Raises:
-            NoFurtherAnswer: Too many requests got the made-up answer.
-        """
+        """Count a request and return the made-up answer, if there is one; raise NoFurtherAnswer after too many."""
         self.count += 1
         if self.made_up is not None and self.count > self.MOST_MADE_UP:
             raise NoFurtherAnswer
         return self.made_up
 
     def complete(self, subject: Subject, item: Item) -> Completion:
-        """Return a subject's completion of an item, which is asked for once.
-
-        Raises:
-            ConfigError: The subject samples, and got this request before.
-        """
+        """Return a subject's completion of an item, asked for once; raise ConfigError if it samples and was asked."""
         if (made_up := self.next_made_up()) is not None:
             return Completion(made_up)
         key = (id(subject), item.likelihood is not None, *_key(item))
@@ -304,18 +284,11 @@ class Subject(abc.ABC):
         """Return one completion per item, in order.  A fault of one item is a status, not an exception."""
 
     def prepare(self, items: Sequence[Item]) -> None:  # noqa: ARG002 - most subjects take every question
-        """Check the items of an interview before the first is administered.
-
-        Raises:
-            ConfigError: The subject cannot answer such items.
-        """
+        """Raise ConfigError if the subject cannot answer the items of an interview; called before the first of them."""
         return
 
     def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
-        """Answer like `answer`, and call `arrived` with index and completion of each item as soon as it is known.
-
-        A subject whose answers arrive one by one overrides this.
-        """
+        """Answer like `answer`, and call `arrived` with index and completion of each item as soon as it is known."""
         completions = self.answer(items)
         for index, completion in enumerate(completions):
             arrived(index, completion)
@@ -347,13 +320,9 @@ class Subject(abc.ABC):
     def answer_draws(
         self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object] | None = None
     ) -> list[Completion]:
-        """Answer items, each for a draw, in one call, and return the completions with texts of the stored length.
+        """Answer items, each with the index of its draw, in one call, and return the completions.
 
-        Where an answer of another run is known, it is not asked for.
-
-        Args:
-            draws: Items, and the index of the draw of each, see `sample`.
-            arrived: See `prefetch`.
+        Their texts have the stored length. A known answer of another run is not asked for. `arrived`: see `prefetch`.
         """
         items = [_drawn(item, sample) for item, sample in draws]
         source, note = self.known, arrived or (lambda _index, _completion: None)
@@ -373,10 +342,7 @@ class Subject(abc.ABC):
         return [done[index] for index in range(len(items))]
 
     def begin(self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object]) -> None:
-        """Have items answered like `answer_draws`, which need not have ended when this returns.
-
-        `arrived` is called for each of them by this method, or later by `take_arrived`.
-        """
+        """Have items answered like `answer_draws`; `arrived` is called for each now, or later by `take_arrived`."""
         in_one_call = self.known is not None or any(item.turns or item.likelihood is not None for item, _ in draws)
         if self.waits_apart and not in_one_call:
             self._send([_drawn(*draw) for draw in draws], lambda n, completion: arrived(n, _cut(completion)))
@@ -396,20 +362,13 @@ class Subject(abc.ABC):
         raise NotImplementedError
 
     def take_arrived(self, *, wait: bool) -> None:  # noqa: ARG002 - only subjects that wait apart have any
-        """Call `arrived` for the answers of `begin` that are there.
-
-        Args:
-            wait: Wait for one if none is there. Some must have begun.
-        """
+        """Call `arrived` for the answers of `begin` that are there; `wait` for one that has begun, if none is."""
         return
 
     def _answer_turns(
         self, items: Sequence[Item], arrived: Callable[[int, Completion], object] | None
     ) -> list[Completion]:
-        """Answer items; those with turns in several calls, each after the answers to the one before.
-
-        The completion of an item with turns has its transcript. A turn without an answer ends its item.
-        """
+        """Answer items; those with turns in several calls, each after the answers to the one before."""
         said: list[list[Completion]] = [[] for _ in items]
         waiting = list(range(len(items)))
         while waiting:
@@ -449,11 +408,7 @@ class Subject(abc.ABC):
         return completion.text
 
     def score(self, item: Item) -> float:
-        """Return the score of an answer, in [0, 1]: the recorded one, or else the item's grade of the text.
-
-        Raises:
-            Unscored: The answer is empty, it failed, or its recorded score is outside [0, 1].
-        """
+        """Return the recorded score of an answer, or the item's grade, in [0, 1]; raise Unscored if there is none."""
         asked, item = item, getattr(item, "item", item)  # a test's `item` wraps that of the bank
         completion = self.complete(item)
         if completion.score is None:
@@ -469,11 +424,7 @@ class Subject(abc.ABC):
         self._ready.clear()
 
     def complete(self, item: Item) -> Completion:
-        """Return the whole completion of an item.
-
-        Raises:
-            Unscored: The answer is empty, or it failed.
-        """
+        """Return the whole completion of an item; raise Unscored if the answer is empty, or it failed."""
         item, log = _drawn(item, self.sample), RequestLog.current
         completion = self.complete_anew(item) if log is None else log.complete(self, item)
         if completion.unread:
@@ -526,12 +477,94 @@ def _key(item: Item) -> tuple[Any, ...]:
 
 
 def sample_of(item: Item) -> int:
-    """Return the index of the draw, from the item's ``meta``.
-
-    Raises:
-        BankError: It is no whole number.
-    """
+    """Return the index of the draw, from the item's ``meta``; raise BankError if it is no whole number."""
     sample = item.meta.get("sample", 0)
     if isinstance(sample, bool) or not isinstance(sample, int):
         raise BankError(f"item {item.id!r}: meta.sample is {sample!r}, expected a whole number")
     return sample
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat.
+
+    Args:
+        root: Folder that must contain the images.
+    """
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    images: tuple[str, ...] = ()
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Reply of an agent.
+
+    Args:
+        text: Reply without the reasoning.
+        status: ``ok`` if the agent ended its reply by itself; otherwise the text is unusable.
+        detail: Reason for a status other than ok.
+        reasoning: Reasoning before the reply, if the model shows it.
+    """
+
+    text: str
+    status: Status = Status.OK
+    detail: str = ""
+    reasoning: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """Ratings of continuations by an agent.
+
+    Args:
+        scores: Log-likelihood of the label after each candidate, in nats; NaN if `status` is not ok.
+    """
+
+    scores: tuple[float, ...]
+    status: Status = Status.OK
+    detail: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A model that works for the run."""
+
+    @property
+    def identity(self) -> SubjectIdentity:
+        """Identity: everything that its replies depend on."""
+
+    @property
+    def rates(self) -> bool:
+        """Whether `prefer` works: likelihoods are available and plausible."""
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
+    ) -> Reply:
+        """Return the reply to a chat, with the model's own cap by default.  A fault is a status.
+
+        A back end may ignore the JSON schema `schema`. `draw` numbers equal requests: a model that samples draws anew
+        for each number, and a greedy one may give one reply to all.
+        """
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
+        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
+
+    def close(self) -> None:
+        """Release memory, devices and connections."""
+
+
+def added(messages: Sequence[Message], candidate: str) -> list[Message]:
+    """Return the chat with a candidate added to the user's last message."""
+    if messages and messages[-1].role == "user":
+        return [*messages[:-1], replace(messages[-1], text=messages[-1].text + candidate)]
+    return [*messages, Message("user", candidate)]

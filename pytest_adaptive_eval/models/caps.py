@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
+from pytest_adaptive_eval.items.item import Item, items_by_likelihood, items_naming
 
 #: Tokens of an answer where nobody sets a cap: of most models, and of those that reason before they answer.
 DEFAULT_TOKENS, REASONING_TOKENS = 1024, 16384
@@ -28,11 +27,7 @@ class Cap:
     chosen: bool
 
     def of(self, item: Item) -> int:
-        """Return the cap on the answer to an item.
-
-        Raises:
-            BankError: The item's own cap is no whole number of at least 1.
-        """
+        """Return the cap on the answer to an item; raise BankError if its own is no whole number of at least 1."""
         if "max_tokens" not in item.meta:
             return self.tokens
         tokens = item.meta["max_tokens"]

@@ -11,8 +11,16 @@ from typing import Any
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import (
+    Agent,
+    Completion,
+    Message,
+    Preference,
+    Reply,
+    Subject,
+    SubjectIdentity,
+    Usage,
+)
 from pytest_adaptive_eval.models.caps import Cap
 
 
@@ -24,7 +32,6 @@ class AgentPool:
     time.
 
     Args:
-        loaders: Functions that load each model.
         capacity: Number of models that fit into memory; unlimited if omitted.
         remote: Names of models on servers, which use no memory here and do not count.
 
@@ -54,20 +61,12 @@ class AgentPool:
         self._memory_lock, self._remote_lock = threading.RLock(), threading.RLock()
 
     def agent(self, name: str) -> Agent:
-        """Return an agent that is loaded at its first request.
-
-        Raises:
-            ConfigError: No model has that name. Raised at the first request: it is a subject.
-        """
+        """Return an agent, loaded at its first request; raise ConfigError for an unknown name, then for a subject."""
         self._check(name)
         return _PooledAgent(self, name)
 
     def subject(self, name: str) -> Subject:
-        """Return a subject that is loaded at its first request.
-
-        Raises:
-            ConfigError: No model has that name. Raised at the first request: it is an agent.
-        """
+        """Return a subject, loaded at its first request; raise ConfigError for an unknown name, then for an agent."""
         self._check(name)
         return _PooledSubject(self, name)
 
@@ -106,7 +105,9 @@ class AgentPool:
             return
         with self._memory_lock:
             if name not in self._loaded:
-                self._make_room()
+                in_memory = [loaded for loaded in self._loaded if loaded not in self.remote]
+                while self.capacity is not None and len(in_memory) >= self.capacity:
+                    self._drop(in_memory.pop(0))
                 self._load(name)
             self._loaded.move_to_end(name)
             yield self._loaded[name]
@@ -120,11 +121,6 @@ class AgentPool:
     def _check(self, name: str) -> None:
         if name not in self._loaders:
             raise ConfigError(f"no model is called {name!r}; expected one of {', '.join(self._loaders)}")
-
-    def _make_room(self) -> None:
-        in_memory = [name for name in self._loaded if name not in self.remote]
-        while self.capacity is not None and len(in_memory) >= self.capacity:
-            self._drop(in_memory.pop(0))
 
     def _load(self, name: str) -> Agent | Subject:
         self.loads[name] += 1

@@ -33,8 +33,6 @@ class ReplaySubject(Subject):
     Created by `load`. An item without a recorded answer gets the status ``not_run``.
 
     Args:
-        name: Name of the recorded subject.
-        answers: Answers by item id.
         source: File of the answers, for the record.
     """
 
@@ -76,20 +74,17 @@ class ReplaySubject(Subject):
         return "the answers are recorded ones"
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
-        """Return one completion per item, in order.
-
-        Raises:
-            ConfigError: An item has no id, because it is a bare prompt.
-        """
+        """Return one completion per item, in order; raise ConfigError for a bare prompt, which has no id."""
         if any(not item.id for item in items):
             raise ConfigError(
                 f"recorded answers of {self.identity.name!r} are looked up by item id, and a bare prompt has none; "
                 "pass the item: `model.generate(item)` or `item.score(model.score(item))`"
             )
-        return [self._answers.get(item.id) or self._missing(item) for item in items]
-
-    def _missing(self, item: Item) -> Completion:
-        return Completion("", Status.NOT_RUN, detail=f"no answer of {self.identity.name!r} to {item.id!r} was recorded")
+        return [
+            self._answers.get(item.id)
+            or Completion("", Status.NOT_RUN, detail=f"no answer of {self.identity.name!r} to {item.id!r} was recorded")
+            for item in items
+        ]
 
 
 @contextlib.contextmanager
@@ -159,20 +154,14 @@ def _answer(where: str, data: Mapping[str, Any]) -> Completion:
         raise ConfigError(f"{where}: `text` is {text!r} and `detail` {detail!r}, expected text")
     if score is not None and (type(score) not in (int, float) or not 0.0 <= score <= 1.0):
         raise ConfigError(f"{where}: `score` is {score!r}, expected a number in [0, 1], or none")
-    status = _status(where, data.get("status", Status.OK))
+    try:
+        status = Status(data.get("status", Status.OK))
+    except ValueError:
+        known = ", ".join(status.value for status in Status)
+        raise ConfigError(f"{where}: `status` is {data['status']!r}, expected one of {known}") from None
     if score is not None if status.infrastructure else status is Status.OK and text is None and score is None:
         raise ConfigError(
             f"{where}: status {status.value!r} with score {score!r} and {'no' if text is None else 'a'} text; "
             "an answer that is ok has a text or a score, and one that failed has no score"
         )
     return Completion(text or "", status, None if score is None else float(score), detail)
-
-
-def _status(where: str, value: Any) -> Status:
-    """Return the status of that value; raise ConfigError if there is none."""
-    try:
-        return Status(value)
-    except ValueError:
-        raise ConfigError(
-            f"{where}: `status` is {value!r}, expected one of {', '.join(status.value for status in Status)}"
-        ) from None

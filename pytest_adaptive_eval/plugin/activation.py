@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,15 +18,11 @@ from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.progress import Progress
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
-from pytest_adaptive_eval.plugin.reports import ReportHooks
-from pytest_adaptive_eval.plugin.run import OwnProtocol, RunHooks
+from pytest_adaptive_eval.plugin.run import OwnProtocol, ReportHooks, RunHooks
 from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
 from pytest_adaptive_eval.plugin.state import STATE, Exchange, RunState, split_models
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
 
 
 def _settings_of(config: pytest.Config) -> Settings:
@@ -68,7 +64,6 @@ def _settings_of(config: pytest.Config) -> Settings:
 
 
 def _flag(config: pytest.Config, name: str) -> str | None:
-    """Return the value of a flag, or None."""
     value: str | None = config.getoption(f"adaptive_eval_{name}")
     if value == "":
         flag = f"--adaptive-eval-{name.replace('_', '-')}"
@@ -84,13 +79,11 @@ def _text(config: pytest.Config, name: str) -> str | None:
 
 
 def _path(config: pytest.Config, name: str) -> Path | None:
-    """Return the value of a flag as a path relative to the working folder, or None."""
     value = _flag(config, name)
     return None if value is None else config.invocation_params.dir / value
 
 
 def _reuse(config: pytest.Config, folder: Path) -> Path | None:
-    """Return the store of answers that runs share, or None."""
     name = _flag(config, "reuse")
     if name is None:
         return None
@@ -118,7 +111,6 @@ def _seed(config: pytest.Config) -> int | None:
 
 
 def _options(lines: list[str]) -> dict[str, Any]:
-    """Parse model options, written as lines of TOML."""
     if not lines:
         return {}
     import tomllib
@@ -132,17 +124,6 @@ def _options(lines: list[str]) -> dict[str, Any]:
         ) from None
 
 
-def _open_answers(config: pytest.Config, settings: Settings) -> AnswerStore | None:
-    """Open the store of answers that runs share, if one is wanted."""
-    if settings.reuse is None or config.option.collectonly:
-        return None
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
-
-    answers = AnswerStore(settings.reuse)
-    config.add_cleanup(answers.close)
-    return answers
-
-
 def activate(config: pytest.Config) -> None:
     """Register the plugin for this run."""
     if not __debug__:
@@ -154,7 +135,12 @@ def activate(config: pytest.Config) -> None:
     try:
         settings = _settings_of(config)
         check_outputs(config, settings)
-        answers = _open_answers(config, settings)
+        answers = None
+        if settings.reuse is not None and not config.option.collectonly:
+            from pytest_adaptive_eval.models.reuse import AnswerStore
+
+            answers = AnswerStore(settings.reuse)
+            config.add_cleanup(answers.close)
     except UsageError as error:
         raise pytest.UsageError(guard(str(error))) from None
     gc.freeze()  # no imported object becomes garbage, so searching them only costs time

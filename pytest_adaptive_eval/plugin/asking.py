@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,24 +14,102 @@ import pytest
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
+from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.inference.design import Proposal
-from pytest_adaptive_eval.inference.noise import item_score
+from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
-from pytest_adaptive_eval.items.item import MISSING, Item, Response, Status
-from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
-from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
-from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture, question
-from pytest_adaptive_eval.plugin.randomness import GeneratorStates
+from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder, Reuse
-from pytest_adaptive_eval.plugin.state import Finding, sets_up_only
+from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
-from pytest_adaptive_eval.records.run_record import Administration, plain
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, plain
+from pytest_adaptive_eval.text import counted
+
+
+class DecodingCheck:
+    """Evidence that another run would give other answers."""
+
+    def __init__(self, folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> None:
+        self._by_default = evaluation.repeat is None
+        self._samples = identity.samples
+        self.reason = "decoding samples" if self._samples else ""
+        self._earlier: InterviewRecord | None = None
+        if not self._samples and identity.checkpoint and (self._by_default or not evaluation.decodings):
+            self._earlier = _latest(folder, evaluation, identity, prompt)
+            if self._earlier is not None and (self._earlier.decoding_noise or {}).get("variance"):
+                self.reason = "an earlier run of this checkpoint gave different answers to the same item"
+
+    def add_repeats(self, evaluation: Evaluation, answers: Sequence[Administration]) -> Evaluation:
+        """Return the evaluation, with repeated items if these answers differ from those of an earlier run."""
+        if self._earlier is None or self.reason:
+            return evaluation
+        earlier = {_administration_key(entry): (entry.text, entry.score) for entry in self._earlier.administrations}
+        both = [
+            (earlier[key], (answer.text, answer.score))
+            for answer in answers
+            if (key := _administration_key(answer)) in earlier
+        ]
+        scored = [(old, new) for old, new in both if old[1] is not None and new[1] is not None]
+        if differ := sum(old != new for old, new in scored):
+            self.reason = (
+                f"an earlier run of this checkpoint answered {differ} of {counted(len(scored), 'item')} differently"
+            )
+            return replace(evaluation, repeat=None).for_subject(samples=True) if self._by_default else evaluation
+        return evaluation
+
+    def notes(self, noise: DecodingNoise | None, *, whole: bool) -> list[str]:
+        """Return notes for readers of any verdict; of a `whole` bank nothing but the noise is uncertain."""
+        if noise is not None:
+            if not self.reason or self._samples:
+                return []
+            # a cause that varies between runs, such as a server, need not vary within one
+            return [self.reason + (": another run may decide otherwise" if noise.variance == 0 else "")]
+        if self.reason:
+            return [
+                f"{self.reason}, and the noise was not measured: another run may decide otherwise; remove repeat = 0, "
+                "or set samples"
+            ]
+        if whole and self._samples is None:
+            return [
+                "the model does not say how it decodes: where it samples, another run may decide otherwise; set "
+                "repeat, or give its identity a temperature"
+            ]
+        return []
+
+
+def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> InterviewRecord | None:
+    """Read the latest interview, not void, of the same checkpoint, decoding, bank and test, with its answers."""
+    if not (folder / "runs").is_dir():
+        return None
+    from pytest_adaptive_eval.records.history import History
+
+    history = History(folder)
+    same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash, prompt)
+    for run, record in reversed(list(history.interviews())):
+        if not record.error and same == (
+            record.subject.get("checkpoint"),
+            record.subject.get("decoding_hash"),
+            record.bank.get("content_hash"),
+            record.extra.get("prompt", ""),
+        ):
+            try:
+                whole = history.whole(run.run)
+            except JournalError:  # removed or damaged meanwhile
+                return None
+            return next((other for other in whole.interviews if other.nodeid == record.nodeid), None)
+    return None
+
+
+def _administration_key(entry: Administration) -> tuple[str, str, str, int]:
+    return entry.item, entry.item_hash, entry.format, entry.sample
+
 
 #: Names in the record of what a draw tells, and the columns of a `Proposal`.
 _DRAW_COLUMNS = {
@@ -38,16 +117,11 @@ _DRAW_COLUMNS = {
     "predicted": "predictions",
     **{name: name for name in ("rest", "variance", "down", "up")},
 }
-#: Seed suffix for drawing repeated items.
-_REPEAT_SEED = 1
+_REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
 
 
 class Fault(NamedTuple):
-    """Reason why an interview is void.
-
-    Args:
-        usage: Whether it is a mistake of the user.
-    """
+    """Reason why an interview is void; `usage` for a mistake of the user."""
 
     sentence: str
     usage: bool
@@ -56,16 +130,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Respondent:
-    """The subject that answers an interview, as the fixtures of the first question give it.
-
-    Args:
-        fixture: Name of the fixture.
-        subject: Its value.
-        decoding: Hash of the decoding settings.
-        usage: Usage before the interview.
-        noise_check: None where another run gives the same answers.
-        own_cap: Cap of the subject outside of this interview, while the evaluation has one of its own.
-    """
+    """The subject of an interview, as the first fixtures give it; `own_cap` is its cap outside of this interview."""
 
     fixture: str = "model"
     subject: Any = None
@@ -76,11 +141,7 @@ class Respondent:
     own_cap: Cap | None = None
 
     def cap(self, max_tokens: int | None, name: str) -> None:
-        """Set the evaluation's cap on the answers of the subject, until `uncap`.
-
-        Raises:
-            ConfigError: Nothing caps the answers of this subject.
-        """
+        """Set the evaluation's cap on the answers of the subject, until `uncap`."""
         if max_tokens is None:
             return
         if not isinstance(self.subject, Subject) or self.subject.cap is None:
@@ -95,20 +156,9 @@ class Respondent:
         if self.own_cap is not None:
             self.subject.cap, self.own_cap = self.own_cap, None
 
-    def as_capped(self, identity: SubjectIdentity, items: Sequence[Item]) -> SubjectIdentity:
-        """Return the subject's identity with the token caps of answers to these items: one number, or a list."""
-        cap = self.subject.cap if isinstance(self.subject, Subject) else None
-        if cap is None:
-            return identity
-        return identity.with_caps(recorded_caps(cap, items) or {cap.tokens})
-
 
 class AskingLoop:
-    """Questions of one interview, in the order of its session, until the session or a fault ends it.
-
-    Args:
-        node: The placeholder, from which the questions are made.
-    """
+    """Questions of one interview, in the order of its session, until the session or a fault ends it."""
 
     def __init__(self, node: pytest.Function, gate_plan: GatePlan) -> None:
         self.node, self.gate_plan, self.nodeid = node, gate_plan, node.nodeid
@@ -127,7 +177,6 @@ class AskingLoop:
         self.session = self._open_session()
 
     def _open_session(self) -> Session:
-        """Create the session, with the gate conditions that could be read."""
         evaluation = self.evaluation
         try:
             # `bind` sets the number of decodings where it depends on the subject
@@ -146,7 +195,8 @@ class AskingLoop:
         try:
             self._ask_proposals()
             self._repeat_items()
-            if (doubt := self.finding.doubt) and self.recorder.all_right:
+            scores = {entry.score for entry in self.recorder.administrations}
+            if (doubt := self.finding.doubt) and scores <= {None, 1.0}:
                 raise ConfigError(f"{self.nodeid}: {doubt}")
         except AdaptiveEvalError as error:
             self._end_by(error)
@@ -182,28 +232,21 @@ class AskingLoop:
     def _ask_proposals(self) -> None:
         while not self._over and (proposal := self.session.ask()) is not None:
             if not (self.recorder.administrations or self.asks_items or self._setup_only):
-                self._check_test(self.evaluation.bank.items[int(proposal.items[0, 0])])
+                item = self.evaluation.bank.items[int(proposal.items[0, 0])]
+                if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
+                    raise ConfigError(sentence)
             if not self._affordable(proposal.items.shape[1]):
                 self.session.end(StopReason.COST)
                 break
             asked_before = len(self.recorder.administrations)
-            scores = self._scores(proposal)
+            responses = self._run_batch(list(map(self._test, self.draws(proposal))))
             if self._setup_only:
                 break  # no question has a score
-            self.tell(scores)
+            self.tell(self.item_scores([response.score for response in responses]))
             ability = self._ability
             for administration in self.recorder.administrations[asked_before:]:
                 administration.theta_after = ability
             self._live.estimate(self.session)
-
-    def _check_test(self, item: Item) -> None:
-        """Refuse a test that passes whatever the model says, before the first question.
-
-        Raises:
-            ConfigError: It does.
-        """
-        if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
-            raise ConfigError(sentence)
 
     def _affordable(self, items: int) -> bool:
         """Return whether the next items fit into the budgets in tokens and money."""
@@ -217,18 +260,11 @@ class AskingLoop:
     def tell(self, scores: Sequence[float | None]) -> None:
         """Give the session the item scores of its proposal, and end it where an item that must pass is wrong."""
         self.session.tell(np.array([[np.nan if score is None else score for score in scores]], dtype=float))
-        self._end_at_failure()
-
-    def _end_at_failure(self) -> None:
-        """End an interview for decisions once all items that must pass are asked and one is wrong: all gates fail."""
-        plan, count = self.gate_plan, len(self.evaluation.must_pass)
-        if not (count and plan.judged and self.evaluation.policy.stop == "decision"):
-            return
-        if len(self.session.take_all) <= self.session.asked:
-            scores = self.session.log().scores[: len(self.session.take_all)]
-            first = np.isin(self.session.take_all, self.evaluation.must_pass)
-            if (scores[first] < 1.0).any():
-                self.session.end(StopReason.MUST_PASS)
+        first, ends = self.session.take_all, self.gate_plan.judged and self.evaluation.policy.stop == "decision"
+        if self.evaluation.must_pass and ends and len(first) <= self.session.asked:
+            must_pass = np.isin(first, self.evaluation.must_pass)
+            if (self.session.log().scores[: len(first)][must_pass] < 1.0).any():
+                self.session.end(StopReason.MUST_PASS)  # all gates fail
 
     def _repeat_items(self) -> None:
         """Administer some items once more, drawn uniformly, to measure decoding noise."""
@@ -247,12 +283,6 @@ class AskingLoop:
             del drawn[: len(self._run_batch(questions))]
         if drawn:
             self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
-
-    def _scores(self, proposal: Proposal) -> list[float | None]:
-        """Return item scores of one proposal, up to the end of the batch or of the interview."""
-        return self.item_scores(
-            [response.score for response in self._run_batch(list(map(self._test, self.draws(proposal))))]
-        )
 
     def item_scores(self, response_scores: Sequence[float | None]) -> list[float | None]:
         """Return the score of each item from those of its samples; the last item may lack some."""
@@ -276,13 +306,7 @@ class AskingLoop:
         return draws
 
     def _draw(self, index: int, offset: int, sample: int, details: dict[str, Any]) -> Draw:
-        """Return the question of a bank's item.
-
-        Args:
-            index: Position of the item in the bank.
-            offset: Number of questions from the latest administration to this one, from 1.
-            details: Fields of its `Administration` that its draw sets.
-        """
+        """Return the question of a bank's item, `offset` places (from 1) after the latest administration."""
         item = self.evaluation.bank.items[index]
         administration = Administration(
             position=len(self.recorder.administrations) + offset,
@@ -296,8 +320,7 @@ class AskingLoop:
         return Draw(AskedItem(item, sample), administration)
 
     def _test(self, draw: Draw) -> Question:
-        """Create the test of a question."""
-        test = question(self.node, draw.asked.item, draw.asked.sample)
+        test = Question.of(self.node, AskedItem(draw.asked.item, draw.asked.sample))
         test.interview, test.ihook, test.administration = self, self._hook, draw.administration
         return test
 
@@ -309,18 +332,13 @@ class AskingLoop:
             self._run_protocol(test)
             responses.append(response := self._take(test))
             test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
-            if response.status.infrastructure:
-                self._check_errors()
+            if response.status.infrastructure and (fault := self.recorder.too_many_errors(self.evaluation.questions)):
+                self.give_up(fault, stop=StopReason.ERRORS)
             if self._over:
                 break
         return responses
 
-    def _check_errors(self) -> None:
-        if sentence := self.recorder.too_many_errors(self.evaluation.questions):
-            self.give_up(sentence, stop=StopReason.ERRORS)
-
     def _run_protocol(self, test: Question) -> None:
-        """Run a question in pytest's own protocol."""
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list
         items: list[Any] = self.node.session.items
         position = items.index(self.node) if self.state.worker and self.node in items else None
@@ -333,7 +351,6 @@ class AskingLoop:
                 items[position] = self.node
 
     def _take(self, test: Question) -> Response:
-        """Record the response of a question that has run."""
         self.reuse.mark(test.administration)
         response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
         try:
@@ -394,9 +411,6 @@ class AskingLoop:
         """Identify the subject as that of an interview with the same cap and fixtures, which are set up.
 
         A loop for the same interview has its journal.
-
-        Raises:
-            AdaptiveEvalError: The subject cannot answer this interview.
         """
         self._bound = True
         self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject
@@ -410,15 +424,20 @@ class AskingLoop:
         self._bound = True
         respondent = self.respondent
         respondent.fixture, respondent.subject, identity = find_model_fixture(funcargs)
-        self._check_likelihood(respondent)
+        if self._batch[0].asked.item.likelihood is not None and not getattr(respondent.subject, "rates_texts", False):
+            raise ConfigError(
+                f"{self.evaluation.name}: items are scored by the likelihoods of texts, which {respondent.fixture!r} "
+                f"({type(respondent.subject).__name__}) does not give: name a checkpoint or a server, or ask for "
+                "written answers"
+            )
         respondent.cap(self.evaluation.max_tokens, self.evaluation.name)
         self._identify(identity)
 
     def _identify(self, identity: SubjectIdentity) -> None:
-        """Check the subject and its identity against the evaluation, and open the journal."""
         respondent = self.respondent
-        identity = respondent.as_capped(identity, self.evaluation.bank.items)
         if isinstance(respondent.subject, Subject):
+            if (cap := respondent.subject.cap) is not None:
+                identity = identity.with_caps(recorded_caps(cap, self.evaluation.bank.items) or {cap.tokens})
             respondent.usage = respondent.subject.usage
             self._prepare(respondent.subject)
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
@@ -431,45 +450,19 @@ class AskingLoop:
             samples=bool(respondent.noise_check and respondent.noise_check.reason)
         )
         self.session.decodings = self.evaluation.decodings
-        self._check_judge()
+        judge, items = self.evaluation.judge, self.evaluation.bank.items
+        if judge is not None:
+            judge.check(items)
+        elif self.asks_items:
+            for item in items_naming(items, JUDGE):
+                if item.custom is needs_judge:
+                    needs_judge(item, "")
         self.reuse.bind(respondent.subject)
         if identity.checkpoint and self.recorder.journal is None:  # else answers could belong to another subject
             self._open_journal(respondent)
 
-    def _check_judge(self) -> None:
-        """Have the judge rank a few answers.  A TOML file without a judge may have no items that only one grades.
-
-        Raises:
-            ConfigError: There is none, or it gives no rank.
-        """
-        evaluation = self.evaluation
-        if evaluation.judge is not None:
-            evaluation.judge.check(evaluation.bank.items)
-        elif self.asks_items:
-            for item in items_naming(evaluation.bank.items, JUDGE):
-                if item.custom is needs_judge:
-                    needs_judge(item, "")
-
-    def _check_likelihood(self, respondent: Respondent) -> None:
-        """Refuse a model that cannot score items by likelihood, if the first item needs it.
-
-        Raises:
-            ConfigError: It cannot.
-        """
-        first = self._batch[0].asked.item
-        if first.likelihood is not None and not getattr(respondent.subject, "rates_texts", False):
-            raise ConfigError(
-                f"{self.evaluation.name}: items are scored by the likelihoods of texts, which {respondent.fixture!r} "
-                f"({type(respondent.subject).__name__}) does not give: name a checkpoint or a server, or ask for "
-                "written answers"
-            )
-
     def _prepare(self, subject: Subject) -> None:
-        """Check a subject of this package before its first answer.
-
-        Raises:
-            ConfigError: Its fixture's scope is too narrow, or it has one recorded answer where several are needed.
-        """
+        """Check a subject of this package before its first answer."""
         evaluation, fixture = self.evaluation, self.respondent.fixture
         check_scope(self.node, fixture, evaluation.name)
         subject.prepare(evaluation.bank.items)

@@ -28,16 +28,17 @@ from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, r
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import (
     PLACEHOLDER,
+    AskedItem,
     Question,
     check_scope,
     crash_line,
     is_placeholder,
-    question,
 )
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Planned, Selection, check_named, sets_up_only
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
-from pytest_adaptive_eval.records.files import probe
+from pytest_adaptive_eval.records.baseline import BaselineFile
+from pytest_adaptive_eval.records.journal import probe
 from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:
@@ -52,17 +53,12 @@ class Collection:
     def __init__(self, state: RunState) -> None:
         self.state, self.config = state, state.config
         self._mistakes: list[str] = []
-        #: Functions of evaluations with a mistake, which need no second message.
-        self._mistaken: set[object] = set()
+        self._mistaken: set[object] = set()  #: Functions of evaluations with a mistake, which need no second message.
         self._banks: dict[Path, ItemBank] = {}
-        #: Gates and studies that got the marker here.
-        self._marked: set[pytest.Item] = set()
-        #: Every gate that collection met, by node id, selected or not.
-        self._gates: dict[str, pytest.Item] = {}
-        #: Names of the evaluations of TOML files.
-        self._toml_names: set[str] = set()
-        #: Names of required gates.
-        self._required = list(state.settings.required_gates)
+        self._marked: set[pytest.Item] = set()  #: Gates and studies that got the marker here.
+        self._gates: dict[str, pytest.Item] = {}  #: Every gate that collection met, by node id, selected or not.
+        self._toml_names: set[str] = set()  #: Names of the evaluations of TOML files.
+        self._required = list(state.settings.required_gates)  #: Names of required gates.
 
     def mistake(self, error: UsageError) -> None:
         """Keep an error of the user until collection has found all of them."""
@@ -241,7 +237,7 @@ class Collection:
             if same_test and name not in ("", ids[at]) and parameters == f"{before}{name}{after}]":
                 item_names[name] = None
         try:
-            return [question(interview, *self._sample(bank, name)) for name in item_names]
+            return [Question.of(interview, AskedItem(*self._sample(bank, name))) for name in item_names]
         except UsageError as error:
             raise pytest.Collector.CollectError(f"{interview.nodeid}: {error}") from None
 
@@ -290,7 +286,6 @@ class Collection:
 
     @contextlib.contextmanager
     def _keep_mistake(self) -> Iterator[None]:
-        """Keep a user's error in this context until collection has found all of them."""
         try:
             yield
         except UsageError as error:
@@ -310,24 +305,34 @@ class Collection:
             check_named(self.state.settings.models, self._toml_names)
         for node in self.state.evaluations:
             if isinstance(node, Interview):
-                node.gate_plan.set_budget()
-                node.evaluation = node.gate_plan.evaluation
+                plan, sources = node.gate_plan, node.gate_plan.sources.items()
+                known = {name: source.baseline for name, source in sources if isinstance(source, BaselineFile)}
+                plan.evaluation = node.evaluation = node.evaluation.with_default_budget(plan.conditions, known)
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
-        """Put the tests in order, and publish the plan of the run."""
         state = self.state
         selected, nodeids = set(items), {item.nodeid for item in items}
         left_out = [gate for nodeid, gate in self._gates.items() if nodeid not in nodeids]
         state.family += sum(count_fail_claims(gate, state) for gate in left_out)
         items[:] = order(items, state.needs)
-        self._uncount_deselected(set(items) - selected)
+        reporter = self.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and (restored := set(items) - selected):
+            deselected = reporter.stats.get("deselected", [])
+            deselected[:] = [item for item in deselected if item not in restored]
         if state.worker:  # a worker prints nothing
             state.exchange.publish_lines(self.pytest_report_collectionfinish(items))
-        planned = [self._planned(item) for item in items if isinstance(item, EvaluationNode) or item in state.needs]
+        planned = [
+            Planned(
+                item.nodeid,
+                item.evaluation.questions if isinstance(item, Interview) else 0,
+                [node.nodeid for node in state.needs.get(item, ())],
+            )
+            for item in items
+            if isinstance(item, EvaluationNode) or item in state.needs
+        ]
         state.exchange.plan(planned, self._selection(left_out, collected))
 
     def _check_run(self, items: Sequence[pytest.Item]) -> None:
-        """Check everything that the run needs, before it calls a model."""
         interviews = [item for item in items if isinstance(item, Interview)]
         planned = [item for item in items if isinstance(item, EvaluationNode) or item in self.state.needs]
         check_collected(self.config, planned, bool(interviews))
@@ -390,17 +395,6 @@ class Collection:
             return bool(self.config.getini("strict"))
         except (KeyError, ValueError):
             return False
-
-    def _planned(self, item: pytest.Item) -> Planned:
-        budget = item.evaluation.questions if isinstance(item, Interview) else 0
-        return Planned(item.nodeid, budget, [node.nodeid for node in self.state.needs.get(item, ())])
-
-    def _uncount_deselected(self, restored: set[pytest.Item]) -> None:
-        """Remove interviews that a gate restored from the count of deselected tests."""
-        reporter = self.config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and restored:
-            deselected = reporter.stats.get("deselected", [])
-            deselected[:] = [item for item in deselected if item not in restored]
 
 
 def _outlook(interview: Interview) -> Iterator[str]:

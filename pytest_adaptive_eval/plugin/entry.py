@@ -19,8 +19,7 @@ from pytest_adaptive_eval.plugin import hooks
 from pytest_adaptive_eval.plugin.foreign_folders import ForeignFolders, check_arguments
 from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, REUSE, is_eval_file, refuse
 
-#: Reports whose path a flag sets.
-REPORTS = ("record", "html", "junit")
+REPORTS = ("record", "html", "junit")  #: Reports whose path a flag sets.
 
 
 class _Models(argparse.Action):
@@ -33,22 +32,14 @@ class _Models(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Add one model."""
         namespace.adaptive_eval_models = [*(getattr(namespace, "adaptive_eval_models", None) or ()), values]
         setattr(namespace, self.dest, values)
 
 
 #: Flags by the end of their name, with further arguments of ``addoption``.
 _FLAGS: dict[str, dict[str, Any]] = {
-    "model": {
-        "metavar": "[NAME=]MODEL",
-        "action": _Models,
-        "help": "the subject",
-    },
-    "budget": {
-        "metavar": "N|N%",
-        "help": 'questions an interview: a count, or a share of the bank such as "15%%"',
-    },
+    "model": {"metavar": "[NAME=]MODEL", "action": _Models, "help": "the subject"},
+    "budget": {"metavar": "N|N%", "help": 'questions an interview: a count, or a share of the bank such as "15%%"'},
     "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
     "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},
     "fresh": {"action": "store_true", "help": "ask everything anew instead of going on where a killed run stopped"},
@@ -114,19 +105,17 @@ def add_options(parser: pytest.Parser, *, list_kinds: bool) -> None:
     group = parser.getgroup("adaptive-eval", "adaptive evaluation of model checkpoints")
     flag_help = "run the adaptive interviews and their gates"
     group.addoption("--adaptive-eval", action="store_true", default=None, help=flag_help)
-    for name, arguments in _FLAGS.items():
-        added = {"help": _model_help()} if name == "model" and list_kinds else {}
-        group.addoption(f"--adaptive-eval-{name}", default=None, **arguments | added)
+    flags = _FLAGS
+    if list_kinds:
+        from pytest_adaptive_eval.models import built_in_kinds
+
+        kinds = ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds())
+        text = f"the subject, NAME=MODEL for the evaluation NAME of a TOML file alone: {kinds}"
+        flags = _FLAGS | {"model": _FLAGS["model"] | {"help": text}}
+    for name, arguments in flags.items():
+        group.addoption(f"--adaptive-eval-{name}", default=None, **arguments)
     for name, (text, kind, default) in _INI_SETTINGS.items():
         parser.addini(f"adaptive_eval_{name}", text, type=kind, default=default)
-
-
-def _model_help() -> str:
-    """Return the help of ``--adaptive-eval-model``, with every kind of subject of this package."""
-    from pytest_adaptive_eval.models import built_in_kinds
-
-    kinds = ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds())
-    return f"the subject, NAME=MODEL for the evaluation NAME of a TOML file alone: {kinds}"
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -225,12 +214,10 @@ class _Inactive:
         pytest.skip("needs --adaptive-eval")
 
     def pytest_collect_file(self, file_path: Path) -> None:
-        """Record that the run has TOML evaluations."""
         if is_eval_file(file_path):
             self.files.append(str(file_path))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Report the files with evaluations, of which no test is collected."""
         if self.files:
             from pytest_adaptive_eval.text import guard
 
@@ -239,7 +226,6 @@ class _Inactive:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Skip interviews and gates, or refuse the run if the settings require them."""
         adaptive = [i for i in items if i.get_closest_marker(MARKER) or MARKER in getattr(i, "fixturenames", ())]
         if self.required and (adaptive_tests := [*self.files, *(item.nodeid for item in adaptive)]):
             message = "needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command"

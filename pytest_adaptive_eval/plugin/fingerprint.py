@@ -1,4 +1,4 @@
-"""Hash of the code with which a test asks and grades; only answers of equal hashes are reused and compared."""
+"""Hash of the user's own code with which a test asks and grades; only answers of equal hashes are reused."""
 
 from __future__ import annotations
 
@@ -63,11 +63,7 @@ def _fixtures(node: pytest.Function, answers: str) -> list[object]:
 
 
 class _Reader:
-    """Reader of code and of the code and values that it uses.
-
-    Args:
-        root: Removed from texts, since it differs between machines.
-    """
+    """Reader of code and of what it uses; `root`, which differs between machines, is removed from texts."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
@@ -75,7 +71,6 @@ class _Reader:
         self._pending: list[Any] = []
 
     def read(self, starts: Iterable[object]) -> list[str]:
-        """Return the sources of the user's code and the values that it names."""
         texts = set()
         self._follow(starts)
         while self._pending:
@@ -94,7 +89,6 @@ class _Reader:
         return sorted(texts)
 
     def _follow(self, values: Iterable[object]) -> None:
-        """Add values that were not visited to the pending ones."""
         for value in values:
             if id(value) not in self._visited:
                 self._visited[id(value)] = value
@@ -161,7 +155,6 @@ def _named(code: Any, root: str) -> Iterator[tuple[str, Any]]:
 
 
 def _names(code: types.CodeType | None) -> set[str]:
-    """Return the names that code may look up in its module."""
     if code is None:
         return set()
     inner = (_names(part) for part in code.co_consts if isinstance(part, types.CodeType))
@@ -179,8 +172,7 @@ def _of_the_user(value: object, root: str) -> bool:
     return not is_installed(file, root)
 
 
-#: Names of folders that only installers write to.
-_PACKAGE_FOLDERS = frozenset(("site-packages", "dist-packages"))
+_PACKAGE_FOLDERS = frozenset(("site-packages", "dist-packages"))  #: Names of folders that only installers write to.
 #: Metadata of a distribution.  A source tree that is installed as editable has an .egg-info without a version.
 _METADATA = re.compile(r".+\.dist-info|.+-.+\.egg-info")
 
@@ -191,10 +183,6 @@ def is_installed(file: str, root: str) -> bool:
 
     Both the path of a link and its target count. An editable install is the user's own code, and so is a file of the
     user's project that a link in a package folder points to.
-
-    Args:
-        file: Path of a source file.
-        root: The folder of the user's project.
     """
     named, real = Path(file).absolute(), Path(file).resolve()
     if _in_package_folder(real, root) or _is_listed(real) or _is_listed(named):
@@ -223,7 +211,6 @@ def _package_folders() -> tuple[Path, ...]:
 
 
 def _is_listed(file: Path) -> bool:
-    """Return whether a distribution in a folder above the file lists it as its own."""
     for folder in file.parents:
         files, modules = _contents(folder)
         inner = file.relative_to(folder)

@@ -9,31 +9,30 @@ from typing import Any
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.evaluation.spending import Spending
-from pytest_adaptive_eval.gates.findings import findings
-from pytest_adaptive_eval.gates.misfit import with_misfit_note
+from pytest_adaptive_eval.gates.findings import findings, with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
-from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
-from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
-from pytest_adaptive_eval.plugin.asking import AskingLoop, Respondent
-from pytest_adaptive_eval.records.must_pass import must_pass_answers
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
+from pytest_adaptive_eval.models.base import Subject, Usage
+from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.records.run_record import (
+    Administration,
+    InterviewRecord,
+    by_item,
+    must_pass_answers,
+    noise_of,
+    plain,
+)
 from pytest_adaptive_eval.text import relative
 
-#: Fewest repeated items for a note that all their answers are equal.
-FEWEST_REPEATED = 5
+FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers are equal.
 #: Keys of a bank's report that a record repeats.
 BANK_REPORT_KEYS = ("task", "category", "twins", "formats", "parts", REPORT_KEY)
 
 
 def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRecord]:
-    """Return the result and the record of an interview.
-
-    Args:
-        seconds: Duration of the interview.
-    """
+    """Return the result and the record of an interview that took `seconds`."""
     evaluation, recorder = loop.evaluation, loop.recorder
     noise = None
     if evaluation.decodings:
@@ -99,7 +98,6 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
 
 
 def _notes_of_noise(loop: AskingLoop, noise: DecodingNoise | None) -> Iterator[str]:
-    """Yield notes on decoding noise for readers of any verdict."""
     if noise is not None:
         yield noise.sentence
         if loop.respondent.identity.decoding.get("temperature") == 0:
@@ -125,26 +123,39 @@ def _equal_repeats(answers: Sequence[Administration]) -> int:
 
 
 def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> InterviewRecord:
-    """Create the record of an interview."""
     evaluation, bank, respondent = loop.evaluation, loop.evaluation.bank, loop.respondent
     answers = loop.recorder.administrations
     items = by_item(answers, evaluation.samples)
     root = loop.node.config.rootpath
+    identity = respondent.identity
+    if isinstance(respondent.subject, Subject):  # the environment as it is at the end: batches may have become smaller
+        identity = replace(identity, environment=respondent.subject.identity.environment)
+    first = {
+        "asked_first": [str(bank.ids[n]) for n in loop.session.take_all.tolist()],
+        "must_pass": evaluation.must_pass_ids,
+    }
     record = InterviewRecord(
         name=evaluation.name,
         nodeid=loop.nodeid,
-        subject=_subject(respondent),
+        subject=identity.to_json(),
         bank={
             "name": bank.name,
             "path": relative(evaluation.path, root) if evaluation.path else "",
-            **_bank_facts(bank, respondent.identity),
+            "content_hash": bank.content_hash,
+            "scale": bank.scale,
+            "size": len(bank),
+            "calibrated": bank.calibrated,
+            "model": bank.model,
+            "trusted": bank.report.get("trusted") is not False,
+            "calibration_subject": identity.name in bank.subjects,
+            **{name: bank.report[name] for name in BANK_REPORT_KEYS if name in bank.report},
         },
         policy={
             **evaluation.policy.to_json(),
             **evaluation.policy.assisted_by(evaluation.bank),
             "seed": evaluation.seed,
             "stream": str(evaluation.stream),
-            **_first_items(loop),
+            **{name: ids for name, ids in first.items() if ids},
         },
         conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
         seconds=round(seconds, 3),
@@ -163,34 +174,6 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     judged = Usage() if evaluation.judge is None else evaluation.judge.usage
     record.costs = _costs(spent, judged, record, evaluation.spending)
     return record
-
-
-def _first_items(loop: AskingLoop) -> dict[str, list[str]]:
-    """Return the ids of the items that were asked first and that must pass, as settings of the record; or nothing."""
-    bank, first = loop.evaluation.bank, loop.session.take_all.tolist()
-    ids = {"asked_first": [str(bank.ids[n]) for n in first], "must_pass": loop.evaluation.must_pass_ids}
-    return {name: items for name, items in ids.items() if items}
-
-
-def _subject(respondent: Respondent) -> dict[str, Any]:
-    """Return the identity as recorded, with the environment as it is at the end: batches may have become smaller."""
-    identity = respondent.identity
-    if isinstance(respondent.subject, Subject):
-        identity = replace(identity, environment=respondent.subject.identity.environment)
-    return identity.to_json()
-
-
-def _bank_facts(bank: ItemBank, identity: SubjectIdentity) -> dict[str, Any]:
-    return {
-        "content_hash": bank.content_hash,
-        "scale": bank.scale,
-        "size": len(bank),
-        "calibrated": bank.calibrated,
-        "model": bank.model,
-        "trusted": bank.report.get("trusted") is not False,
-        "calibration_subject": identity.name in bank.subjects,
-        **{name: bank.report[name] for name in BANK_REPORT_KEYS if name in bank.report},
-    }
 
 
 def _extra(loop: AskingLoop) -> dict[str, Any]:

@@ -48,9 +48,6 @@ def check_models(config: pytest.Config, interviews: Iterable[Interview], studies
 
     Those are the subjects of the interviews, their interviewers and judges, and the members of the studies. `subject`
     yields a subject that was loaded here. The user's own fixture `model` cannot be checked before it runs.
-
-    Raises:
-        ConfigError, CheckpointError: A model cannot be used.
     """
     checked = config.stash.setdefault(_CHECKED, {})
     cache = config.stash[STATE].folder / "cache"
@@ -115,12 +112,7 @@ model = pytest.fixture(scope="session", name="model")(model_function)
 
 
 def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
-    """Return whether a fixture, the last of its definitions, can read this run's flags.
-
-    Args:
-        definitions: Each overrides the one before it.
-        fixture_info: Of a test that uses it.
-    """
+    """Return whether a fixture, the last of its definitions, of which each overrides the one before, can read flags."""
     pending = [definitions[-1]]
     visited: set[str] = set()
     while pending:

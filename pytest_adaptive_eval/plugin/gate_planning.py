@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,13 @@ from pytest_adaptive_eval.plugin.gate_source import literal_conditions
 from pytest_adaptive_eval.plugin.gates import required_evaluations
 from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, resolve
-from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline, read_baseline
-from pytest_adaptive_eval.records.study_baseline import read_study_baseline
+from pytest_adaptive_eval.records.baseline import (
+    baseline_path,
+    is_tracked,
+    locate_baseline,
+    read_baseline,
+    read_study_baseline,
+)
 
 #: What to do where the baseline that the options name is not there.
 _ADVICE = (
@@ -27,11 +33,7 @@ _ADVICE = (
 
 
 def plan_gate(gate: pytest.Item, state: RunState) -> None:
-    """Add a gate's needs and conditions to the run's state.
-
-    Raises:
-        UsageError: The gate names no evaluation of the run, or sets a condition that its evaluation cannot decide.
-    """
+    """Add a gate's needs and conditions to the run's state."""
     state.needs[gate] = required_evaluations(gate, state.evaluations)
     try:
         conditions = literal_conditions(gate)
@@ -42,7 +44,7 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
             elif isinstance(node, Study):
                 node.evaluation.check(condition)
                 if condition.kind == "not_worse_than":
-                    _find_study_baseline(condition.name, node, state)
+                    _find_baseline(condition.name, node, state)
                 state.family += _fail_claims(condition, node)
     except UsageError as error:
         raise type(error)(f"{gate.nodeid}: {error}") from None
@@ -77,44 +79,67 @@ def _plan_condition(condition: Condition, interview: Interview, state: RunState)
     if isinstance(ladder := evaluation.policy.selector, Climb | AdaptiveClimb):
         condition.measure.check_ladder(ladder)
     reason = evaluation.policy.design_based
-    if reason and not condition.by_level and not condition.by_rank:
+    if reason and not condition.measure.by_levels and not condition.by_rank:
         raise ConfigError(f"{evaluation.name}: this interview cannot feed a gate: {reason}")
     if condition.kind != "not_worse_than" or _find_baseline(condition.name, interview, state):
         interview.gate_plan.conditions.append(condition)
         state.family += _fail_claims(condition, interview)
 
 
-def _find_baseline(name: str, interview: Interview, state: RunState) -> bool:
-    """Add the baseline of a paired gate to its interview.  Return whether there is one yet.
-
-    Raises:
-        BaselineError: It cannot be compared with the interview, or is missing where a baseline is required.
-    """
-    others = [node for node in state.evaluations if isinstance(node, Interview) and node is not interview]
-    if any(name in other.aliases for other in others):
-        _follow_interview(name, interview, resolve(name, others), state)
+def _find_baseline(name: str, node: Interview | Study, state: RunState) -> bool:
+    """Add the baseline of a paired gate to its interview or study.  Return whether there is one yet."""
+    plan = node.evaluation
+    if isinstance(node, Study) and not isinstance(plan, ComparablePlan):
+        raise ConfigError(f"{plan.name}: a study of the kind {node.kind!r} has no baseline: gate on it by at_least")
+    if _follow(name, node, state):
         return True
-    plan, evaluation = interview.gate_plan, interview.evaluation
-    folders = (state.config.invocation_params.dir, interview.path.parent, state.config.rootpath)
+    folders = (state.config.invocation_params.dir, node.path.parent, state.config.rootpath)
+    missing = node.gate_plan.missing if isinstance(node, Interview) else node.missing
     try:
-        spec = _baseline_spec(name, folders, state, "a file of answers")
-        plan.sources[name] = read_baseline(
-            spec, folders, evaluation.bank, evaluation.name, unanswered=evaluation.unanswered
-        )
+        if isinstance(node, Interview):
+            spec, evaluation = _baseline_spec(name, folders, state, "a file of answers"), node.evaluation
+            node.gate_plan.sources[name] = read_baseline(
+                spec, folders, evaluation.bank, evaluation.name, unanswered=evaluation.unanswered
+            )
+        elif isinstance(plan, ComparablePlan):
+            spec = _baseline_spec(name, folders, state, "a run folder")
+            record = read_study_baseline(spec, folders, plan.name, node.kind)
+            node.sources[name] = plan.recall(record.account)
     except BaselineMissing as error:
-        if not _may_be_missing(name, state):
+        if name != "baseline" or state.settings.missing_baseline == "fail":
             raise
-        plan.missing[name] = str(error)
-    return name not in plan.missing
+        missing[name] = str(error)  # the first run of a project goes on without it
+    return name not in missing
+
+
+def _follow(name: str, node: Interview | Study, state: RunState) -> bool:
+    """Make another evaluation of the run the baseline `name` of this one.  Return whether there is one."""
+    others = [other for other in state.evaluations if type(other) is type(node) and other is not node]
+    if not any(name in other.aliases for other in others):
+        return False
+    other = resolve(name, others)
+    sources: dict[str, Any]
+    if isinstance(node, Interview):
+        assert isinstance(other, Interview)
+        noun, asked, alike, sources = "evaluations", "banks", "items", node.gate_plan.sources
+        comparable = other.evaluation.bank.comparable(node.evaluation.bank)
+    else:
+        noun, asked, alike, sources = "studies", "questions", "settings", node.sources
+        comparable = len({getattr(entry.evaluation, "population", entry.nodeid) for entry in (node, other)}) == 1
+    if not comparable:
+        raise BaselineError(
+            f"the {noun} {node.evaluation.name!r} and {name!r} ask different {asked}: a comparison needs the same "
+            f"{alike}"
+        )
+    if node in _with_needs(other, state):
+        raise BaselineError(f"{node.evaluation.name!r} and {name!r} are each other's baseline")
+    sources[name] = other
+    state.needs.setdefault(node, []).append(other)
+    return True
 
 
 def _baseline_spec(name: str, folders: Sequence[Path], state: RunState, other_source: str) -> str:
-    """Return the file of a baseline: `name` itself, or the one that the options name for ``baseline``.
-
-    Raises:
-        BaselineMissing: The options name none, or one that this run is to record.
-        BaselineError: They name one that is not there.
-    """
+    """Return the file of a baseline: `name` itself, or the one that the options name for ``baseline``."""
     if name != "baseline":
         return name
     spec = state.settings.baseline
@@ -129,65 +154,6 @@ def _baseline_spec(name: str, folders: Sequence[Path], state: RunState, other_so
     if not is_tracked(spec):
         locate_baseline(path, folders, _ADVICE)
     return spec
-
-
-def _may_be_missing(name: str, state: RunState) -> bool:
-    """Return whether a run goes on without this baseline, as the first run of a project does."""
-    return name == "baseline" and state.settings.missing_baseline != "fail"
-
-
-def _follow_interview(name: str, interview: Interview, other: EvaluationNode, state: RunState) -> None:
-    """Make another interview of the run the baseline `name` of an interview."""
-    assert isinstance(other, Interview)
-    if not other.evaluation.bank.comparable(interview.evaluation.bank):
-        raise BaselineError(
-            f"the evaluations {interview.evaluation.name!r} and {name!r} ask different banks: a comparison "
-            "needs the same items"
-        )
-    if interview in _with_needs(other, state):
-        raise BaselineError(f"{interview.evaluation.name!r} and {name!r} are each other's baseline")
-    interview.gate_plan.sources[name] = other
-    state.needs.setdefault(interview, []).append(other)
-
-
-def _find_study_baseline(name: str, study: Study, state: RunState) -> None:
-    """Add the baseline of a paired gate to its study.
-
-    Raises:
-        BaselineError: It cannot be compared with the study, or is missing where a baseline is required.
-    """
-    plan = study.evaluation
-    if not isinstance(plan, ComparablePlan):
-        raise ConfigError(f"{plan.name}: a study of the kind {study.kind!r} has no baseline: gate on it by at_least")
-    others = [node for node in state.evaluations if isinstance(node, Study) and node is not study]
-    if any(name in other.aliases for other in others):
-        _follow_study(name, study, resolve(name, others), state)
-        return
-    folders = (state.config.invocation_params.dir, study.path.parent, state.config.rootpath)
-    try:
-        spec = _baseline_spec(name, folders, state, "a run folder")
-        record = read_study_baseline(spec, folders, plan.name, study.kind)
-    except BaselineMissing as error:
-        if not _may_be_missing(name, state):
-            raise
-        study.missing[name] = str(error)
-    else:
-        study.sources[name] = plan.recall(record.account)
-
-
-def _follow_study(name: str, study: Study, other: EvaluationNode, state: RunState) -> None:
-    """Make another study of the run the baseline `name` of a study."""
-    assert isinstance(other, Study)
-    populations = {getattr(node.evaluation, "population", node.nodeid) for node in (study, other)}
-    if len(populations) > 1:
-        raise BaselineError(
-            f"the studies {study.evaluation.name!r} and {name!r} ask different questions: a comparison needs the same "
-            "settings"
-        )
-    if study in _with_needs(other, state):
-        raise BaselineError(f"{study.evaluation.name!r} and {name!r} are each other's baseline")
-    study.sources[name] = other
-    state.needs.setdefault(study, []).append(other)
 
 
 def _with_needs(node: EvaluationNode, state: RunState) -> set[EvaluationNode]:

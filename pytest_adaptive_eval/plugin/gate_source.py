@@ -1,4 +1,4 @@
-"""Read from a gate's source which evaluations it names and which conditions it sets on them."""
+"""Read from a gate's source or bytecode whether it is a gate, which evaluations it names, and its conditions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from pytest_adaptive_eval.gates.condition import KINDS, Condition, find_metric
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.gates.result import BoundMetric
 
-#: Fixture that gates take.
-FIXTURE = "adaptive_eval"
+FIXTURE = "adaptive_eval"  #: Fixture that gates take.
 NamedCondition: TypeAlias = tuple[str, Condition]
 
 
@@ -60,13 +59,13 @@ def literal_conditions(item: pytest.Item) -> list[NamedCondition] | None:
         return None
     reader = _ConditionReader(tree, variables, results, names[0] if names and len(names) == 1 else None)
     try:
-        return [reader.read(node) for node in _kind_attributes(tree)] or None
+        nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+        return [reader.read(node) for node in nodes if node.attr in KINDS] or None
     except (LookupError, TypeError):
         return None
 
 
 def _parsed(function: Callable[..., object]) -> ast.Module | None:
-    """Return the syntax tree of a function's source, or None if it has no source."""
     try:
         return ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
@@ -74,13 +73,7 @@ def _parsed(function: Callable[..., object]) -> ast.Module | None:
 
 
 class _ConditionReader:
-    """Conditions of one gate's syntax tree.
-
-    Args:
-        variables: Values of names that the source may use as arguments.
-        results: Expressions of names that are assigned once.
-        only_name: The evaluation, if the gate names no other.
-    """
+    """Conditions of one gate's syntax tree; `results` are the expressions of names that are assigned once."""
 
     def __init__(
         self, tree: ast.AST, variables: Mapping[str, Any], results: Mapping[str, ast.expr], only_name: str | None
@@ -89,11 +82,7 @@ class _ConditionReader:
         self._variables, self._results, self._only_name = variables, results, only_name
 
     def read(self, node: ast.Attribute) -> NamedCondition:
-        """Return the condition of an attribute such as ``result.accuracy.at_least``, with its evaluation.
-
-        Raises:
-            LookupError, TypeError: The source does not show it.
-        """
+        """Return the condition of ``result.accuracy.at_least`` with its evaluation, or raise a LookupError."""
         call = self._calls[node]
         metric, part = node.value, ""
         if isinstance(metric, ast.Subscript) and isinstance(index := metric.slice, ast.Constant):
@@ -122,11 +111,6 @@ class _ConditionReader:
         raise LookupError
 
 
-def _kind_attributes(tree: ast.AST) -> Iterator[ast.Attribute]:
-    """Yield attributes that are named like a condition's kind, such as ``at_least``."""
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in KINDS)
-
-
 def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:
     """Yield names whose value in the test is neither a parameter nor the module's."""
     for node in ast.walk(tree):
@@ -137,7 +121,6 @@ def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _assigned(tree: ast.AST) -> dict[str, ast.expr]:
-    """Return the values of names that are assigned exactly once."""
     assignments: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -160,7 +143,9 @@ def _passed_on(tree: ast.AST, results: Collection[str]) -> bool:
             user = parents[user]
             while isinstance(user, ast.Subscript):
                 user = parents[user]
-        return not (isinstance(user, ast.Attribute | ast.Assign | ast.FormattedValue) or _prints(user))
+        if isinstance(user, ast.Call) and isinstance(user.func, ast.Name):
+            return user.func.id not in ("print", "repr", "str")
+        return not isinstance(user, ast.Attribute | ast.Assign | ast.FormattedValue)
 
     uses = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
     return any(is_passed(n) for n in uses if n.id == FIXTURE or (n.id in results and isinstance(n.ctx, ast.Load)))
@@ -168,10 +153,6 @@ def _passed_on(tree: ast.AST, results: Collection[str]) -> bool:
 
 def _is_bank_metric(name: str) -> bool:
     return name in metric_names() and find_metric(name).on_banks
-
-
-def _prints(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "repr", "str")
 
 
 def _is_fixture_subscript(node: ast.AST) -> bool:
@@ -196,8 +177,7 @@ def _recorded(metric: str, kind: str, arguments: list[Any], keywords: dict[str, 
     return conditions[0]
 
 
-#: Argument that every scenario of pytest-bdd has.
-_EXAMPLE = "_pytest_bdd_example"
+_EXAMPLE = "_pytest_bdd_example"  #: Argument that every scenario of pytest-bdd has.
 #: Variables in the closures of pytest-bdd's scenarios and step fixtures; the same in its versions 7 to 9.
 _SCENARIO, _STEP = "templated_scenario", "context"
 
@@ -205,8 +185,8 @@ _SCENARIO, _STEP = "templated_scenario", "context"
 def gets_fixture(item: pytest.Function, fixture: str) -> bool:
     """Return whether a test may get a fixture by its name while it runs, as far as its code shows.
 
-    Args:
-        fixture: Name of the fixture.
+    Three ways are recognized: ``request.getfixturevalue``, parameters of pytest-lazy-fixtures (or pytest-lazy-fixture),
+    and steps of pytest-bdd.
     """
     params: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     chosen = {value for value in params.values() if isinstance(value, str)}
@@ -229,7 +209,6 @@ def gets_fixture(item: pytest.Function, fixture: str) -> bool:
 
 
 def _definitions(item: pytest.Function, name: str) -> Sequence[Any]:
-    """Return the definitions of a fixture that a test can see."""
     node: Any = item if pytest.version_tuple >= (8, 1) else item.nodeid
     return item.session._fixturemanager.getfixturedefs(name, node) or ()
 
@@ -245,19 +224,14 @@ def _texts_of_requests(function: Callable[..., object]) -> frozenset[str] | None
     """Return the texts in a function that uses ``getfixturevalue``; None for any other function."""
     texts: set[str] = set()
     used = False
-    for wrapped in _wrapped(function):
+    wrapped: Any = function
+    while wrapped is not None:
         for code in _codes(getattr(wrapped, "__code__", None)):
             used |= "getfixturevalue" in code.co_names
             constants = [getattr(wrapped, "__globals__", {}).get(name) for name in code.co_names]
             texts.update(value for value in (*code.co_consts, *constants) if isinstance(value, str))
+        wrapped = getattr(wrapped, "__wrapped__", None) or getattr(wrapped, "func", None)
     return frozenset(texts) if used else None
-
-
-def _wrapped(function: Any) -> Iterator[Any]:
-    """Yield a function and the functions that it wraps."""
-    while function is not None:
-        yield function
-        function = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
 
 
 def _codes(code: types.CodeType | None) -> Iterator[types.CodeType]:
@@ -270,7 +244,6 @@ def _codes(code: types.CodeType | None) -> Iterator[types.CodeType]:
 
 
 def _lazy_names(values: Iterable[Any]) -> Iterator[str]:
-    """Yield names of fixtures that parameters refer to."""
     for value in values:
         if type(value).__module__.startswith("pytest_lazy"):
             yield str(getattr(value, "name", "")).partition(".")[0]

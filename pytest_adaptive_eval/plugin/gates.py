@@ -1,4 +1,4 @@
-"""Gates: ordinary tests that ask ``adaptive_eval[...]`` for a result and assert on it."""
+"""Gates: tests that ask ``adaptive_eval[...]`` for a result and assert on it, and what they set on interviews."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlook_sentence
-from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.study_result import StudyResult
+from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.plugin.gate_source import FIXTURE, gets_fixture, literal_names
@@ -23,8 +22,7 @@ from pytest_adaptive_eval.plugin.question import is_placeholder
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
 from pytest_adaptive_eval.records.baseline import BaselineFile
 
-#: Whether a test may get the fixture by its name.
-_GETS_FIXTURE: pytest.StashKey[bool] = pytest.StashKey()
+_GETS_FIXTURE: pytest.StashKey[bool] = pytest.StashKey()  #: Whether a test may get the fixture by its name.
 
 
 def is_gate(item: pytest.Item) -> bool:
@@ -52,11 +50,7 @@ def judges_itself(item: pytest.Item) -> ConfigError:
 
 
 def required_evaluations(item: pytest.Item, nodes: Sequence[EvaluationNode]) -> list[EvaluationNode]:
-    """Return the interviews and studies that a gate waits for.
-
-    Raises:
-        ConfigError: It names an unknown or ambiguous evaluation, or asks questions itself.
-    """
+    """Return the interviews and studies that a gate waits for."""
     if item in nodes:
         raise judges_itself(item)
     if (names := named_evaluations(item)) is None:
@@ -99,13 +93,7 @@ def order(items: list[pytest.Item], needs: Mapping[pytest.Item, Sequence[Evaluat
 
 
 class Results(NoVerdict):
-    """The fixture ``adaptive_eval``: results of interviews and studies by name.
-
-    Args:
-        lookup: Returns the interview or study of a name, with its result.
-        on_verdict: Called with each verdict that is asked for, and its evaluation; returns the verdict for the gate.
-        on_any: Called with verdicts of which one has to hold.
-    """
+    """The fixture ``adaptive_eval``: results of interviews and studies by name; `on_verdict` may replace a verdict."""
 
     def __init__(
         self,
@@ -120,11 +108,7 @@ class Results(NoVerdict):
         return replace(result, on_verdict=lambda verdict: self._on_verdict(node, verdict))
 
     def any_of(self, *verdicts: Verdict) -> bool:
-        """Return whether one of the verdicts holds, which is all that the gate asks of them.
-
-        Raises:
-            ConfigError: There is none, or something else than verdicts.
-        """
+        """Return whether one of the verdicts holds, which is all that the gate asks of them."""
         if not verdicts or not all(isinstance(verdict, Verdict) for verdict in verdicts):
             raise ConfigError("any_of takes verdicts, such as adaptive_eval[...].accuracy.at_least(0.6)")
         self._on_any(verdicts)
@@ -139,8 +123,6 @@ class GatePlan:
     """Conditions of gates on one interview, as far as their source shows them.
 
     Args:
-        evaluation: The interview's evaluation.
-        unread_gates: Names of the gates whose conditions could not be read.
         sources: Baselines by the name that gates use: an interview of this run, or a file.
         missing: Sentences on baselines that do not exist yet, by name.
     """
@@ -158,11 +140,6 @@ class GatePlan:
     def judged(self) -> bool:
         """Whether a gate judges the interview, whether its condition could be read or not."""
         return bool(self.conditions or self.unread_gates)
-
-    def set_budget(self) -> None:
-        """Set the budget by what the gates need, if nobody has written one."""
-        known = {name: source.baseline for name, source in self.sources.items() if isinstance(source, BaselineFile)}
-        self.evaluation = self.evaluation.with_default_budget(self.conditions, known)
 
     def baselines(self) -> dict[str, BaselineFile]:
         """Return the baselines by name, including other interviews of this run."""
@@ -230,21 +207,20 @@ class GatePlan:
     def outlooks(self) -> list[str]:
         """Return a sentence on each gate's expected result with the budget; the first tells of a budget by default."""
         evaluation = self.evaluation
-        told = [self._outlook(condition) for condition in self.conditions if condition.by_draws]
+        told = []
+        for condition in filter(lambda condition: condition.by_draws, self.conditions):
+            source = self.sources.get(condition.name)
+            told.append(
+                outlook_sentence(
+                    condition,
+                    evaluation.bank,
+                    evaluation.policy,
+                    evaluation.budget,
+                    evaluation.name,
+                    source.baseline if isinstance(source, BaselineFile) else None,
+                    must_pass=len(evaluation.must_pass),
+                )
+            )
         if told and evaluation.open_budget and evaluation.policy.budget == evaluation.budget:
             told[0] += ". No budget is written: this one follows from the gates"
         return told
-
-    def _outlook(self, condition: Condition) -> str:
-        evaluation = self.evaluation
-        source = self.sources.get(condition.name)
-        baseline = source.baseline if isinstance(source, BaselineFile) else None
-        return outlook_sentence(
-            condition,
-            evaluation.bank,
-            evaluation.policy,
-            evaluation.budget,
-            evaluation.name,
-            baseline,
-            must_pass=len(evaluation.must_pass),
-        )

@@ -19,8 +19,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.evaluation import ComparablePlan, Evaluation, StudyPlan
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
-from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.study_result import StudyResult
+from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.finish import finish
 from pytest_adaptive_eval.plugin.gates import GatePlan
@@ -39,8 +38,7 @@ class Interview(EvaluationNode):
     gate_plan: GatePlan
     record: InterviewRecord | None = None
     result: SessionResult | None = None
-    #: Why the user's own marks or fixtures skip this interview.
-    skipped = ""
+    skipped = ""  #: Why the user's own marks or fixtures skip this interview.
 
     @property
     def aliases(self) -> set[str]:
@@ -79,8 +77,7 @@ class Interview(EvaluationNode):
             pytest.fail(f"FAIL {self.record.name}: {must_pass_sentence(answers)}; no gate judges it", pytrace=False)
 
 
-#: Lines of progress on a terminal that cannot rewrite one.
-LINES = 10
+LINES = 10  #: Lines of progress on a terminal that cannot rewrite one.
 
 
 class Study(EvaluationNode):
@@ -91,15 +88,13 @@ class Study(EvaluationNode):
     kind = ""
     record: StudyRecord | None = None
     result: StudyResult | None = None
-    #: An error that is not of this package, such as in a grader of the user's.
-    fault: Exception | None = None
+    fault: Exception | None = None  #: An error that is not of this package, such as in a grader of the user's.
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         #: Baselines by the name that gates use: another study of this run, or a recorded one.
         self.sources: dict[str, EvaluationNode | StudyResult] = {}
-        #: Reasons why baselines do not exist yet, by name.
-        self.missing: dict[str, str] = {}
+        self.missing: dict[str, str] = {}  #: Reasons why baselines do not exist yet, by name.
 
     def _with_run(self, result: StudyResult) -> StudyResult:
         """Return a result with what gates need of the run: the number of claims, and the baselines."""
@@ -218,6 +213,5 @@ class _Progress:
         self._last = line
 
     def end(self) -> None:
-        """Erase the line that is drawn over."""
         if self._row is not None:
             self._row.erase()

@@ -6,23 +6,16 @@ from pathlib import Path
 
 import pytest
 
-#: Names of the files that need no Python.
-TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"
+TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"  #: Names of the files that need no Python.
 MARKER = "adaptive_eval"
-#: What may happen where there is no baseline yet.
-MISSING_BASELINE = ("warn", "record", "fail")
-#: Where a worker of xdist leaves a usage error for its controller.
-REFUSAL = "adaptive_eval_refusal"
+MISSING_BASELINE = ("warn", "record", "fail")  #: What may happen where there is no baseline yet.
+REFUSAL = "adaptive_eval_refusal"  #: Where a worker of xdist leaves a usage error for its controller.
 #: File in the folder of a run for answers that runs share, and its key in records.
 REUSE, REUSED = "answers.sqlite", "reused"
-#: Attribute of a report that carries records to the controller.
-ATTACHED = "adaptive_eval"
-#: Start of the parameter id of placeholders; a bank's name follows.
-PARAMETER = "aeval:"
-#: Property with the score in reports of questions.
-PROPERTY = "adaptive_eval"
-#: Further properties of a question's report.
-DETAILS = ("position", "propensity", "predicted", "status")
+ATTACHED = "adaptive_eval"  #: Attribute of a report that carries records to the controller.
+PARAMETER = "aeval:"  #: Start of the parameter id of placeholders; a bank's name follows.
+PROPERTY = "adaptive_eval"  #: Property with the score in reports of questions.
+DETAILS = ("position", "propensity", "predicted", "status")  #: Further properties of a question's report.
 
 
 def is_eval_file(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Show warnings of this package's loggers on the terminal at once, such as while a run waits for a server."""
+"""Lines on the terminal: warnings of this package's loggers, shown at once, and lines broken between words."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pytest_adaptive_eval.plugin.progress import live_row
 from pytest_adaptive_eval.records.run_record import plain
 from pytest_adaptive_eval.text import wrap
 
-#: The worker of xdist that writes to the terminal: each checks the models before the first question.
-_SPEAKER = "gw0"
+_SPEAKER = "gw0"  #: The worker of xdist that writes to the terminal: each checks the models before the first question.
 
 
 class _Terminal(logging.Handler):
@@ -26,7 +25,6 @@ class _Terminal(logging.Handler):
         self._worker = getattr(config, "workerinput", {}).get("workerid")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record."""
         line = f"adaptive-eval: {plain(record.getMessage())}"
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if self._worker not in (None, _SPEAKER) or (self._worker is None and reporter is None):

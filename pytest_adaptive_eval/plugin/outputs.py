@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 #: Regular expressions for the beginning of each report, in lower case without white space.
 _HEADS = {"record": rb'{"run":', "junit": rb"<\?xml", "html": rb"<!doctypehtml>"}
-#: Number of bytes that identify a report.
-_HEAD = 200
+_HEAD = 200  #: Number of bytes that identify a report.
 
 
 def outputs(settings: Settings) -> dict[str, Path]:
@@ -29,11 +28,7 @@ def outputs(settings: Settings) -> dict[str, Path]:
 
 
 def check_outputs(config: pytest.Config, settings: Settings) -> None:
-    """Refuse two reports with one path.
-
-    Raises:
-        ConfigError: Two reports go to one file, or one to the baseline's.
-    """
+    """Refuse two reports with one path, and one with the baseline's."""
     folder = config.invocation_params.dir
     named = {f"--adaptive-eval-{name}": path for name, path in outputs(settings).items()}
     if (xml := getattr(config.option, "xmlpath", None)) is not None:
@@ -50,21 +45,17 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
 
 
 def clear_outputs(paths: Mapping[str, Path]) -> None:
-    """Remove reports of an earlier run: a run that dies must not seem to have passed.
-
-    Args:
-        paths: See `outputs`.
-
-    Raises:
-        pytest.UsageError: The path holds another file, or cannot be written.
-    """
+    """Remove reports of an earlier run, see `outputs`: a run that dies must not seem to have passed."""
     for name, path in paths.items():
         try:
             path = Path(os.path.realpath(path))  # the target of a link is removed, not the link
             if path.exists() and not path.is_file():
                 raise OSError("it is not a regular file")
-            if path.exists() and not _is_report(path, name):
-                raise OSError("it holds something else, which would be lost")
+            if path.exists():
+                with path.open("rb") as file:
+                    head = re.sub(rb"\s", b"", file.read(_HEAD)).lower()
+                if head and re.match(_HEADS[name], head) is None:
+                    raise OSError("it holds something else, which would be lost")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
             path.unlink()
@@ -73,9 +64,3 @@ def clear_outputs(paths: Mapping[str, Path]) -> None:
                 f"{path}: the report of this run could not be written there: {error.strerror or error}; choose another "
                 "path"
             ) from None
-
-
-def _is_report(path: Path, name: str) -> bool:
-    with path.open("rb") as file:
-        head = re.sub(rb"\s", b"", file.read(_HEAD)).lower()
-    return not head or re.match(_HEADS[name], head) is not None

@@ -19,8 +19,7 @@ from pytest_adaptive_eval.models.base import RequestLog
 from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question, find_model_fixture
 from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner
 
-#: A word that no benchmark has as an answer; its letters show where any part of it comes from.
-_WORD = "Qzxqzzqx"
+_WORD = "Qzxqzzqx"  #: A word that no benchmark has as an answer; its letters show where any part of it comes from.
 #: Made-up answers: words, then for tests that read other forms a number, and an object that a test may index.
 _ANSWERS = (f"{_WORD} qzzx zqxxqz.", "-73051.9182640137", f'{{"answer": "{_WORD}"}}')
 _MADE_UP = re.compile(rf"[qzx\W]*|.*{_WORD}.*|-?73051(?:\.9\d*)?", re.IGNORECASE | re.DOTALL)
@@ -28,21 +27,14 @@ _OVER = (KeyboardInterrupt, SystemExit, pytest.exit.Exception)
 
 
 class _ProbedItem(AskedItem):
-    """The argument ``item`` of a probe: what comes of a made-up answer is wrong, whatever the grader would cost.
-
-    Args:
-        named: Whether the user has named the wrong answer, which the item's own grader then judges.
-        grade_of_made_up: What `grade` returns for a made-up answer.
-    """
+    """The argument ``item`` of a probe: what comes of a made-up answer is wrong, unless the user has `named` it."""
 
     def __init__(self, item: Item, *, named: bool, grade_of_made_up: float) -> None:
         super().__init__(item)
         self._named, self._grade = named, grade_of_made_up
-        #: Whether a text to grade came of the made-up answer.
-        self.derived = False
+        self.derived = False  #: Whether a text to grade came of the made-up answer.
 
     def grade(self, text: str | float) -> float:
-        """Return the given grade of a made-up answer or a part of it, else the item's grade."""
         if self._named or _MADE_UP.fullmatch(str(text)) is None:
             return super().grade(text)
         self.text, self.read, self.graded, self.derived = str(text), True, self._grade, True
@@ -57,19 +49,12 @@ class _Probe(Question):
     """A question whose model gives a made-up answer; it reports nothing."""
 
     asked: _ProbedItem
-    #: Whether the test takes something that may answer.
-    has_model = False
-    #: Whether the test passed.
-    passed = False
-    #: Exception that ended the test, other than a failed assertion.
-    error = ""
+    has_model = False  #: Whether the test takes something that may answer.
+    passed = False  #: Whether the test passed.
+    error = ""  #: Exception that ended the test, other than a failed assertion.
 
     def setup(self) -> None:
-        """Set up the fixtures.
-
-        Raises:
-            _Unprobed: One of them asks, and the model is of another package.
-        """
+        """Set up the fixtures, unless one of them asks a model of another package."""
         last = {name: found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if found}
         asking = [name for name, found in last.items() if found.scope == "function" and "item" in found.argnames]
         if asking:
@@ -100,11 +85,7 @@ class _Probe(Question):
             self.error = _line(error)
 
     def _models(self) -> list[str]:
-        """Return the fixtures that may answer.
-
-        These are the identified model, and fixtures of the test that take it. Where no model is identified, they are
-        all fixtures of the user's that the test takes.
-        """
+        """Return the identified model and the fixtures that take it; without a model, all fixtures of the user's."""
         name, model, _ = find_model_fixture(self.funcargs)
         last = {n: found[-1] for n, found in self._fixtureinfo.name2fixturedefs.items() if found}
         arguments = [n for n in self._fixtureinfo.argnames if n in last and not _of_pytest(last[n])]
@@ -130,7 +111,6 @@ def _needs(name: str, definitions: Mapping[str, Any]) -> set[str]:
 
 
 def _of_pytest(definition: Any) -> bool:
-    """Return whether a fixture belongs to pytest itself."""
     return str(getattr(definition.func, "__module__", "")).startswith("_pytest")
 
 
@@ -188,16 +168,7 @@ class _Reply(str):
 
 
 def check_test(interview: QuestionOwner, node: pytest.Function, item: Item, wrong_answer: str | None) -> str:
-    """Run the test of an interview on made-up answers, before it asks a model, and note what that shows.
-
-    Args:
-        interview: `QuestionOwner.finding` gets what is seen.
-        node: The placeholder.
-        wrong_answer: Answer that the user's test has to fail; None for any made-up one.
-
-    Returns:
-        Why its verdicts would mean nothing; empty where nothing is known against it.
-    """
+    """Run the test of an interview on made-up answers.  Return why its verdicts would mean nothing; empty if sound."""
     named, finding, partial = wrong_answer is not None, interview.finding, dict[float, str]()
     for answer in _ANSWERS if wrong_answer is None else (wrong_answer,):
         # where a made-up answer got a part of the score, another grade has to change it
@@ -229,11 +200,7 @@ def _varying_score(probe: _Probe, partial: Mapping[float, str]) -> float | None:
 
 
 def _run(interview: QuestionOwner, node: pytest.Function, asked: _ProbedItem, answer: str) -> _Probe | str:
-    """Run one probe between its set-up and teardown, without the reports of pytest's protocol.
-
-    Returns:
-        Why the test cannot be run, such as fixtures that fail, which the first question reports.
-    """
+    """Run one probe without the reports of pytest's protocol.  Return a text if its fixtures fail."""
     probe = _Probe.of(node, asked)
     probe.interview, probe.requests = interview, RequestLog(answer)
     with warnings.catch_warnings():

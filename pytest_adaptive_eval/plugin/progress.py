@@ -1,4 +1,4 @@
-"""Count questions in the number of tests that pytest and other reporters show progress against."""
+"""Show progress: a line on a terminal that leaves no trace, and questions in the number of tests of other reporters."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from pytest_adaptive_eval.text import clean_terminal, columns, number
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import Exchange
 
-#: Seconds between two drawings, and confidence of each bound of the interval.
-EVERY, CONFIDENCE = 0.1, 0.95
-#: Columns of an evaluation's name.
-NAME = 30
+EVERY, CONFIDENCE = 0.1, 0.95  #: Seconds between two drawings, and confidence of each bound of the interval.
+NAME = 30  #: Columns of an evaluation's name.
 
 
 class LiveRow:
@@ -51,8 +49,7 @@ class LiveRow:
             self._writer.write_raw(f"\r\x1b[2K\x1b[A{forward}", flush=True)
 
 
-#: Key of the run's row in ``config.stash``.
-_ROW: pytest.StashKey[LiveRow] = pytest.StashKey()
+_ROW: pytest.StashKey[LiveRow] = pytest.StashKey()  #: Key of the run's row in ``config.stash``.
 
 
 def live_row(config: pytest.Config) -> LiveRow | None:
@@ -69,19 +66,16 @@ def live_row(config: pytest.Config) -> LiveRow | None:
 
 
 def shows_live(config: pytest.Config) -> bool:
-    """Return whether interviews have a live line in this process."""
+    """Return whether interviews have a live line in this process, in place of a sign for each answer.
+
+    Logs, workers of xdist, runs with ``-v`` or ``-q``, and runs in which others write to the terminal, have none.
+    """
     distributed = config.getoption("numprocesses", None) or config.getoption("dist", "no") not in ("no", None)
     return config.get_verbosity() == 0 and not distributed and live_row(config) is not None
 
 
 class LiveLine:
-    """The line of one interview.
-
-    Args:
-        name: Name of the evaluation.
-        budget: Most questions of the interview, without those that are asked again.
-        questions: Most questions with those.
-    """
+    """The line of one interview, with its most questions; its budget lacks those that are asked again."""
 
     def __init__(self, config: pytest.Config, name: str, budget: int, questions: int) -> None:
         self._row = live_row(config) if shows_live(config) else None
@@ -142,9 +136,6 @@ class Progress:
     """Hooks of the process that shows progress, which add the questions to the collected tests.
 
     An interview counts with its budget until it is over, and then with the questions that were asked.
-
-    Args:
-        exchange: Holds the budgets.
     """
 
     def __init__(self, config: pytest.Config, exchange: Exchange) -> None:
@@ -152,8 +143,7 @@ class Progress:
         self._session: pytest.Session | None = None
         #: Number of collected tests; None where pytest or xdist has counted them since.
         self._collected: int | None = None
-        #: Number of questions by the interview's node id.
-        self._questions: dict[str, int] = {}
+        self._questions: dict[str, int] = {}  #: Number of questions by the interview's node id.
         #: Node ids that TeamCity's count of collected tests has; None where its reporter is not in use.
         self._counted_by_teamcity: set[str] | None = None
 

@@ -31,8 +31,7 @@ NOT_ASKED = (
     "the test passed without asking its model, so every answer would count as right: take the model as an argument, "
     "call it in the test and judge what it returns"
 )
-#: Value of the parameter ``item`` at collection.
-PLACEHOLDER = object()
+PLACEHOLDER = object()  #: Value of the parameter ``item`` at collection.
 #: Errors of a test that reads an answer which is not whole: no answer is read.
 READING_ERRORS = (ValueError, LookupError, TypeError, AttributeError, SyntaxError)
 
@@ -58,10 +57,8 @@ class AskedItem:
         self.given: float | None = None
         self.graded: float | None = None
         self.text = ""
-        #: Whether there was a text to grade, even an empty one.
-        self.read = False
-        #: Reason why the latest answer could not be graded.
-        self.fault: Unscored | None = None
+        self.read = False  #: Whether there was a text to grade, even an empty one.
+        self.fault: Unscored | None = None  #: Reason why the latest answer could not be graded.
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.item, name)
@@ -75,7 +72,9 @@ class AskedItem:
         Raises:
             Unscored: The answer is neither a text nor a number for a numeric grader; it is not counted as wrong.
         """
-        if not isinstance(text, str) and not (self.item.grader == "numeric" and _is_number(text)):
+        given: object = text
+        number = isinstance(given, numbers.Real) and not isinstance(given, bool)
+        if not isinstance(given, str) and not (number and self.item.grader == "numeric"):
             self.text = ""
             self.fault = Unscored(
                 Status.ERROR.value,
@@ -101,47 +100,26 @@ class AskedItem:
 
 @dataclasses.dataclass(slots=True)
 class Draw:
-    """A question that an interview asks, as far as it is known before there is a test of it.
-
-    Args:
-        key: Key of the answer in the journal; empty until it is computed.
-    """
+    """A question that an interview asks, before there is a test of it; `key` is that of its answer in the journal."""
 
     asked: AskedItem
     administration: Administration
     key: str = ""
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
-def question(template: pytest.Function, item: Item, sample: int = 0) -> Question:
-    """Create the test of one item from the placeholder; samples are named ``ITEM``, ``ITEM#2`` ..."""
-    return Question.of(template, AskedItem(item, sample))
-
-
 class Question(Once):
     """One administered question; a failed assertion is a wrong answer and passes."""
 
     asked: AskedItem
-    #: The interview that asks; None when the question is run alone.
-    interview: QuestionOwner | None = None
-    #: Record of this administration, if an interview asks.
-    administration: Administration
+    interview: QuestionOwner | None = None  #: The interview that asks; None when the question is run alone.
+    administration: Administration  #: Record of this administration, if an interview asks.
     response: Response | None = None
-    #: Key of the answer in the journal.
-    key = ""
-    #: First line of the first report that did not pass.
-    fault = ""
-    #: Whether a fault of its grading is kept for later runs, since it would recur.
-    lasting = False
-    #: Phases that have begun: each is run once.
-    _begun: frozenset[str] = frozenset()
-    #: Exception of the set-up or the test.
-    _raised: BaseException | None = None
-    #: The first fault of its subtests.
-    _subtest: BaseException | None = None
+    key = ""  #: Key of the answer in the journal.
+    fault = ""  #: First line of the first report that did not pass.
+    lasting = False  #: Whether a fault of its grading is kept for later runs, since it would recur.
+    _begun: frozenset[str] = frozenset()  #: Phases that have begun: each is run once.
+    _raised: BaseException | None = None  #: Exception of the set-up or the test.
+    _subtest: BaseException | None = None  #: The first fault of its subtests.
 
     @classmethod
     def of(cls, template: pytest.Function, asked: AskedItem) -> Self:
@@ -181,15 +159,13 @@ class Question(Once):
         if self.interview is None:
             super().setup()
             return
-        with self._once("setup", self.interview, runs_code=self._runs_fixtures()) as again:
+        fixtures = [found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if name != "item"]
+        # one of a module, without parameters, is called once
+        runs_code = any(fixture.cached_result is None or fixture.params is not None for fixture in fixtures)
+        with self._once("setup", self.interview, runs_code=runs_code) as again:
             if not again:
                 with self.requests.active():  # a fixture may ask
                     super().setup()
-
-    def _runs_fixtures(self) -> bool:
-        """Return whether the set-up calls a fixture; one of a module, without parameters, is called once."""
-        fixtures = [found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if name != "item"]
-        return any(fixture.cached_result is None or fixture.params is not None for fixture in fixtures)
 
     def runtest(self) -> None:
         """Run the test, or take the answer from the journal.  The first run counts."""
@@ -204,10 +180,7 @@ class Question(Once):
 
     @contextlib.contextmanager
     def _once(self, phase: str, interview: QuestionOwner, *, runs_code: bool = True) -> Iterator[bool]:
-        """Run a phase, with the interview's random state if it runs code that may draw.
-
-        If a plugin runs the phase again, it ends as the first time did.
-        """
+        """Run a phase, with the interview's random state if it `runs_code`; a second time, end as the first did."""
         if phase in self._begun:
             interview.reruns += 1
             if self._raised is not None:
@@ -224,7 +197,6 @@ class Question(Once):
 
     @contextlib.contextmanager
     def _sampled(self) -> Iterator[None]:
-        """Set the number of the item's sample on the subjects."""
         sample = self.asked.sample
         subjects = [value for value in self.funcargs.values() if isinstance(value, Subject)] if sample else []
         try:
@@ -265,13 +237,7 @@ class Question(Once):
             self.add_report_section("call", "question", "\n".join(lines))
 
     def run_body(self) -> None:
-        """Run the test.
-
-        Raises:
-            AssertionError: One of the test's own fails.
-            Unscored: One of the model or the grader fails.
-            ConfigError: The test returns a value.
-        """
+        """Run the test: its own failed assertions stay, those of model or grader are Unscored, a value is a mistake."""
         with warnings.catch_warnings(), self.requests.active():
             warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
             try:
@@ -337,11 +303,7 @@ class Question(Once):
         )
 
     def regraded(self, stored: Mapping[str, Any], path: Path) -> Response:
-        """Return an answer from a journal, after grading its text again where the item's own grader decides.
-
-        Raises:
-            JournalError: The entry is not an answer, or its text now gets another score.
-        """
+        """Return an answer from a journal, after grading its text again where the item's own grader decides."""
         item = self.asked.item
         anew = "begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
         try:
@@ -432,7 +394,8 @@ class Question(Once):
     def take_report(self, report: pytest.TestReport, error: BaseException | None, *, of_subtest: bool) -> None:
         """Take up a report of this test, or of one of its subtests, which may change its response."""
         if of_subtest:
-            self._note_subtest(report, error)
+            if report.failed and self._subtest is None:
+                self._subtest = error  # which does not reach the test
             return
         if not report.passed:
             self._note(report, error)
@@ -455,17 +418,8 @@ class Question(Once):
         elif report.when == "setup" and self.administration.position == 1:
             self.interview.give_up(f"the fixtures of the first question could not be set up: {line}")
 
-    def _note_subtest(self, report: pytest.TestReport, error: BaseException | None) -> None:
-        """Keep the first failure of a subtest, which does not reach the test."""
-        if report.failed and error is not None:
-            self._subtest = self._subtest or error
-
     def _contradict(self, report: pytest.TestReport, error: BaseException | None) -> None:
-        """Mark an answer wrong if a check failed outside the test itself, such as in a subtest.
-
-        Plugins for soft assertions fail the report and not the test. A fault other than an assertion is an error, since
-        the answer may be right.
-        """
+        """Mark an answer wrong if a check failed outside the test itself, and as a fault if it failed otherwise."""
         fault = self._subtest or (error if report.failed else None)
         if fault is None or self.response is None or self.response.score is None:
             return
@@ -488,16 +442,11 @@ def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     return str(plain(next((line for line in text.splitlines() if line.strip()), report.outcome)))
 
 
-#: Fixture scopes that outlive a question.
-WIDE_SCOPES = ("session", "package", "module", "class")
+WIDE_SCOPES = ("session", "package", "module", "class")  #: Fixture scopes that outlive a question.
 
 
 def check_scope(node: pytest.Function, name: str, where: str) -> None:
-    """Refuse a fixture that would load the model for every question.
-
-    Raises:
-        ConfigError: The fixture `name` has the scope of a function.
-    """
+    """Refuse a fixture that would load the model for every question."""
     definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
     if definitions and definitions[-1].scope not in WIDE_SCOPES:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Record the answers of one interview, in its journal and for its record."""
+"""Record the answers of one interview, in its journal and for its record, also those that runs share."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
-from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.graders.kinds.words import folded
 from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
+from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.truth import truth_of
 from pytest_adaptive_eval.models.base import Completion, Subject
 from pytest_adaptive_eval.models.caps import truncation_warning
@@ -26,16 +26,13 @@ from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
+    from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.plugin.question import Draw, Question
     from pytest_adaptive_eval.records.run_record import Administration
 
-#: Answers from which on a constant one is named, and its share of them.
-FEWEST, SHARE = 20, 0.95
-#: Labels of a bank at most that one guesses, and questions for each of them.
-LABELS, QUESTIONS_PER_LABEL = 3, 10
-#: Characters of an answer that is named.
-_SHOWN = 60
+FEWEST, SHARE = 20, 0.95  #: Answers from which on a constant one is named, and its share of them.
+LABELS, QUESTIONS_PER_LABEL = 3, 10  #: Labels of a bank at most that one guesses, and questions for each of them.
+_SHOWN = 60  #: Characters of an answer that is named.
 
 
 class ConstantAnswers:
@@ -80,26 +77,15 @@ class ConstantAnswers:
         return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject says the same to every question"
 
 
-#: Suffix of the journal's keys of completions that no test has graded yet.
-_COMPLETION = " completion"
-#: Key of the log-likelihoods in journals and administrations.
-LIKELIHOOD = "likelihood"
+_COMPLETION = " completion"  #: Suffix of the journal's keys of completions that no test has graded yet.
+LIKELIHOOD = "likelihood"  #: Key of the log-likelihoods in journals and administrations.
 _sorted_json = json.JSONEncoder(sort_keys=True).encode
 
-#: Fewest wrong answers for a note that the expected answer stands in them.
-FEWEST_WRONG = 3
+FEWEST_WRONG = 3  #: Fewest wrong answers for a note that the expected answer stands in them.
 
 
 class AnswerRecorder:
-    """Administrations of one interview, and the journal that keeps answers for later runs.
-
-    Args:
-        unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
-
-    Attributes:
-        statuses: Number of responses by status.
-        journal: None where no answer may outlive the run.
-    """
+    """Administrations of one interview, and the journal for later runs, None where no answer may outlive the run."""
 
     def __init__(self, unanswered: str = WRONG) -> None:
         self._unanswered = unanswered
@@ -115,11 +101,6 @@ class AnswerRecorder:
         """Keep answers in a journal from now on, under the hashes of the subject and its decoding settings."""
         self.journal = journal
         self._subject_hashes = {"checkpoint": checkpoint, "decoding": decoding}
-
-    @property
-    def all_right(self) -> bool:
-        """Whether every answer with a score is fully right."""
-        return all(entry.score in (None, 1.0) for entry in self.administrations)
 
     def close(self) -> None:
         """Close the journal."""
@@ -138,11 +119,7 @@ class AnswerRecorder:
         return test.regraded(stored, self.journal.path)
 
     def keep(self, test: Question, response: Response) -> None:
-        """Write a response to the journal, unless a later run should ask again.
-
-        Raises:
-            JournalError: The journal cannot be written.
-        """
+        """Write a response to the journal, unless a later run should ask again."""
         storable = test.lasting or not response.status.infrastructure
         if self.journal is not None and storable and not test.administration.resumed:
             asked = test.asked
@@ -198,7 +175,10 @@ class AnswerRecorder:
         if self.journal is None:
             return None
         graded = self.journal.get(self.key(test))
-        if graded is not None and not self._lacks_score(graded):
+        # an earlier version kept unanswered ones without the score that they now have
+        if graded is not None and not (
+            self._unanswered == WRONG and graded.get("score") is None and str(graded.get("status")) in UNANSWERED
+        ):
             return graded
         if (entry := graded or self.journal.get(self.key(test) + _COMPLETION)) is None:
             return None
@@ -206,16 +186,8 @@ class AnswerRecorder:
         reused = entry.get(REUSED, False)
         return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
 
-    def _lacks_score(self, entry: Mapping[str, Any]) -> bool:
-        """Return whether an earlier version kept a response without the score that it now has."""
-        return self._unanswered == WRONG and entry.get("score") is None and str(entry.get("status")) in UNANSWERED
-
     def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
-        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
-
-        Raises:
-            JournalError: The journal cannot be written.
-        """
+        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`."""
         _note_likelihood(question, completion.likelihood)
         if self.journal is not None and not completion.status.infrastructure:
             entry = _journal_entry(question.asked.item, completion)
@@ -275,13 +247,11 @@ class AnswerRecorder:
 
 
 def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> None:
-    """Record the log-likelihoods that an answer follows from, if any."""
     if facts:
         test.administration.extra[LIKELIHOOD] = plain(facts)
 
 
 def _journal_entry(item: Item, answer: Response | Completion) -> dict[str, Any]:
-    """Return the data of an answer for the journal."""
     return {
         "item": item.id,
         "status": answer.status.value,
@@ -298,12 +268,7 @@ STUDY_NOTE = (
 
 
 class Reuse:
-    """Answers that one interview takes from the store.
-
-    Args:
-        store: None where every answer is asked for.
-        root: Folder that the store's path is told relative to.
-    """
+    """Answers that one interview takes from the store; without a store every answer is asked for."""
 
     def __init__(self, store: AnswerStore | None, root: Path) -> None:
         self._store = store
@@ -345,11 +310,7 @@ class Reuse:
         if self._store is None:
             return {}
         count = sum(bool(entry.extra.get(REUSED)) for entry in administrations)
-        return {
-            "store": self._path,
-            "answers": count,
-            **({"refused": self._refusal} if self._refusal else {}),
-        }
+        return {"store": self._path, "answers": count, **({"refused": self._refusal} if self._refusal else {})}
 
 
 def _sentence(count: int, asked: int, store: str) -> str:

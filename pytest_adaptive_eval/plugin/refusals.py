@@ -1,4 +1,4 @@
-"""Refuse options of other plugins that lose, repeat or deselect interviews and gates."""
+"""Refuse options of other plugins that lose, repeat or deselect interviews and gates, and find required gates."""
 
 from __future__ import annotations
 
@@ -12,15 +12,7 @@ from pytest_adaptive_eval.errors import ConfigError
 
 
 class _Refused(NamedTuple):
-    """An option of another plugin that an adaptive run refuses.
-
-    Args:
-        module: Module of the plugin; the option counts only where that is loaded.
-        option: The attribute of ``config.option``.
-        flag: The option on the command line.
-        active: Whether the option's value switches it on.
-        effect: Its effect on interviews or gates.
-    """
+    """An option of another plugin that an adaptive run refuses where the module of that plugin is loaded."""
 
     module: str
     option: str
@@ -82,16 +74,11 @@ _MARKERS = {
 }
 
 
-#: Package of the fixtures that replace the file system.
-_FAKES = "pyfakefs"
+_FAKES = "pyfakefs"  #: Package of the fixtures that replace the file system.
 
 
 def check_other_plugins(config: pytest.Config) -> None:
-    """Refuse options of other plugins with which no verdict of this run could be trusted.
-
-    Raises:
-        pytest.UsageError: One of them is on.
-    """
+    """Refuse options of other plugins with which no verdict of this run could be trusted."""
     modules = plugin_modules(config)
     for refused in _REFUSED:
         if refused.module in modules and refused.active(getattr(config.option, refused.option, None)):
@@ -108,15 +95,7 @@ def check_other_plugins(config: pytest.Config) -> None:
 
 
 def check_collected(config: pytest.Config, items: Sequence[pytest.Item], interviews: bool) -> None:
-    """Refuse plugins that would end the run with an internal error at one of our tests.
-
-    Args:
-        items: Interviews, studies and gates that are about to run.
-        interviews: Whether questions will be asked, which are made while the tests run.
-
-    Raises:
-        ConfigError: One of them is loaded.
-    """
+    """Refuse plugins that would end the run with an internal error at one of our tests or questions."""
     modules = plugin_modules(config)
     if interviews and "pytest_depends" in modules:
         raise ConfigError(
@@ -151,7 +130,6 @@ def marker_fault(item: pytest.Item) -> str:
 
 
 def _testmon_selects(option: Any) -> bool:
-    """Return whether pytest-testmon may deselect tests."""
     on = any(getattr(option, name, False) for name in ("testmon", "tmnet", "testmon_nocollect", "testmon_forceselect"))
     off = getattr(option, "no-testmon", False) or (
         getattr(option, "testmon_noselect", False) and not getattr(option, "testmon_forceselect", False)
@@ -166,17 +144,11 @@ def plugin_modules(config: pytest.Config) -> set[str]:
 
 
 def _title(module: str) -> str:
-    """Return the plugin's distribution name, such as ``pytest-forked``."""
     return module.replace("_", "-")
 
 
 class _Sharding(NamedTuple):
-    """Options by which a plugin runs one of several parts of the tests.
-
-    Args:
-        modules: Modules of plugins with these options; they count only where one is loaded.
-        shards, shard: Attributes of ``config.option``.
-    """
+    """Options by which a plugin runs one of several parts of the tests: attributes of ``config.option``."""
 
     modules: tuple[str, ...]
     shards: str
@@ -211,9 +183,6 @@ def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, 
 
     Returns:
         Node ids of each name; none where no gate has the name.
-
-    Raises:
-        ConfigError: A name fits two functions.
     """
     nodeids_by_name: dict[str, list[str]] = {}
     for name in names:

@@ -1,16 +1,21 @@
-"""Run interviews, studies and gates within pytest's own protocol."""
+"""Run interviews, studies and gates within pytest's own protocol, and attach records to its reports."""
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval.plugin.names import ATTACHED, DETAILS, PROPERTY
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
 from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
-from pytest_adaptive_eval.text import clean_terminal, relative, shown_address
+from pytest_adaptive_eval.plugin.verdicts import VerdictLog
+from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative, shown_address
 
 
 class RunHooks:
@@ -90,3 +95,98 @@ class OwnProtocol:
         if not self._state.owns(item) or (isinstance(item, Question) and item.interview is None):
             return None
         return self._state.config.pluginmanager.getplugin("runner").pytest_runtest_protocol(item, nextitem)
+
+
+_CLEAN_PROPERTIES = frozenset((PROPERTY, *DETAILS))  #: Names of properties that need no cleaning.
+
+
+class ReportHooks:
+    """Hooks of the process that runs a test, for the process that writes the run's record."""
+
+    def __init__(self, state: RunState, verdicts: VerdictLog) -> None:
+        self.state, self._verdicts = state, verdicts
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach records to reports."""
+        report = yield
+        error = call.excinfo.value if call.excinfo else None
+        of_subtest = self._verdicts.running == item.nodeid
+        if isinstance(item, Question):
+            item.take_report(report, error, of_subtest=of_subtest)
+        if not of_subtest:
+            if attached := self._attached(item, report):
+                # a plugin may turn a report that failed into one that passed
+                setattr(report, ATTACHED, {**attached, "failed": error is not None and not report.skipped})
+            over = self._verdicts.over  # a test that is over may ask for no more verdicts
+            (over.add if report.when == "call" else over.discard)(item.nodeid)
+        if report.user_properties and not _CLEAN_PROPERTIES.issuperset([name for name, _ in report.user_properties]):
+            report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
+        if self.state.owns(item):
+            _guard(report)
+        return report
+
+    def _attached(self, item: pytest.Item, report: pytest.TestReport) -> dict[str, Any]:
+        """Return the data that a report carries to the process that writes the run's record."""
+        if isinstance(item, Question):
+            if item.interview is None:
+                return {"question_of": ""}
+            return {} if report.passed else {"question_of": item.interview.nodeid}
+        if report.when != "call" and (report.when != "setup" or report.passed):
+            return {}
+        if isinstance(item, EvaluationNode) and item.record is not None:
+            # plain data where it travels between processes
+            return {item.noun: item.record.to_json() if self.state.worker else item.record}
+        gates = self._verdicts.records(item, report)
+        return {} if gates is None else {"gates": [gate.to_json() for gate in gates]}
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
+        """Leave nothing in a report that cannot travel: xdist would lose it, and the run with it."""
+        return _portable((yield))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Escape CI commands in a warning, which may quote a model."""
+        if isinstance(warning_message.message, Warning):
+            args = warning_message.message.args
+            warning_message.message.args = _guarded(_portable(args) if self.state.worker else args)
+
+
+def _guard(report: pytest.TestReport) -> None:
+    if report.longrepr is not None:
+        report.longrepr = _guarded(report.longrepr)
+    if report.sections:
+        report.sections = [(name, guard(text, "| ")) for name, text in report.sections]
+    if hasattr(report, "wasxfail"):
+        report.wasxfail = _guarded(report.wasxfail)
+
+
+def _guarded(value: Any) -> Any:
+    """Escape CI commands in a text, or in all texts of an object, such as pytest's error representations."""
+    if isinstance(value, str):
+        return guard(value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(_guarded, value))
+    if hasattr(value, "toterminal"):
+        for name, part in vars(value).items():
+            setattr(value, name, _guarded(part))
+    return value
+
+
+def _portable(value: Any) -> Any:
+    """Convert `value` to data that every channel between processes can carry."""
+    if isinstance(value, str):
+        return str.__str__(value) if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if value is None or isinstance(value, bool | bytes):
+        return value
+    for kind in (int, float):  # of a subclass, such as an enum's or numpy's, only the number can travel
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, dict):
+        return {_portable(k): _portable(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_portable, value)) if type(value) in (list, tuple) else [_portable(v) for v in value]
+    return _portable(os.fspath(value) if isinstance(value, os.PathLike) else str(value))

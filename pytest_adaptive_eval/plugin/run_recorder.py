@@ -33,19 +33,11 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.progress import Progress
     from pytest_adaptive_eval.plugin.state import RunState, Selection
 
-#: Written files that state the exit status, besides the page.
-_RECORDS = ("record", "record copy", "new baseline")
+_RECORDS = ("record", "record copy", "new baseline")  #: Written files that state the exit status, besides the page.
 
 
 class RunFiles:
-    """Files of one run.
-
-    Args:
-        complaints: Gets a sentence for each file that could not be written.
-
-    Attributes:
-        paths: Written files, by name.
-    """
+    """Files of one run; `complaints` gets a sentence for each one that could not be written."""
 
     def __init__(self, state: RunState, run: RunRecord, started: datetime, complaints: list[str]) -> None:
         self.state, self._run, self._started, self._complaints = state, run, started, complaints
@@ -61,6 +53,7 @@ class RunFiles:
         import platform
 
         from pytest_adaptive_eval import __version__
+        from pytest_adaptive_eval.records.history import History, earlier_tries
         from pytest_adaptive_eval.records.runs import new_run_id, write_record
 
         run, settings = self._run, self.state.settings
@@ -68,7 +61,9 @@ class RunFiles:
         run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
         run.run = new_run_id(self._started, os.urandom(4))
         run.warn()
-        run.warnings += self._earlier_tries()
+        if (self.state.folder / "runs").is_dir():
+            with suppress(AdaptiveEvalError, OSError):  # of a history that cannot be read
+                run.warnings += earlier_tries(run, History(self.state.folder).runs)
         self._put("record", self.state.folder / "runs" / f"{run.run}.json", self._write_run)
         self._put("JUnit report", settings.junit, self._write_gate_report)
         self._put("page", settings.html, self._write_page)
@@ -87,17 +82,6 @@ class RunFiles:
                     self._write_page(path)
             except Exception:  # no file may state a status of 0
                 path.unlink(missing_ok=True)
-
-    def _earlier_tries(self) -> list[str]:
-        """Return a sentence for each gate that passed after other tries; none where the history cannot be read."""
-        from pytest_adaptive_eval.records.history import History
-        from pytest_adaptive_eval.records.tries import earlier_tries
-
-        if not (self.state.folder / "runs").is_dir():
-            return []
-        with suppress(AdaptiveEvalError, OSError):
-            return earlier_tries(self._run, History(self.state.folder).runs)
-        return []
 
     def _put(self, name: str, path: Path | None, write: Callable[[Path], object]) -> None:
         """Write one file; a failure does not stop the others."""
@@ -136,7 +120,6 @@ class RunFiles:
         write_page(self._run, path, banks=banks, series=series)
 
     def _new_baseline(self) -> Path | None:
-        """Return the path of the baseline to record, or None."""
         settings, run = self.state.settings, self._run
         if settings.missing_baseline != "record" or settings.baseline is None:
             return None
@@ -187,11 +170,7 @@ _OK, _FAILED = int(pytest.ExitCode.OK), int(pytest.ExitCode.TESTS_FAILED)
 
 
 class RunRecorder:
-    """Hooks of the process that writes the record: the controller of xdist, or the one process there is.
-
-    Args:
-        progress: Gets the number of questions that an interview asked.
-    """
+    """Hooks of the process that writes the record: the controller of xdist, or the one process there is."""
 
     def __init__(self, state: RunState, progress: Progress) -> None:
         self.state, self.config = state, state.config
@@ -203,8 +182,7 @@ class RunRecorder:
         self._reported: set[str] = set()
         self._skipped: set[str] = set()
         self._failed = self._replayed = False
-        #: Interviews of failed questions, by the question's node id.
-        self._failed_questions: dict[str, str] = {}
+        self._failed_questions: dict[str, str] = {}  #: Interviews of failed questions, by the question's node id.
         self._complaints: list[str] = []
         self._files = RunFiles(state, self.run, started, self._complaints)
         self._has_answers = False
@@ -232,17 +210,13 @@ class RunRecorder:
                 self._failed_questions[report.nodeid] = attached["question_of"]
         elif report.nodeid not in self._reported:  # another plugin may run it again, which changes nothing
             self._reported.add(report.nodeid)
-            self._add_records(attached, report.nodeid)
-
-    def _add_records(self, attached: dict[str, Any], nodeid: str) -> None:
-        """Add the records of an interview, a study or a gate to the run's."""
-        if record := attached.get("interview"):
-            interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
-            self.run.interviews.append(interview)
-            self._progress.end(nodeid, len(interview.administrations))
-        if record := attached.get("study"):
-            self.run.studies.append(record if isinstance(record, StudyRecord) else StudyRecord.from_json(record))
-        self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
+            if record := attached.get("interview"):
+                interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
+                self.run.interviews.append(interview)
+                self._progress.end(report.nodeid, len(interview.administrations))
+            if record := attached.get("study"):
+                self.run.studies.append(record if isinstance(record, StudyRecord) else StudyRecord.from_json(record))
+            self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show answers as + and -, unlike tests that pass and fail."""
@@ -339,14 +313,18 @@ class RunRecorder:
         return any(verdict.get("notice") for verdict in verdicts) and not passed
 
     def _write(self, session: pytest.Session, *, passed: bool, complete: bool) -> None:
-        """Write the files, and set the exit status of the session."""
         run, complaints_before = self.run, len(self._complaints)
         status = run.exit_status or 0
         self._files.write(passed=passed)
         if self._lacks_baseline:
             kept = "new baseline" in self._files.paths
             self._complaints.append(f"{_NOTHING_TO_COMPARE}: {_KEPT if kept else _TO_KEEP}")
-        self._call_reporters()
+        hook = self.config.hook.pytest_adaptive_eval_report
+        if hook.get_hookimpls():  # the record as JSON is a copy of every answer
+            try:
+                hook(record=run.to_json(), config=self.config)
+            except Exception as error:  # a plugin's fault must not hide the run's results
+                self._complaints.append(f"a plugin's report failed: {type(error).__name__}: {error}")
         if complete and "record" in self._files.paths:
             self._files.remove_journals()
         if self._complaints:
@@ -404,15 +382,6 @@ class RunRecorder:
         """Make the record agree with the exit status once more: other plugins may change it at the very end."""
         self._agree_on_exit()
 
-    def _call_reporters(self) -> None:
-        hook = self.config.hook.pytest_adaptive_eval_report
-        if not hook.get_hookimpls():
-            return  # the record as JSON is a copy of every answer
-        try:
-            hook(record=self.run.to_json(), config=self.config)
-        except Exception as error:  # a plugin's fault must not hide the run's results
-            self._complaints.append(f"a plugin's report failed: {type(error).__name__}: {error}")
-
     def _remember_failures(self) -> None:
         """Add the interviews of failed questions to the cache of ``--lf``, since questions are not collected."""
         cache = getattr(self.config, "cache", None)
@@ -431,12 +400,7 @@ class RunRecorder:
         run = self.run
         if not (run.interviews or run.studies or run.gates or self._complaints or self._has_answers):
             return
-        from pytest_adaptive_eval.reports.terminal import (
-            brief_verdict_lines,
-            summary_lines,
-            warning_lines,
-            write_lines,
-        )
+        from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
         from pytest_adaptive_eval.text import guard
 
         writer, width = terminalreporter, self.config.get_terminal_writer().fullwidth

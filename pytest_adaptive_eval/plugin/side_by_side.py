@@ -28,16 +28,11 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.records.journal import Journal
 
-#: Marks by which questions may not run, or run otherwise.
-_CONDITIONAL_MARKS = ("skip", "skipif", "xfail")
+_CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
 
 
 class SideBySide:
-    """Interviews of one run that share the calls of their subjects.
-
-    Args:
-        shares: Whether an interview's calls are filled with questions of others.
-    """
+    """Interviews of one run that share the calls of their subjects; with `shares`, others' questions fill them."""
 
     def __init__(self, *, shares: bool) -> None:
         self._shares = shares
@@ -95,10 +90,12 @@ class SideBySide:
         if subject.waits_apart and (own := self._join(loop, loop.node)) is not None:
             own.leads = True
             self._joined.append(own)
-        self._rest = self._companions(loop) if self._shares else iter(())
+        items = loop.node.session.items if self._shares else []
+        later = items[items.index(loop.node) + 1 :] if loop.node in items else []
+        joined = (self._join(loop, node) for node in later if isinstance(node, EvaluationNode))
+        self._rest = (waiting for waiting in joined if waiting is not None)
 
     def _drop(self, nodeid: str) -> None:
-        """Forget an interview that is not asked ahead any more."""
         if (waiting := self._waiting.pop(nodeid, None)) is not None:
             waiting.loop.session.close()
 
@@ -144,7 +141,6 @@ class SideBySide:
                 self._charge(waiting, Usage(seconds=max(call.seconds - timed_seconds, 0.0) * share))
 
     def _take(self, subject: Subject, *, wait: bool) -> None:
-        """Take answers that have come."""
         try:
             subject.take_arrived(wait=wait)
         except Exception:
@@ -166,15 +162,10 @@ class SideBySide:
 
     @property
     def _leading(self) -> _Waiting | None:
-        """What is asked ahead of the leader's own tests, if anything is."""
         return None if self._leader is None else self._waiting.get(self._leader.nodeid)
 
     def _ahead(self, most: int, limit: int) -> list[tuple[_Waiting | None, Question | Draw]]:
-        """Return questions to begin, at most `limit`, of interviews that together fill `most` and of one more.
-
-        The leader's come first, and then those of interviews that have been asked least, so that none is left alone
-        with a small batch.
-        """
+        """Return up to `limit` questions of interviews that together fill `most`; those asked least come first."""
         requests: list[tuple[_Waiting | None, Question | Draw]] = []
         if limit <= 0:
             return requests
@@ -211,19 +202,15 @@ class SideBySide:
             waiting.loop.session.close()
             waiting.loop.recorder.close()
 
-    def _companions(self, loop: AskingLoop) -> Iterator[_Waiting]:
-        """Yield the interviews after this one that ask the same subject, in the order of the run."""
-        items = loop.node.session.items
-        for node in items[items.index(loop.node) + 1 :] if loop.node in items else ():
-            if isinstance(node, EvaluationNode) and (waiting := self._join(loop, node)) is not None:
-                yield waiting
-
     def _join(self, loop: AskingLoop, node: Any) -> _Waiting | None:
         """Return the interview of a node, if it can be asked ahead by the leader's subject."""
         if node.noun != "interview" or node.nodeid in self._refused:
             return None
         restore_parameters(node)
-        if not _asks_alike(loop.node, node) or _needs_results(node):
+        sources = node.gate_plan.sources.values()
+        if any(isinstance(source, EvaluationNode) and source.result is None for source in sources):
+            return None
+        if not _asks_alike(loop.node, node):
             return None
         if node.nodeid not in self._waiting:
             if (follower := _follower(loop, node)) is None:
@@ -241,10 +228,8 @@ class _Waiting:
         loop: Identified by `AskingLoop.follow`, with a journal. It runs no test.
 
     Attributes:
-        spent: Cost of the answers before its tests began.
         begun: Keys in the journal of the questions that a call has begun and that have no answer yet.
         ended: Whether the next question is not known, or there is none.
-        leads: Whether its tests have begun.
     """
 
     def __init__(self, loop: AskingLoop) -> None:
@@ -289,13 +274,14 @@ class _Waiting:
             return
         self._batch = self.loop.draws(proposal)
         self._stored = {recorder.key(question): recorder.stored(question) for question in self._batch}
-        if self._can_ask():
+        together = self.loop.asks_items or len(self._batch) > 1
+        if together and all(question.asked.item.likelihood is None for question in self._batch):
             self._rest = [question for question in self._batch if self._stored[recorder.key(question)] is None]
         else:
             self.ended = True
 
     def keep(self, question: Question | Draw, completion: Completion) -> None:
-        """Write a completion to the journal.  What cannot be kept, or is a fault of the run, is left to the tests."""
+        """Write a completion to the journal; what cannot be kept, or is a fault of the run, is left to the tests."""
         key = self.loop.recorder.key(question)
         self.begun.discard(key)
         if key in self._stored:
@@ -307,17 +293,8 @@ class _Waiting:
         if completion.status.infrastructure:
             self.ended = True
 
-    def _can_ask(self) -> bool:
-        """Whether the tests of the batch will ask the items themselves, for texts."""
-        together = self.loop.asks_items or len(self._batch) > 1
-        return together and all(question.asked.item.likelihood is None for question in self._batch)
-
     def _score(self, question: Draw) -> float | None:
-        """Return the score that the test of a question will give, None for a missing one or where none matters.
-
-        Raises:
-            _UnknownScoreError: The user's code, a grader that may differ, or a fault of the run decides.
-        """
+        """Return the score that the test of a question will give, None for a missing one or where none matters."""
         stored, item = self._stored[self.loop.recorder.key(question)], question.asked.item
         if isinstance(stored, Mapping):
             if Status(stored["status"]).infrastructure:  # the interview counts its faults
@@ -341,17 +318,8 @@ def _tokens(usage: Usage) -> int:
     return usage.prompt_tokens + usage.completion_tokens
 
 
-def _needs_results(node: Any) -> bool:
-    """Return whether an interview has a baseline in this run that gave no result yet."""
-    sources = node.gate_plan.sources.values()
-    return any(isinstance(source, EvaluationNode) and source.result is None for source in sources)
-
-
 def _asks_alike(first: Any, second: Any) -> bool:
-    """Return whether the questions of two interviews get the same fixtures and the same cap.
-
-    Code must grade the second and choose its questions. No mark may keep them from running, and no cost end them.
-    """
+    """Return whether the questions of two interviews get the same fixtures and cap, and nothing else ends them."""
     one, other = first.evaluation, second.evaluation
     if other.judge is not None or other.interviewer is not None or other.lead or other.spending.limited:
         return False

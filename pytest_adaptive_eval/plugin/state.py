@@ -1,12 +1,15 @@
-"""State of a run that the modules of the plugin share: plain data, and the base class of interviews and studies."""
+"""State of a run that the modules of the plugin share, its exchange between processes, and its base classes."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import random
 import re
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 import pytest
+from numpy.random.mtrand import get_bit_generator, set_bit_generator
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import ConfigError
@@ -24,14 +29,70 @@ from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
-    from pytest_adaptive_eval.gates.result import SessionResult
-    from pytest_adaptive_eval.gates.study_result import StudyResult
+    from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
     from pytest_adaptive_eval.items.item import Response
-    from pytest_adaptive_eval.models.answer_store import AnswerStore
-    from pytest_adaptive_eval.models.base import Completion, Subject, Usage
-    from pytest_adaptive_eval.plugin.randomness import GeneratorStates
-    from pytest_adaptive_eval.records.journal import Journal
+    from pytest_adaptive_eval.models.base import Completion, Subject
+    from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+
+
+class GeneratorStates:
+    """States of the generators of `random`, `numpy.random` and torch that belong to one interview.
+
+    A sampling model may draw from a global generator. A plugin that seeds the generators before every test would give
+    it the same draws for every question, so that repeated answers are copies of one answer.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._states: tuple[Any, ...] | None = None
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Use the interview's random states in this context, and restore the earlier states at the end."""
+        outside = _states()
+        _restore(self._first() if self._states is None else self._states)
+        try:
+            yield
+        finally:
+            self._states = _states()
+            _restore(outside)
+
+    def _first(self) -> tuple[Any, ...]:
+        source = random.Random(f"{self._key} {random.getstate()} {np.random.get_state()}")
+        python_state = random.Random(source.getrandbits(64)).getstate()
+        numpy = np.random.MT19937(source.getrandbits(64))
+        if (torch := _torch()) is None:
+            return python_state, numpy, None, None
+        torch.manual_seed(source.getrandbits(63))
+        return python_state, numpy, *_torch_states(torch)
+
+
+def _torch() -> Any:
+    return sys.modules.get("torch")
+
+
+def _torch_states(torch: Any) -> tuple[Any, Any]:
+    devices = torch.cuda.is_available() and torch.cuda.is_initialized()
+    return torch.get_rng_state(), torch.cuda.get_rng_state_all() if devices else None
+
+
+def _states() -> tuple[Any, ...]:
+    torch = _torch()
+    # numpy's generator is exchanged as a whole, since its state takes a hundred times as long to copy
+    numpy = get_bit_generator()
+    return random.getstate(), numpy, *((None, None) if torch is None else _torch_states(torch))
+
+
+def _restore(states: tuple[Any, ...]) -> None:
+    python_state, numpy, cpu, devices = states
+    random.setstate(python_state)
+    set_bit_generator(numpy)
+    if cpu is not None:
+        torch = _torch()
+        torch.set_rng_state(cpu)
+        if devices is not None:
+            torch.cuda.set_rng_state_all(devices)
 
 
 class PlaceGuard:
@@ -50,11 +111,7 @@ class PlaceGuard:
         return not self._refusal(nodeid)
 
     def check(self, nodeid: str) -> None:
-        """Refuse a test that runs a second time or elsewhere.
-
-        Raises:
-            ConfigError: Another plugin does that.
-        """
+        """Refuse a test that runs a second time or elsewhere."""
         if refusal := self._refusal(nodeid):
             raise ConfigError(
                 f"{nodeid}: another plugin runs this test {refusal}; interviews and gates are run once, in the process "
@@ -62,7 +119,6 @@ class PlaceGuard:
             )
 
     def _refusal(self, nodeid: str) -> str:
-        """Return how a test runs now that it must not; empty if it may run."""
         if os.getpid() != self._process:
             return "in another process"
         if threading.get_ident() != self._thread:
@@ -70,17 +126,11 @@ class PlaceGuard:
         return "for a second time" if nodeid in self._repeated else ""
 
 
-#: Seconds between two checks for a result.
-_PAUSE = 0.05
+_PAUSE = 0.05  #: Seconds between two checks for a result.
 
 
 class Planned(NamedTuple):
-    """An interview or a gate that this run must account for.
-
-    Args:
-        budget: Questions; 0 for a gate.
-        needs: Node ids of the interviews that a gate judges.
-    """
+    """An interview or a gate that this run must account for; the budget of a gate is 0."""
 
     nodeid: str
     budget: int
@@ -91,7 +141,6 @@ class Selection(NamedTuple):
     """Gates that a run leaves out, and gates that the settings require.
 
     Args:
-        deselected: Node ids of collected gates that are not run.
         chosen: Whether options such as ``-k`` deselected them, rather than a node id on the command line.
         required: Node ids of the gates that the settings require, by their names there; see `selection.required_gates`.
         near: Similar names of collected gates, for required gates that were not collected.
@@ -106,11 +155,7 @@ class Selection(NamedTuple):
 
 
 class Exchange:
-    """A folder of results by node id; there is none if the run has one process.
-
-    Args:
-        folder: The controller's folder, on a worker.
-    """
+    """A folder of results by node id, on a worker the controller's; there is none if the run has one process."""
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder = Path(folder) if folder else None
@@ -188,10 +233,8 @@ class Exchange:
                 clock.sleep(_PAUSE)
 
 
-#: How to name an answer that a test must fail.
-WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'
-#: Markers by which plugins are told to run a failed test again.
-RERUN_MARKERS = ("flaky",)
+WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'  #: How to name an answer that a test must fail.
+RERUN_MARKERS = ("flaky",)  #: Markers by which plugins are told to run a failed test again.
 
 
 @dataclass(eq=False)
@@ -199,13 +242,11 @@ class RunState:
     """State of a run in one process.  Under xdist, the controller and each worker have their own.
 
     Args:
-        exchange: Results of other processes.
         evaluations: Every interview and study that collection met, selected or not.
         needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
             studies.
-        companions: Other interviews whose questions are asked in the same calls; None where each interview is asked by
-            itself.
+        companions: `side_by_side.SideBySide`, which imports this module; None where each interview is asked by itself.
         answers: Answers that runs share; None where every answer is asked for.
     """
 
@@ -216,7 +257,7 @@ class RunState:
     evaluations: list[EvaluationNode] = field(default_factory=list)
     needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
     family: int = 0
-    companions: Companions | None = None
+    companions: Any = None
     answers: AnswerStore | None = None
 
     @property
@@ -248,8 +289,7 @@ def sets_up_only(config: pytest.Config) -> bool:
     return bool(config.getoption("setuponly", False))
 
 
-#: Key of the run's state in ``config.stash``.
-STATE: pytest.StashKey[RunState] = pytest.StashKey()
+STATE: pytest.StashKey[RunState] = pytest.StashKey()  #: Key of the run's state in ``config.stash``.
 
 
 class Once(pytest.Function):
@@ -265,8 +305,7 @@ class Once(pytest.Function):
 class EvaluationNode(Once):
     """An interview or a study: a test whose result gates judge."""
 
-    #: Word for messages, and the key of its record in a report.
-    noun: str
+    noun: str  #: Word for messages, and the key of its record in a report.
     evaluation: Evaluation | StudyPlan
     state: RunState
     record: InterviewRecord | StudyRecord | None = None
@@ -299,22 +338,6 @@ class EvaluationNode(Once):
         raise NotImplementedError
 
 
-class Companions(Protocol):
-    """Other interviews of a run that ask the same subject, as far as an interview needs them."""
-
-    def prefetch(self, loop: Any, subject: Subject, questions: Sequence[Any]) -> None:
-        """Have questions of an interview answered, and questions of others in the same call."""
-
-    def advance(self, loop: Any) -> None:
-        """Take answers that came while a test of an interview ran, and begin further questions."""
-
-    def hand_over(self, nodeid: str, path: Path) -> tuple[Journal | None, Usage]:
-        """Return the open journal at `path` of an interview that begins, if any, and what its answers cost so far."""
-
-    def close(self) -> None:
-        """Close the journals of interviews that did not begin."""
-
-
 class Finding:
     """What answers have shown of a test.
 
@@ -343,14 +366,10 @@ class QuestionOwner(Protocol):
     """The interview of a question, as far as the question needs it."""
 
     nodeid: str
-    #: Why the user's own marks or fixtures skip the interview; empty where they do not.
-    skipped: str
-    #: Number of times that another plugin ran a question again, which asked nothing.
-    reruns: int
-    #: Random state that the questions share.
-    generators: GeneratorStates
-    #: What made-up answers have shown of the test.
-    finding: Finding
+    skipped: str  #: Why the user's own marks or fixtures skip the interview; empty where they do not.
+    reruns: int  #: Number of times that another plugin ran a question again, which asked nothing.
+    generators: GeneratorStates  #: Random state that the questions share.
+    finding: Finding  #: What made-up answers have shown of the test.
 
     @property
     def unanswered(self) -> str:
@@ -367,11 +386,7 @@ class QuestionOwner(Protocol):
 
 
 def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
-    """Return the one interview or study named `name`.
-
-    Raises:
-        ConfigError: No evaluation has that name, or several have it.
-    """
+    """Return the one interview or study named `name`."""
     nodes = list(nodes)
     matches = [node for node in nodes if name in (node.evaluation.name, node.nodeid)]
     matches = matches or [node for node in nodes if name in node.aliases]
@@ -398,9 +413,6 @@ def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
     """Return the model of all evaluations, if there is one, and the models of single evaluations by name.
 
     A value that is a file or a folder as a whole names that, whatever signs it has. Of several the last counts.
-
-    Raises:
-        ConfigError: A value or a model is empty.
     """
     whole: str | None = None
     named: dict[str, str] = {}
@@ -417,11 +429,7 @@ def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
 
 
 def check_named(models: Mapping[str, str], used: Collection[str]) -> None:
-    """Refuse models of evaluations that no file of the run has.
-
-    Raises:
-        ConfigError: The message suggests a name.
-    """
+    """Refuse models of evaluations that no file of the run has."""
     for name, model in models.items():
         if name not in used:
             raise ConfigError(

@@ -22,8 +22,7 @@ from pytest_adaptive_eval.plugin.fixtures import subject
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import AskedItem
 
-#: Parameters of a test of a TOML file until it runs.
-_PARAMETERS: pytest.StashKey[Any] = pytest.StashKey()
+_PARAMETERS: pytest.StashKey[Any] = pytest.StashKey()  #: Parameters of a test of a TOML file until it runs.
 
 
 def hide_parameters(item: pytest.Item) -> None:
@@ -78,7 +77,7 @@ def _interview(model: str) -> types.FunctionType:
 
 
 def _study(spec: StudySpec) -> types.FunctionType:
-    """Create a function that represents a study; it does nothing itself."""
+    """Create a function that represents a study."""
 
     @_function
     def run() -> None:
@@ -112,14 +111,10 @@ class EvalFile(pytest.Module):
     """The collector of one TOML file."""
 
     settings: Settings
-    #: Loaders of study kinds by name, of each plugin.
-    kinds: Sequence[Mapping[str, Callable[[], StudyKind]]]
-    #: Takes errors of the user.
-    mistake: Callable[[ConfigError], None]
-    #: Names of the evaluations of all files.
-    names: set[str]
-    #: Takes the names of required gates.
-    require: Callable[[Sequence[str]], None]
+    kinds: Sequence[Mapping[str, Callable[[], StudyKind]]]  #: Loaders of study kinds by name, of each plugin.
+    mistake: Callable[[ConfigError], None]  #: Takes errors of the user.
+    names: set[str]  #: Names of the evaluations of all files.
+    require: Callable[[Sequence[str]], None]  #: Takes the names of required gates.
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Collect evaluations and gates, each gate with its line in the file."""
@@ -133,8 +128,7 @@ class EvalFile(pytest.Module):
     def _getobj(self) -> types.ModuleType:
         module = types.ModuleType(self.path.stem.replace(".", "_"))
         module.__file__ = str(self.path)
-        #: Line of each function, since they have no source.
-        self.lines: dict[str, int] = {}
+        self.lines: dict[str, int] = {}  #: Line of each function, since they have no source.
         #: Name of the fixture of each model, by its text and its options.
         self.models: dict[tuple[str, str, str], str] = {}
         try:

@@ -31,11 +31,7 @@ class _Entry(NamedTuple):
 
 
 class VerdictLog:
-    """Verdicts of the gates that this process runs, and the outcome of each gate.
-
-    Attributes:
-        running: Node id of the test whose body runs now. Reports that are made meanwhile are those of its subtests.
-    """
+    """Verdicts and outcomes of the gates of this process; reports made while one is `running` are of its subtests."""
 
     def __init__(self, state: RunState) -> None:
         self._state = state
@@ -44,8 +40,7 @@ class VerdictLog:
         self._records: dict[str, list[GateRecord]] = {}
         #: Exception with which each gate ended, None where it passed: a gate is judged once.
         self._endings: dict[str, BaseException | None] = {}
-        #: Tests that have run, and are being torn down.
-        self._over: set[str] = set()
+        self.over: set[str] = set()  #: Tests that have run, and are being torn down.
 
     def results(self, gate: pytest.Item) -> Results:
         """Return the results for a gate, whose verdicts are kept."""
@@ -55,13 +50,9 @@ class VerdictLog:
             lambda verdicts: self._choose(gate, verdicts),
         )
 
-    def set_over(self, item: pytest.Item, *, over: bool) -> None:
-        """Set whether a test is over, so that it may ask for no more verdicts."""
-        (self._over.add if over else self._over.discard)(item.nodeid)
-
     def _add(self, gate: pytest.Item, node: EvaluationNode, verdict: Verdict) -> Verdict:
         """Keep a verdict for the record, as other plugins leave it."""
-        if gate.nodeid in self._over:
+        if gate.nodeid in self.over:
             raise ConfigError(f"{gate.nodeid}: a verdict was asked for after the test was over; ask for it in the test")
         config = self._state.config
         changed = config.hook.pytest_adaptive_eval_verdict(verdict=verdict, nodeid=gate.nodeid, config=config)
@@ -127,7 +118,6 @@ class VerdictLog:
             self._endings.setdefault(item.nodeid, error)
 
     def _check_verdicts(self, item: pytest.Item) -> None:
-        """Fail a gate that has a verdict that does not hold."""
         entries = self._entries.get(item.nodeid, ())
         failed = [entry.verdict for entry in entries if not entry.verdict]
         if failed:
@@ -158,5 +148,4 @@ class VerdictLog:
         return [GateRecord(item.name, item.nodeid, name, verdict, where, line) for name, verdict in verdicts]
 
 
-#: Key of the run's verdicts in ``config.stash``.
-VERDICTS: pytest.StashKey[VerdictLog] = pytest.StashKey()
+VERDICTS: pytest.StashKey[VerdictLog] = pytest.StashKey()  #: Key of the run's verdicts in ``config.stash``.

@@ -19,12 +19,9 @@ from pytest_adaptive_eval.text import clean_terminal, counted
 
 #: Characters of a sentence.  Slack takes 3 000 in a block, and a character becomes up to five when it is escaped.
 _SENTENCE = 500
-#: Alarms, and gates, with a sentence of their own; Slack takes 50 blocks.
-_LISTED = 20
-#: Characters of the whole text.
-_TEXT = 3_500
-#: Longest link.
-_LINK = 3_000
+_LISTED = 20  #: Alarms, and gates, with a sentence of their own; Slack takes 50 blocks.
+_TEXT = 3_500  #: Characters of the whole text.
+_LINK = 3_000  #: Longest link.
 #: Characters that stay in a link; others, such as those that would end it, are escaped.
 _URL = ":/?#[]@!$&'()*+,;=%~"
 #: Further attempts after a failure, seconds between two attempts, and seconds for all attempts together.
@@ -33,13 +30,7 @@ _RETRIES, _PAUSE, _DEADLINE = 3, 2.0, 30.0
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One message, as plain text in which no service finds a mention or a link.
-
-    Args:
-        run: The run and its subjects; empty without a run.
-        sentences: One per alarm, then one per gate that did not pass.
-        report_url: Address of a report, as given.
-    """
+    """One message as plain text without mentions or links: a sentence per alarm, then per gate that did not pass."""
 
     title: str
     run: str
@@ -55,12 +46,7 @@ class Alert:
 
 
 def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, report_url: str = "") -> Alert:
-    """Return the message on alarms and on the gates of a run that did not pass.
-
-    Args:
-        run: The newest run.
-        report_url: Address of a report for people.
-    """
+    """Return the message on alarms and on the gates of a run that did not pass."""
     refused = [gate for gate in run.gates if not gate.holds] if run else []
     sentences = [alarm.sentence for alarm in alarms[:_LISTED]]
     sentences += [
@@ -85,11 +71,7 @@ def _inert(text: str) -> str:
 
 
 def slack_payload(alert: Alert) -> dict[str, Any]:
-    """Return the alert as JSON data for an incoming webhook of Slack, or of a service that reads the same.
-
-    Returns:
-        ``text`` for notifications and receivers that read no more, and ``blocks``.
-    """
+    """Return the alert as JSON data for an incoming webhook of Slack: ``blocks``, and ``text`` for other receivers."""
     link = _slack_link(alert.report_url)
     escaped = Alert(alert.title, _escaped(alert.run), tuple(map(_escaped, alert.sentences)), alert.report_url)
     blocks: list[dict[str, Any]] = [{"type": "header", "text": {"type": "plain_text", "text": alert.title}}]
@@ -117,12 +99,7 @@ def _slack_link(url: str) -> str:
 
 
 def open_service(url: str) -> Any:
-    """Return the ``apprise.Apprise`` for a URL, without sending anything.
-
-    Raises:
-        UsageError: apprise is missing.
-        ConfigError: No service of apprise has such a URL.
-    """
+    """Return the ``apprise.Apprise`` for a URL, without sending anything."""
     try:
         import apprise
     except ImportError:
@@ -149,12 +126,6 @@ def send(service: Any, alert: Alert) -> None:
 
     Redirects are not followed. A failure is tried again, as apprise's ``retry`` and ``wait`` in the URL say, by default
     3 times after 2 seconds each.
-
-    Args:
-        service: See `open_service`.
-
-    Raises:
-        AlertError: The service did not take the alert.
     """
     body = alert.text(f"report: {alert.report_url}" if alert.report_url else "")
     outcome = service.notify(

@@ -1,4 +1,4 @@
-"""The baseline of a candidate, read from a run's record or a file of recorded answers."""
+"""The baseline of a candidate or a study, read from a run's record, a history or a file of recorded answers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
-from pytest_adaptive_eval.records.derived import copied_from
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, copied_from
 from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
 
-#: Days after which a verdict notes the age of its baseline.
-STALE = 30
+STALE = 30  #: Days after which a verdict notes the age of its baseline.
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,6 @@ class BaselineFile:
         unanswered: What its answers that are empty, refused or cut count as, see `items.item.Response.of`; empty
             without any.
         started: Time of recording, ISO 8601; empty if unknown.
-        checkpoint: Hash of the model that answered; empty if unknown.
         refusal: Why its run did not pass; empty for one that passed, and for answers without a run.
         source: Its origin, for the candidate's record: path, subject, run and a hash of the answers; empty for another
             interview of the candidate's run.
@@ -67,11 +64,7 @@ class BaselineFile:
         return f"the baseline {self.baseline.name} was recorded {days} days ago: record it again if main has moved on"
 
     def doubts(self, candidate: Mapping[str, Any]) -> Iterator[str]:
-        """Yield notes on a baseline that is the candidate itself, or is of a run that did not pass.
-
-        Args:
-            candidate: `SubjectIdentity.to_json` of the candidate.
-        """
+        """Yield notes on a baseline that is the candidate itself, or is of a run that did not pass."""
         name = self.baseline.name
         if self.checkpoint and self.checkpoint == candidate.get("checkpoint"):
             facts = candidate.get("environment") or {}
@@ -86,12 +79,7 @@ class BaselineFile:
             yield f"the baseline {name} is of a run that did not pass ({self.refusal}): compare with one that passed"
 
     def check(self, *, decoding: str, prompt: str, unanswered: str) -> None:
-        """Raise if a candidate is asked or counted in another way.
-
-        Raises:
-            BaselineError: The decoding settings, the test or what unanswered items count as changed; the message names
-                which.
-        """
+        """Raise if a candidate is asked or counted in another way."""
         if self.unanswered not in ("", unanswered):
             raise BaselineError(
                 f"{self.where}: answers that are empty, refused or cut count as {self.unanswered} in the baseline and "
@@ -109,13 +97,7 @@ class BaselineFile:
 
 
 def read_baseline(
-    spec: str,
-    folders: Sequence[Path],
-    bank: ItemBank,
-    evaluation: str,
-    *,
-    run: str = "",
-    unanswered: str = WRONG,
+    spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = "", unanswered: str = WRONG
 ) -> BaselineFile:
     """Return the baseline of one evaluation.
 
@@ -124,14 +106,9 @@ def read_baseline(
             passed; or recorded answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with ``#NAME`` for one
             subject; or a run of MLflow or Weights & Biases that keeps its record, ``mlflow:RUN`` or
             ``wandb:ENTITY/PROJECT/RUN``.
-        folders: Bases of a relative path, in order.
         evaluation: Name of the candidate's evaluation, and of its interview in a record.
         run: Id of a run of the history in place of the newest that passed.
         unanswered: What recorded answers count as that are empty, refused or cut, see `items.item.Response.of`.
-
-    Raises:
-        BaselineMissing: There is no interview of the evaluation in it.
-        BaselineError: There is no such file, it cannot be read, or it belongs to another bank.
     """
     if is_tracked(spec):
         return _tracked(spec, bank, evaluation)
@@ -144,7 +121,7 @@ def read_baseline(
             from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
 
             history = History(source)
-            record = history.find(run) if run else _newest(history, bank, evaluation)
+            record = history.find(run) if run else _newest(history, evaluation, bank)
             file = _from_record(source, record, bank, evaluation)
         elif source.suffix == ".json":
             file = _from_record(source, read_run(source), bank, evaluation)
@@ -164,11 +141,7 @@ def is_tracked(spec: str) -> bool:
 
 
 def locate_baseline(path: str, folders: Sequence[Path], advice: str) -> Path:
-    """Return the file or folder of a baseline.
-
-    Raises:
-        BaselineError: There is none in any of the folders; the message names all and ends with `advice`.
-    """
+    """Return the file or folder of a baseline, or raise a BaselineError that ends with `advice`."""
     source = find_input(path, folders)
     if source is None:
         tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))
@@ -183,7 +156,6 @@ def baseline_path(spec: str) -> tuple[str, str]:
 
 
 def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
-    """Return the baseline in the record that a run of a tracker keeps."""
     try:
         file = _from_record(spec, service("fetch_run", "exports")(spec), bank, evaluation)
     except BaselineError:
@@ -196,15 +168,7 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
 def read_again(
     source: Mapping[str, str], folders: Sequence[Path], bank: ItemBank, evaluation: str, *, unanswered: str = WRONG
 ) -> BaselineFile:
-    """Return the baseline that a recorded run was compared with.
-
-    Args:
-        source: See `BaselineFile`.
-        folders, bank, evaluation, unanswered: See `read_baseline`.
-
-    Raises:
-        BaselineError: It is missing, has changed, or belongs to another bank.
-    """
+    """Return the baseline that a recorded run was compared with."""
     path = str(source.get("path"))
     spec = f"{path}#{source['subject']}" if source.get("subject") else path
     gone = f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
@@ -222,23 +186,27 @@ def read_again(
     return file
 
 
-def _newest(history: History, bank: ItemBank, evaluation: str) -> RunRecord:
-    """Return the newest run that serves, if possible one on this version of the bank, and with answers of its own."""
+def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:
+    """Return the newest run that serves, if possible one on this version of the bank, and with answers of its own.
+
+    Without a bank, the evaluation is a study.
+    """
     ranked = [
         (
-            interview.bank.get("content_hash") == bank.content_hash,
+            bank is not None and getattr(entry, "bank", {}).get("content_hash") == bank.content_hash,
             not copied_from(record),
             record.exit_status == 0,
             position,
             record.run,
         )
         for position, record in enumerate(history.runs)
-        for interview in record.interviews
-        if record.serves_as_baseline and interview.name == evaluation and not interview.error
+        for entry in (record.studies if bank is None else record.interviews)
+        if record.serves_as_baseline and entry.name == evaluation and not entry.error
     ]
     if not ranked:
+        noun = "study" if bank is None else "evaluation"
         raise BaselineMissing(
-            f"{history.source}: of its {len(history.runs)} runs none has passed with the evaluation {evaluation!r}"
+            f"{history.source}: of its {len(history.runs)} runs none has passed with the {noun} {evaluation!r}"
         )
     return history.whole(max(ranked)[-1])
 
@@ -272,15 +240,7 @@ def _refusal(record: RunRecord) -> str:
 
 
 def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
-    """Return a recorded interview as a baseline.
-
-    Args:
-        bank: The candidate's bank.
-        where, started: See `BaselineFile`.
-
-    Raises:
-        BaselineError: The interview is void, or on another bank.
-    """
+    """Return a recorded interview as a baseline."""
     if interview.error:
         raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
     before, now = (facts.get("category") or "the whole bank" for facts in (interview.bank, bank.report))
@@ -333,3 +293,32 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: s
     source = {"hash": replay.identity.checkpoint[:16]}
     baseline = Baseline(replay.identity.name, scores)
     return BaselineFile(baseline, str(path), checkpoint=replay.identity.checkpoint, source=source)
+
+
+def read_study_baseline(spec: str, folders: Sequence[Path], evaluation: str, kind: str) -> StudyRecord:
+    """Return the recorded study of one evaluation.
+
+    Args:
+        spec: A run's record (``.json``), or a history (a run folder, a folder or zip of records), for its newest run
+            that passed.
+        evaluation, kind: Name and kind of the candidate's study, and of the study in the record.
+    """
+    source = locate_baseline(spec, folders, "name another study of the run, or a run's record")
+    try:
+        if source.suffix == ".json":
+            record = read_run(source)
+        else:
+            from pytest_adaptive_eval.records.history import History
+
+            record = _newest(History(source), evaluation)
+    except BaselineError:
+        raise
+    except AdaptiveEvalError as error:
+        raise BaselineError(str(error)) from error
+    study = next((study for study in record.studies if study.name == evaluation and study.kind == kind), None)
+    if study is None:
+        names = ", ".join(f"{study.name} ({study.kind})" for study in record.studies) or "none"
+        raise BaselineMissing(f"{source}: the run has no study {evaluation!r} of the kind {kind!r}; it has {names}")
+    if study.error:
+        raise BaselineError(f"{source}: the study {evaluation!r} is void ({study.error}): record the baseline again")
+    return study

@@ -1,9 +1,9 @@
-"""Comparison of two interviews: the changes with their intervals."""
+"""Comparison of interviews: the changes of two with their intervals, and items that flicker between runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -11,21 +11,14 @@ from typing import Any
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
-from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, RunRecord, StudyRecord
 
-#: A value and its standard error.
-Estimate = tuple[float | None, float | None]
+Estimate = tuple[float | None, float | None]  #: A value and its standard error.
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Change of one quantity between two interviews.
-
-    Args:
-        before, after: In the quantity's own unit.
-        standard_error: Standard error of the change, for independent draws of the two interviews.
-        bounds: Two-sided 95 % interval where the change is not normal, such as that of an area.
-    """
+    """Change of one quantity between two interviews; `bounds` is its two-sided 95 % interval where it is not normal."""
 
     before: float
     after: float
@@ -62,14 +55,10 @@ class Comparison:
     """Changes from one interview to another.
 
     Args:
-        subjects: Names of the two subjects.
         refused: Reason why the two do not compare; empty when they do.
         ability, accuracy, auc: None where one of the two has no estimate, or the scales differ; auc of ladders, in
             levels.
         quantities: Quantities of studies, such as ``energy`` and ``auc of NODE``.
-        parts: Ability components of banks in formats, on one scale.
-        categories: Accuracy by category.
-        common: Items with a score in both.
         lost, gained: Ids of the items with a higher score before, and with a higher score after.
     """
 
@@ -254,3 +243,54 @@ def _interval(row: Mapping[str, Any]) -> Interval | None:
         return None
     estimate, low, high, confidence = numbers
     return Interval(estimate, low, high, confidence, str(row.get("method", "")))
+
+
+RIGHT = 0.5  #: Score from which an answer counts as right.
+
+
+@dataclass
+class Flicker:
+    """Answers of one subject to one item over several runs, with the latest right and the latest wrong text."""
+
+    evaluation: str
+    item: str
+    subject: str
+    right: int = 0
+    answers: int = 0
+    texts: list[str] = field(default_factory=lambda: ["", ""])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return {
+            "evaluation": self.evaluation,
+            "item": self.item,
+            "subject": self.subject,
+            "right": self.right,
+            "answers": self.answers,
+            "latest_right": self.texts[0],
+            "latest_wrong": self.texts[1],
+        }
+
+
+def flickering(interviews: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[Flicker]:
+    """Return the items whose answers changed between runs, the most even first.
+
+    Only runs of the same checkpoint, decoding and item text are compared, so that the checkpoint did not change.
+    """
+    found: dict[tuple[str, ...], Flicker] = {}
+    for _, interview in interviews:
+        subject = interview.subject
+        who = str(subject.get("checkpoint") or subject.get("name") or ""), str(subject.get("decoding_hash") or "")
+        for asked in interview.administrations:
+            if asked.score is None or asked.sample:
+                continue
+            key = (interview.name, asked.item, asked.item_hash, *who)
+            entry = found.setdefault(key, Flicker(interview.name, asked.item, str(subject.get("name") or "")))
+            right = asked.score >= RIGHT
+            entry.right += right
+            entry.answers += 1
+            entry.texts[0 if right else 1] = asked.text
+    return sorted(
+        (entry for entry in found.values() if 0 < entry.right < entry.answers),
+        key=lambda entry: (-min(entry.right, entry.answers - entry.right) / entry.answers, -entry.answers, entry.item),
+    )

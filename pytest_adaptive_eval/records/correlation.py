@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
 from typing import Any
 
@@ -27,23 +27,14 @@ from pytest_adaptive_eval.records.repetitions import area, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 from pytest_adaptive_eval.types import Array
 
-#: Subjects below which Fisher's z has no error.
-LEAST = 4
-#: Confidence of each one-sided bound: 95 % two-sided.
-CONFIDENCE = 0.975
-#: Digits of a value that count, so that rounding does not change ranks.
-_DIGITS = 12
+LEAST = 4  #: Subjects below which Fisher's z has no error.
+CONFIDENCE = 0.975  #: Confidence of each one-sided bound: 95 % two-sided.
+_DIGITS = 12  #: Digits of a value that count, so that rounding does not change ranks.
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One quantity of several subjects.
-
-    Args:
-        name: Name of the evaluation, or of a column of reference scores.
-        values: Values by the subject's name.
-        elsewhere: Subjects left out because they were asked on another bank, other levels, or in another way.
-    """
+    """One quantity of several subjects; `elsewhere` counts those asked on other items or in another way."""
 
     name: str
     metric: str
@@ -53,12 +44,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Correlation of two quantities over the subjects that have both.
-
-    Args:
-        spearman, pearson, kendall: None if it is undefined; Kendall's tau-b also with fewer than 5 subjects.
-        why: Reason of an undefined correlation.
-    """
+    """Correlation over the subjects in common; None if undefined, Kendall's tau-b also with fewer than 5 subjects."""
 
     subjects: int
     spearman: Interval | None = None
@@ -68,22 +54,12 @@ class Correlation:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        return {
-            "subjects": self.subjects,
-            "spearman": self.spearman.to_json() if self.spearman else None,
-            "pearson": self.pearson.to_json() if self.pearson else None,
-            "kendall": self.kendall.to_json() if self.kendall else None,
-            "why": self.why,
-        }
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value.to_json() if isinstance(value, Interval) else value for name, value in values.items()}
 
 
-def correlate(first: Mapping[str, float], second: Mapping[str, float], confidence: float = CONFIDENCE) -> Correlation:
-    """Return the rank and linear correlation of two quantities.
-
-    Args:
-        first, second: Finite values by subject.
-        confidence: Confidence of each one-sided bound.
-    """
+def correlate(first: Mapping[str, float], second: Mapping[str, float]) -> Correlation:
+    """Return the rank and linear correlation of two quantities."""
     common = [subject for subject in first if subject in second]
     n = len(common)
     if n < LEAST:
@@ -95,9 +71,9 @@ def correlate(first: Mapping[str, float], second: Mapping[str, float], confidenc
     rho, r = rank_correlation(x, y), _moment(x, y)
     return Correlation(
         n,
-        spearman=_interval(rho, n, _error(rho, n, 0.5), confidence, "Bonett-Wright"),
-        pearson=_interval(r, n, _error(r, n, 0.0), confidence, "Fisher z"),
-        kendall=_interval(kendall_tau(x, y), n, (0.437 / (n - 4)) ** 0.5, confidence, "Fieller") if n > 4 else None,
+        spearman=_interval(rho, n, _error(rho, n, 0.5), "Bonett-Wright"),
+        pearson=_interval(r, n, _error(r, n, 0.0), "Fisher z"),
+        kendall=_interval(kendall_tau(x, y), n, (0.437 / (n - 4)) ** 0.5, "Fieller") if n > 4 else None,
     )
 
 
@@ -116,14 +92,13 @@ def _limited(r: float, n: int) -> float:
 
 
 def _error(r: float, n: int, growth: float) -> float:
-    """Return the standard error of Fisher's z."""
     return math.sqrt((1.0 + growth * _limited(r, n) ** 2) / (n - 3))
 
 
-def _interval(r: float, n: int, error: float, confidence: float, method: str) -> Interval:
-    taken, half = _limited(r, n), NormalDist().inv_cdf(confidence) * error
+def _interval(r: float, n: int, error: float, method: str) -> Interval:
+    taken, half = _limited(r, n), NormalDist().inv_cdf(CONFIDENCE) * error
     low, high = (math.tanh(math.atanh(taken) + side * half) for side in (-1.0, 1.0))
-    return Interval(r, min(low, r), max(high, r), confidence, method)
+    return Interval(r, min(low, r), max(high, r), CONFIDENCE, method)
 
 
 def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:
@@ -131,9 +106,6 @@ def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:
 
     A ladder has its area, followed by its last level; any other evaluation its accuracy, by the draws or else the
     bank's projection. If the bank or levels of an evaluation changed, those of the newest interview count.
-
-    Args:
-        interviews: Oldest first; void ones and those without a quantity are left out.
     """
     by_name: dict[str, dict[str, dict[str, InterviewRecord]]] = {}  # evaluation, population, subject
     newest: dict[str, str] = {}
@@ -156,9 +128,6 @@ def study_measures(studies: Iterable[StudyRecord]) -> list[Measure]:
 
     A panel has a score of each member. A network has its interviewee's energy, and the area of each node under the name
     ``STUDY/NODE``. Studies of other settings than the newest are left out.
-
-    Args:
-        studies: Oldest first; void ones are left out.
     """
     by_name: dict[tuple[str, str], dict[str, dict[str, float]]] = {}  # quantity, population, subject
     newest: dict[tuple[str, str], str] = {}

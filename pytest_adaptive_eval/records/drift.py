@@ -37,44 +37,29 @@ from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.types import Array
 
-#: Runs of a series before it can raise an alarm.
-BASELINE = 10
+BASELINE = 10  #: Runs of a series before it can raise an alarm.
 #: Half of the shift that is detected soonest, in standard errors.  Shifts below 1 are within the error of the mean
 #: of `BASELINE` runs; with 1, a shift of 3 is detected in 3 runs.
 _REFERENCE = 1.0
-#: Newest runs without influence on phi: a drop takes up to so many to be detected, and would hide itself.
-_LAG = 6
-#: Most degrees of freedom that the evaluation's other series add to phi.
-_OTHERS = 40
+_LAG = 6  #: Newest runs without influence on phi: a drop takes up to so many to be detected, and would hide itself.
+_OTHERS = 40  #: Most degrees of freedom that the evaluation's other series add to phi.
 #: The run length counts as longer by 1 + this / degrees of freedom, for the error of a level from few runs.
 _CAUTION = 20
-#: Largest share of the limit that one run adds to the sum, so that one odd run is no drift.
-_ONE_RUN = 0.9
-#: The sum while an alarm lasts is at most this: it ends after about so many runs at the old level.
-_HELD = 3.0
+_ONE_RUN = 0.9  #: Largest share of the limit that one run adds to the sum, so that one odd run is no drift.
+_HELD = 3.0  #: The sum while an alarm lasts is at most this: it ends after about so many runs at the old level.
 #: Largest autocorrelation by which the limit is raised, and how much of the limit it takes off first, see `limit`.
 _MOST_CORRELATED, _TAKEN_OFF = 0.9, 1.75
 #: Pairs of runs without autocorrelation that are added to those of a series, since few pairs say little.
 _FEW_PAIRS = 4
-#: Shortest run length; a normal sum cannot alarm much more often.
-_SHORTEST = 10
-#: Largest value and error, and the inverse of the smallest error.
-_HUGE = 1e50
-#: Nodes of the integral equation; with 48, run lengths up to 1e8 hold to 6 digits.
-_NODES = 48
-#: Halvings of the limit's range, to 12 digits.
-_BISECTIONS = 44
+_SHORTEST = 10  #: Shortest run length; a normal sum cannot alarm much more often.
+_HUGE = 1e50  #: Largest value and error, and the inverse of the smallest error.
+_NODES = 48  #: Nodes of the integral equation; with 48, run lengths up to 1e8 hold to 6 digits.
+_BISECTIONS = 44  #: Halvings of the limit's range, to 12 digits.
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run of a series.
-
-    Args:
-        run, started: Id, and start in ISO 8601, UTC.
-        value, standard_error: In the series' metric.
-        low, high: Bounds of the recorded interval; None for one of `standard_error` alone, such as an ability's.
-    """
+    """One run of a series; low and high are None for one of `standard_error` alone, such as an ability."""
 
     run: str
     started: str
@@ -94,11 +79,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One evaluation, or one category of it, on one bank and scale, in order of time; an area may change its seed.
-
-    Args:
-        category: Empty for the whole bank.
-    """
+    """One evaluation, or one category of it, on one bank and scale, in order of time; an area may change its seed."""
 
     evaluation: str
     bank: str
@@ -134,7 +115,6 @@ class Alarm:
         since: Estimated index of the first point after the drop.
         until: Index of the point at which the level was back; None while the alarm lasts.
         before, after: Level of the series before, and since up to its last run below.
-        sentence: Complete description.
     """
 
     series: Series
@@ -187,11 +167,7 @@ def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> 
 
 
 def lasting(alarms: Sequence[Alarm], series: Sequence[Series]) -> list[Alarm]:
-    """Return the alarms that last at the newest run, without those of a bank or scale that is no longer asked.
-
-    Args:
-        series: All that are watched.
-    """
+    """Return the alarms that last at the newest run, without those of a bank or scale that is no longer asked."""
     newest: dict[str, tuple[str, Series]] = {}
     for entry in series:
         if entry.points and entry.points[-1].started >= newest.get(entry.evaluation, ("", entry))[0]:
@@ -218,7 +194,6 @@ class _Spread(NamedTuple):
 
     @classmethod
     def of(cls, family: Sequence[_Watch]) -> _Spread:
-        """Return the sum over all series of an evaluation."""
         return cls(*(sum(column) for column in zip(*(watch.spread for watch in family), strict=True)))
 
     def plus(self, residuals: Sequence[float | None], before: float | None = None) -> _Spread:
@@ -248,7 +223,6 @@ class _Drop:
     until: int | None = None
 
     def follow(self, run: int, fall: float) -> None:
-        """Add a run by the sum after it."""
         if fall == 0.0:
             self.until = run
         elif fall == _HELD:
@@ -301,7 +275,6 @@ class _Watch:
 
     @property
     def alarmed(self) -> bool:
-        """Whether the last alarm lasts."""
         return bool(self.drops) and self.drops[-1].until is None
 
     def step(self, family: _Spread, length: float) -> bool:
@@ -407,7 +380,6 @@ class _Watch:
         self.fall = self.rise = 0.0
 
     def alarm(self, drop: int, average_run_length: float) -> Alarm:
-        """Return the alarm of a drop, by its number."""
         series, found = self.series, self.drops[drop]
         first = series.points[found.since]
         after, _, new = self._mean(range(found.since, found.last + 1), every=True)
@@ -439,7 +411,6 @@ def limit(average_run_length: float, rho: float = 0.0) -> float:
     1.5 times for 200.
 
     Args:
-        average_run_length: Mean number of runs of one series to a false alarm.
         rho: Autocorrelation of the residuals; below 0 it counts as 0.
     """
     h, rho = _independent_limit(average_run_length), min(max(rho, 0.0), _MOST_CORRELATED)
@@ -448,7 +419,6 @@ def limit(average_run_length: float, rho: float = 0.0) -> float:
 
 @cache
 def _independent_limit(average_run_length: float) -> float:
-    """Return the limit for independent residuals."""
     rule = np.polynomial.legendre.leggauss(_NODES)
     low, high = 0.0, 2.0 + math.log(average_run_length)  # the length grows by about exp(2 k h)
     for _ in range(_BISECTIONS):

@@ -1,4 +1,4 @@
-"""The history: records of many runs in a folder or an archive, with an index that can be rebuilt."""
+"""The history: records of many runs with an index that can be rebuilt, accepted levels, and earlier tries of a gate."""
 
 from __future__ import annotations
 
@@ -7,40 +7,82 @@ import math
 import os
 import sqlite3
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.gates.condition import find_metric
+from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.item import MISSING
-from pytest_adaptive_eval.records.accepted import AcceptedLevel, accepted_levels
-from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Point, Series
-from pytest_adaptive_eval.records.files import make_private
+from pytest_adaptive_eval.records.journal import make_private
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord, copied_from
 from pytest_adaptive_eval.records.runs import parse_run, read_run
+from pytest_adaptive_eval.text import counted
 
-#: Name of the newest run with answers of its own.
-LATEST = "latest"
-#: Version of the index and of the checks of its records; a file of another version is rebuilt.
-_INDEX = 2
-#: Largest size of a record in bytes, also of an unpacked one.
-_LARGEST = 512 * 2**20
-#: Most files read in one source.
-_FILES = 20_000
-#: Summary of a file that is no record, so that it is not read again.
-_NO_RECORD = ""
+#: Name of the file: a line of JSON per level.  It is not a record, whose names end in ``.json``.
+FILE = "accepted-levels.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedLevel:
+    """Accepted level of one `drift.Series`, which begins with a run."""
+
+    evaluation: str
+    metric: str
+    category: str
+    run: str
+    started: str
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        """Evaluation, metric and category."""
+        return self.evaluation, self.metric, self.category
+
+
+def accepted_levels(folder: Path) -> list[AcceptedLevel]:
+    """Return the accepted levels of a history's folder, oldest decision first; none without the file."""
+    path = folder / FILE
+    if not path.is_file():
+        return []
+    levels = []
+    for n, line in enumerate(read_regular(path).decode("utf-8", "replace").splitlines(), 1):
+        try:
+            level = AcceptedLevel(**json.loads(line))
+        except (ValueError, TypeError):
+            level = None
+        if level is None or not all(isinstance(value, str) for value in asdict(level).values()):
+            raise ConfigError(
+                f"{path}, line {n}: expected an accepted level as `history --drift --accept RUN` writes it; "
+                "remove the line"
+            )
+        levels.append(level)
+    return levels
+
+
+def accept_levels(folder: Path, levels: Sequence[AcceptedLevel]) -> Path:
+    """Add accepted levels to the file of a history's folder, and return its path."""
+    path = folder / FILE
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(asdict(level)) + "\n" for level in levels)
+    return path
+
+
+LATEST = "latest"  #: Name of the newest run with answers of its own.
+_INDEX = 2  #: Version of the index and of the checks of its records; a file of another version is rebuilt.
+_LARGEST = 512 * 2**20  #: Largest size of a record in bytes, also of an unpacked one.
+_FILES = 20_000  #: Most files read in one source.
+_NO_RECORD = ""  #: Summary of a file that is no record, so that it is not read again.
 #: Error codes of an index that another process uses, or in a folder that cannot be written.
 _UNAVAILABLE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-#: Folders that never hold records.
-_OTHER = {"journal", "index", "node_modules", "__pycache__"}
+_OTHER = {"journal", "index", "node_modules", "__pycache__"}  #: Folders that never hold records.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +99,6 @@ class _File:
         return f"{self.path}!{self.member}" if self.member else str(self.path)
 
     def read(self) -> RunRecord | None:
-        """Return the record, None for another file."""
         if self.size > _LARGEST:
             return None
         if self.member:
@@ -127,7 +168,9 @@ class History:
                     summary = self._summary(file)
                     if summary is None:
                         continue
-                    self._remember(index, file, summary)
+                    with suppress(sqlite3.Error):  # an index that cannot be written costs time alone
+                        row = (file.key, file.size, file.changed, summary)
+                        index.execute("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", row)
                     record = _recalled(summary)
                 if record is not None and record.run not in self._files:  # a copy of a record is the same run
                     self._files[record.run] = file
@@ -218,12 +261,6 @@ class History:
         studies = [replace(study, account={}) for study in record.studies]
         return json.dumps(replace(record, interviews=brief, studies=studies).to_json())
 
-    def _remember(self, index: sqlite3.Connection, file: _File, summary: str) -> None:
-        with suppress(sqlite3.Error):  # an index that cannot be written costs time alone
-            index.execute(
-                "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", (file.key, file.size, file.changed, summary)
-            )
-
     def add(self, record: RunRecord) -> None:
         """Add a run of another source, unless it is in this one."""
         if record.run not in self._files:
@@ -231,14 +268,7 @@ class History:
             self.runs.sort(key=lambda record: (record.started, record.run))
 
     def whole(self, run: str) -> RunRecord:
-        """Return a run with its administrations.
-
-        Args:
-            run: Id of the run.
-
-        Raises:
-            JournalError: The file is gone or damaged.
-        """
+        """Return a run with its administrations; JournalError if its file is gone or damaged."""
         file = self._files[run]
         record = read_run(file.path) if not file.member else file.read()
         if record is None:
@@ -250,16 +280,10 @@ class History:
         return self.whole(self.identify(name))
 
     def identify(self, name: str) -> str:
-        """Return the id of the run of a name.
-
-        Args:
-            name: `LATEST`, or an id or the beginning of one.
-
-        Raises:
-            ConfigError: No run has that name, or several do.
-        """
+        """Return the id of the run of a name: `LATEST`, or an id or the beginning of one."""
+        unread = f": {self.unread[0]}" if self.unread else ""
         if not self.runs:
-            raise ConfigError(f"{self.source} holds no record of a run{self._because()}")
+            raise ConfigError(f"{self.source} holds no record of a run{unread}")
         if name == LATEST and self.unread:
             raise ConfigError(f"the latest run may be one that cannot be read: {self.unread[0]}; or give the run's id")
         ids = [record.run for record in self.runs]
@@ -289,18 +313,10 @@ class History:
         """The newest run with answers of its own, else the newest derived one."""
         return max(self.runs, key=lambda record: (not copied_from(record), record.started, record.run))
 
-    def _because(self) -> str:
-        return f": {self.unread[0]}" if self.unread else ""
-
     def evaluations(
         self, *, evaluation: str = "*", subject: str = "*", bank: str = "*", scale: str = "*"
     ) -> Iterator[tuple[RunRecord, InterviewRecord | StudyRecord]]:
-        """Yield interviews and studies with their runs, oldest first, derived ones included.
-
-        Args:
-            evaluation, subject, scale: Patterns such as ``step-*``; the subject of a study is its candidate.
-            bank: Pattern of the bank's name or of its content hash; a study has none.
-        """
+        """Yield interviews and studies with their runs, oldest first, by patterns such as ``step-*``."""
         for record in self.runs:
             entries: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
             for entry in entries:
@@ -317,21 +333,13 @@ class History:
                     yield record, entry
 
     def interviews(self, **which: str) -> Iterator[tuple[RunRecord, InterviewRecord]]:
-        """Yield interviews with their runs, oldest first, without derived runs, which repeat those of others.
-
-        Args:
-            **which: As in `evaluations`.
-        """
+        """Yield interviews with their runs, oldest first, without derived runs, which repeat those of others."""
         for record, entry in self.evaluations(**which):
             if isinstance(entry, InterviewRecord) and not copied_from(record):
                 yield record, entry
 
     def studies(self, **which: str) -> Iterator[tuple[RunRecord, StudyRecord]]:
-        """Yield studies with their runs, oldest first, without derived runs.
-
-        Args:
-            **which: As in `evaluations`.
-        """
+        """Yield studies with their runs, oldest first, without derived runs."""
         for record, entry in self.evaluations(**which):
             if isinstance(entry, StudyRecord) and not copied_from(record):
                 yield record, entry
@@ -343,7 +351,6 @@ class History:
         level begins with its run.
 
         Args:
-            until: Start of the last run.
             **which: As in `interviews`.
 
         Raises:
@@ -370,19 +377,21 @@ class History:
                 yield from _study_points(record, study)
 
 
-#: Evaluation, bank, population, scale, metric and category of a series.
-_Key = tuple[str, str, str, str, str, str]
+_Key = tuple[str, str, str, str, str, str]  #: Evaluation, bank, population, scale, metric and category of a series.
 
 
 def _interview_points(record: RunRecord, interview: InterviewRecord) -> Iterator[tuple[_Key, str, Point]]:
     """Yield a point for each estimate of an interview."""
     bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
     subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
-    for metric, category, value, error, *bounds in _estimates(interview):
+    for metric, category, value, error, interval in _recorded_estimates(interview):
+        if value is None or error is None or not (math.isfinite(value) and 0 < error < math.inf):
+            continue
         asked = population(interview) if find_metric(metric).by_levels else content
         asked += f" unanswered {MISSING}" if interview.counting == MISSING else ""
         key = (interview.name, bank, asked, scale, metric, category)
-        yield key, content, Point(record.run, record.started, subject, checkpoint, value, error, *bounds)
+        ends = interval.get("low"), interval.get("high")
+        yield key, content, Point(record.run, record.started, subject, checkpoint, value, error, *ends)
 
 
 def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key, str, Point]]:
@@ -401,17 +410,6 @@ def _moment(text: str) -> datetime:
     """Return a time in ISO 8601, in UTC if it names no zone."""
     time = datetime.fromisoformat(text)
     return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-#: Metric, category, value, standard error and the bounds of an interval of an estimate.
-_Estimate = tuple[str, str, float, float, float | None, float | None]
-
-
-def _estimates(interview: InterviewRecord) -> Iterator[_Estimate]:
-    """Yield each estimate with a finite error above 0."""
-    for metric, category, value, error, interval in _recorded_estimates(interview):
-        if value is not None and error is not None and math.isfinite(value) and 0 < error < math.inf:
-            yield metric, category, value, error, interval.get("low"), interval.get("high")
 
 
 def _recorded_estimates(
@@ -463,3 +461,44 @@ def _below(folder: Path) -> Iterator[Path]:
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _OTHER and not name.startswith(".git"))
         yield from (Path(here) / name for name in sorted(names) if name.endswith(".json") and name[0] != ".")
+
+
+_SPAN = timedelta(days=1)  #: Span in which runs of one gate count as tries of it.
+
+
+def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
+    """Return a sentence for each gate that passed after other outcomes for the same checkpoint within a day.
+
+    The error rate of a verdict holds for one run. Of several, with other seeds or budgets, the best is chosen.
+    """
+    began = datetime.fromisoformat(run.started)
+    recent = [r for r in history if r.run != run.run and began - _SPAN <= datetime.fromisoformat(r.started) < began]
+    before = [(key, gate, interview) for earlier in recent for key, gate, interview in _keyed(earlier)]
+    sentences = []
+    for key, gate, _ in _keyed(run):
+        tries = [(other, interview) for other_key, other, interview in before if other_key == key]
+        if gate.verdict.get("outcome") == Outcome.PASS and any(
+            t.verdict.get("outcome") != Outcome.PASS for t, _ in tries
+        ):
+            told = ", ".join(f"{other.verdict.get('outcome')} ({_settings(interview)})" for other, interview in tries)
+            sentences.append(
+                f"{gate.name} passed after {counted(len(tries), 'other run')} of it for this checkpoint within a day: "
+                f"{told}; the error rate holds for one run, so decide by the first or name a seed and a budget once"
+            )
+    return sentences
+
+
+def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, InterviewRecord]]:
+    """Yield the gates on interviews of an identified checkpoint, with what two runs of one gate have in common."""
+    interviews = {name: interview for interview in run.interviews for name in (interview.nodeid, interview.name)}
+    for gate in run.gates:
+        interview, verdict = interviews.get(gate.interview), gate.verdict
+        checkpoint = interview.subject.get("checkpoint") if interview is not None else None
+        if interview is not None and checkpoint:
+            found = (gate.nodeid, verdict.get("metric"), verdict.get("requirement"), checkpoint)
+            yield (*found, interview.bank.get("content_hash")), gate, interview
+
+
+def _settings(interview: InterviewRecord) -> str:
+    policy: Mapping[str, Any] = interview.policy
+    return f"seed {policy.get('seed', '?')}, {interview.asked} of {counted(interview.size, 'item')}"

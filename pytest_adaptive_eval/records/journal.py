@@ -8,10 +8,12 @@ refused, because answers would be lost without notice.
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
 import re
+import secrets
 import stat
 import zlib
 from collections.abc import Mapping
@@ -22,8 +24,74 @@ from typing import Any, Self
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import JournalError
 from pytest_adaptive_eval.outputs import sync_folder
-from pytest_adaptive_eval.records.files import OPEN_FLAGS, lock, make_private, sync, unlock, write_all
 from pytest_adaptive_eval.records.run_record import SCHEMA_VERSION
+
+sync = getattr(os, "fdatasync", os.fsync)  #: Sync the content without its time of change, which halves the cost.
+#: Links are not followed and devices not waited for, because others may write to the folder.
+OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LOCKED_ELSEWHERE = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}  #: Error numbers of a lock that another process holds.
+
+
+def lock(descriptor: int) -> bool:
+    """Lock a file that is open for writing, without waiting."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _LOCKED_ELSEWHERE:
+            return False
+        raise
+    return True
+
+
+def unlock(descriptor: int) -> None:
+    """Release the lock of a file, also for a forked child that has the file open."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that version control ignores; leave an existing one as it is."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return
+    (folder / ".gitignore").write_text("*\n", encoding="ascii")
+
+
+def probe(folder: Path) -> None:
+    """Try each operation of the journal before the first model call."""
+    for tried in (folder, folder / "journal", folder / "runs"):
+        step = "make the folder"
+        path = tried / f".probe-{secrets.token_hex(4)}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder / "journal")
+            (folder / "runs").mkdir(exist_ok=True)
+            step = "make a file in it"
+            descriptor = os.open(path, OPEN_FLAGS | os.O_EXCL, 0o600)
+            try:
+                step = "lock a file in it"
+                lock(descriptor)
+                step = "write to it"
+                write_all(descriptor, bytes(4096))
+                step = "sync to the disk"
+                sync(descriptor)
+                sync_folder(tried)
+            finally:
+                os.close(descriptor)
+                path.unlink()
+        except OSError as error:
+            raise JournalError(
+                f"{tried}: cannot {step}: {error.strerror or error}; answers could not be kept. Free space, set the "
+                "rights, or choose another folder with --adaptive-eval-dir"
+            ) from error
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of `data`, in one call unless the system takes less."""
+    remaining = memoryview(data)
+    while remaining:  # a second call happens on a nearly full disk, and raises the system's error
+        remaining = remaining[os.write(descriptor, remaining) :]
+
 
 #: Least seconds between two syncs to the disk.  A sync takes milliseconds, which matters only for answers faster than
 #: any model's.
@@ -42,18 +110,7 @@ def _digest(parts: list[Any]) -> str:
 
 
 def answer_key(*, item_hash: str, format: str, sample: int, prompt_hash: str, checkpoint: str, decoding: str) -> str:
-    """Return the key of one answer, a hash of everything that it depends on.
-
-    Args:
-        item_hash: `Item.content_hash`.
-        format: Modality combination in which the item is asked.
-        sample: Index of the answer when the item is asked repeatedly.
-        prompt_hash: Hash of the prompt that the subject reads.
-        checkpoint, decoding: Hashes of the model and of its decoding settings with their seed.
-
-    Returns:
-        24 hexadecimal digits.
-    """
+    """Return the key of one answer, a hash of everything that it depends on."""
     return _digest([item_hash, format, sample, prompt_hash, checkpoint, decoding])
 
 
@@ -68,19 +125,7 @@ def interview_key(
     decoding: str,
     schema: int = SCHEMA_VERSION,
 ) -> str:
-    """Return the key of an interview; a run with the same key resumes it.
-
-    Args:
-        name: Name of the evaluation.
-        bank: The bank's content hash.
-        scale: Hash of the bank's parameters.
-        policy: `Policy.to_json`.
-        checkpoint, decoding: Hashes of the subject.
-        schema: Version of the records.
-
-    Returns:
-        24 hexadecimal digits.
-    """
+    """Return the key of an interview; a run with the same key resumes it."""
     return _digest([name, bank, scale, dict(policy), seed, checkpoint, decoding, schema])
 
 
@@ -88,7 +133,6 @@ class Journal:
     """Answers of one interview on disk; a context manager.
 
     Args:
-        path: Made when missing, with its folders.
         fresh: Delete earlier answers. A subject without a checkpoint hash needs this, since they may be another
             model's.
 
@@ -128,13 +172,13 @@ class Journal:
             self._load()
             sync_folder(path.parent)
         except OSError as error:
-            self._release()
+            self.close()
             raise JournalError(
                 f"{path}: cannot open the journal: {error.strerror or error}. Mend the file or its folder, or choose "
                 "another folder with --adaptive-eval-dir"
             ) from error
         except BaseException:
-            self._release()
+            self.close()
             raise
 
     def _load(self) -> None:
@@ -145,7 +189,10 @@ class Journal:
                 if (record := _parse(line)) is None:
                     rest = line + file.read()
                     if _START.search(rest, 1):
-                        raise self._damaged(number)
+                        raise JournalError(
+                            f"{self.path}, line {number}: the record is damaged and others follow it, so this is not "
+                            f"the trace of a crash: restore the file, {_FRESH}"
+                        )
                     self.repaired = len(rest)
                     break
                 self._records[record[0]] = record[1]
@@ -153,12 +200,6 @@ class Journal:
         if self.repaired:
             os.ftruncate(self._fd, self._end)
             sync(self._fd)
-
-    def _damaged(self, line: int) -> JournalError:
-        return JournalError(
-            f"{self.path}, line {line}: the record is damaged and others follow it, so this is not the trace of a "
-            f"crash: restore the file, {_FRESH}"
-        )
 
     def __len__(self) -> int:
         return len(self._records)
@@ -206,21 +247,17 @@ class Journal:
                 self._synced = clock.elapsed()
             self._end += len(line)
         except OSError as error:
-            self._broken = self._sentence(error)
+            fault = "disk full" if error.errno in _FULL else "cannot write"
+            self._broken = (
+                f"{self.path}: {fault} ({error.strerror or error}): {len(self._records)} answers are safe and the next "
+                "run resumes after them. Free space, check the disk, or choose another folder with --adaptive-eval-dir"
+            )
             self._cut()
             raise JournalError(self._broken) from error
         except BaseException:  # interrupted: no part of the line may stay
             self._cut()
             raise
         self._records[key] = text
-
-    def _sentence(self, error: OSError) -> str:
-        fault = "disk full" if error.errno in _FULL else "cannot write"
-        return (
-            f"{self.path}: {fault} ({error.strerror or error}): {len(self._records)} answers are safe and the next run "
-            "resumes after them. Free space, check the disk, or choose another "
-            "folder with --adaptive-eval-dir"
-        )
 
     def _cut(self) -> None:
         try:
@@ -232,9 +269,6 @@ class Journal:
 
     def close(self) -> None:
         """Close and unlock the file; closing twice does nothing."""
-        self._release()
-
-    def _release(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             try:

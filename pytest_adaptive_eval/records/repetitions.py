@@ -35,7 +35,6 @@ def ladder_of(interview: InterviewRecord) -> Ladder | None:
 
 
 def _settings(interview: InterviewRecord) -> Mapping[str, Any]:
-    """Return the settings of the ladder's policy."""
     settings: Mapping[str, Any] = interview.policy.get("settings") or {}
     return settings
 
@@ -76,12 +75,7 @@ def population(interview: InterviewRecord) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One repetition of a ladder.
-
-    Args:
-        run, started: Id, and start in ISO 8601, UTC.
-        ladder: One value a level, see `ladder_of`.
-    """
+    """One repetition of a ladder, with one value a level, see `ladder_of`."""
 
     run: str
     started: str
@@ -160,11 +154,7 @@ def _json_values(values: Sequence[float] | Array) -> list[float | None]:
 
 
 def envelopes(rows: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[Envelope]:
-    """Return the envelope of each subject's repetitions on each task, in the order of their first ones.
-
-    Args:
-        rows: Oldest first; void interviews and those without a ladder are left out.
-    """
+    """Return the envelope of each subject's repetitions on each task, in the order of their first ones."""
     repetitions: dict[tuple[str, str, str, str], list[Round]] = {}
     for record, interview in rows:
         ladder = ladder_of(interview)

@@ -7,7 +7,7 @@ are kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple, Self
@@ -15,12 +15,59 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
 from pytest_adaptive_eval.models.caps import truncation_warning
-from pytest_adaptive_eval.records.interviewer_faults import interviewer_faults
+from pytest_adaptive_eval.text import counted
+
+
+def fallback_counts(account: object) -> tuple[int, int]:
+    """Return how many choices, and how many questions to sort, code made or sorted in place of the interviewer."""
+    return sum(_kinds(account, "fallbacks").values()), sum(_kinds(account, "category_fallbacks").values())
+
+
+def interviewer_faults(account: object) -> list[str]:
+    """Return a sentence on the choices by code, one on unsorted questions, and one on pictures that were not shown."""
+    faults = []
+    choices, unsorted = fallback_counts(account)
+    if choices:
+        faults.append(
+            f"the interviewer made no choice of its own {counted(choices, 'time')}{_listed(account, 'fallbacks')}: the "
+            "most distant candidate was asked"
+        )
+    if unsorted:
+        faults.append(
+            f"the interviewer sorted {counted(unsorted, 'question')} into no category"
+            f"{_listed(account, 'category_fallbacks')}: they count as other"
+        )
+    hidden = _interviewer(account).get("images_not_shown")
+    if isinstance(hidden, int) and hidden > 0:
+        faults.append(
+            f"the interviewer did not see {counted(hidden, 'picture')} of its candidates: mode rate compares texts; "
+            'set mode = "reply" with a model that reads images'
+        )
+    return faults
+
+
+def _interviewer(account: object) -> Mapping[str, Any]:
+    usage = account.get("interviewer") if isinstance(account, Mapping) else None
+    return usage if isinstance(usage, Mapping) else {}
+
+
+def _kinds(account: object, name: str) -> dict[str, int]:
+    """Return counts by kind; those that are none are left out."""
+    counts = _interviewer(account).get(name)
+    if not isinstance(counts, Mapping):
+        return {}
+    return {str(kind): n for kind, n in counts.items() if isinstance(n, int) and n > 0}
+
+
+def _listed(account: object, name: str) -> str:
+    return f" ({', '.join(f'{kind} {n}' for kind, n in _kinds(account, name).items())})"
+
 
 SCHEMA_VERSION = 1
 
@@ -34,25 +81,21 @@ _COLUMNS = {
     "down": "down",
     "up": "up",
 }
-#: Warning on gates that were found and did not run.
-_DESELECTED = "gates that were deselected did not judge this run"
+_DESELECTED = "gates that were deselected did not judge this run"  #: Warning on gates that were found and did not run.
 _ALL = "run them too, without -k, -m, --lf or --deselect"
-#: Warning on gates of other shards.
-_SHARD = "gates of other shards did not judge this run"
+_SHARD = "gates of other shards did not judge this run"  #: Warning on gates of other shards.
 _MERGE = "merge the records of all shards with adaptive-eval merge, and promote on the merged record"
 _REQUIRED = "required gates gave no result, so that nothing is promoted"
 #: Key of a record's further fields: the run failed for nothing but required gates without a result.
 ONLY_REQUIRED = "only_required_gates_absent"
 #: Key of a record's further fields: the run failed for nothing but baselines that did not exist yet.
 ONLY_BASELINES = "only_baselines_missing"
-#: Warning on a run without gates.
-_NO_GATE = "no gate: nothing was judged"
+_NO_GATE = "no gate: nothing was judged"  #: Warning on a run without gates.
 #: Warning on a promotion by peer assessments alone.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _JUDGED = "only models' opinion speaks for this promotion: all gates that passed are on answers that a judge graded"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
-#: Fields of a category without a score.
-_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}
+_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}  #: Fields of a category without a score.
 _ATOMS = frozenset((type(None), int, bool))
 
 
@@ -81,7 +124,6 @@ class _Record:
     extra: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data."""
         data: dict[str, Any] = {}
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
@@ -93,11 +135,6 @@ class _Record:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the data of `to_json`, by this or another version.
-
-        Raises:
-            TypeError: A value has another type; the message names its place.
-        """
         import msgspec  # only where records are read
 
         try:
@@ -129,15 +166,11 @@ class Administration(_Record):
         position: Number in the interview, from 1.
         sample: Index of the answer when an item is asked repeatedly, from 0; it belongs to the seed of its decoding.
         propensity: Probability of the item at its draw; None for a deterministic selector.
-        predicted: Predicted score before the answer.
         rest, variance, down, up: See `pytest_adaptive_eval.inference.design.Proposal`.
         theta_before, theta_after: Ability in logits; None on an uncalibrated bank.
-        text: The answer; empty when the test did not pass it on.
         detail: Reason of a missing score.
-        reason: Reason of the choice.
         difficulty: Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one
             dimension.
-        resumed: Whether the answer comes from the journal of this run.
     """
 
     position: int
@@ -257,11 +290,7 @@ class InterviewRecord(_Record):
         self.categories = [{**row, **_NO_ESTIMATES} if row.get("scored") == 0 else row for row in self.categories]
 
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
-        """Return the draws for inference, without propensities if the policy bounded none of them from below.
-
-        Args:
-            index: Index of each item in its bank; their order of asking when omitted.
-        """
+        """Return the draws, without propensities if none is bounded; `index` gives the items of the bank by id."""
         asked = self.by_item()
         columns: dict[str, Any] = {
             name: np.array([np.nan if (v := getattr(a, attribute)) is None else v for a in asked], dtype=np.float64)
@@ -289,18 +318,6 @@ class InterviewRecord(_Record):
         """
         return self.unanswered or (MISSING if unanswered_sentence(self.statuses) else WRONG)
 
-    @property
-    def truncation_warning(self) -> str:
-        """Warning on truncated answers; empty if they are few."""
-        decoding = self.subject.get("decoding")
-        cap = decoding.get("max_tokens") if isinstance(decoding, Mapping) else None
-        return truncation_warning(self.statuses.get(Status.TRUNCATED, 0), sum(self.statuses.values()), cap)
-
-    @property
-    def interviewer_faults(self) -> list[str]:
-        """Sentences on what the interviewer did not do itself."""
-        return interviewer_faults(self.interviewer)
-
     def by_item(self) -> list[Administration]:
         """Return the administrations by item, see `by_item`."""
         return by_item(self.administrations, self.samples)
@@ -319,7 +336,6 @@ class StudyRecord(_Record):
 
     Args:
         kind: ``peers``.
-        candidate: The subject that gates are about when they name no other.
         members: `SubjectIdentity.to_json` of all subjects.
         metrics: By quantity, the leading one first, a dict a subject: ``subject``, ``estimate``, ``low``, ``high``,
             ``confidence``, ``error`` and ``rank``, as far as they are known.
@@ -369,13 +385,7 @@ class StudyRecord(_Record):
 
 @dataclass(slots=True)
 class GateRecord(_Record):
-    """One gate's verdict.
-
-    Args:
-        interview: Name of the evaluation judged; empty if the gate had none.
-        verdict: `Verdict.to_json`.
-        line: Of the gate, from 1, for annotations.
-    """
+    """One gate's verdict on an evaluation; the name is empty if the gate had none."""
 
     name: str
     nodeid: str
@@ -407,7 +417,6 @@ class RunRecord(_Record):
     """Results of one run.
 
     Args:
-        run: Unique id.
         started: ISO 8601, UTC.
         versions: Of python, pytest, this package, and what the subject used.
         exit_status: Of the run as far as known when written.
@@ -475,7 +484,10 @@ class RunRecord(_Record):
         if opinion := self._opinion_warning():
             self.warnings.append(opinion)
         for i in self.interviews:
-            sentences = filter(None, [i.truncation_warning, *i.interviewer_faults])
+            decoding = i.subject.get("decoding")
+            cap = decoding.get("max_tokens") if isinstance(decoding, Mapping) else None
+            cut = truncation_warning(i.statuses.get(Status.TRUNCATED, 0), sum(i.statuses.values()), cap)
+            sentences = filter(None, [cut, *interviewer_faults(i.interviewer)])
             self.warnings += [f"{i.name or i.nodeid}: {sentence}" for sentence in sentences]
 
     def _opinion_warning(self) -> str:
@@ -493,12 +505,7 @@ class RunRecord(_Record):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read a record.
-
-        Raises:
-            UsageError: The record was written by a newer, incompatible version.
-            TypeError: A value has another type; the message names its place.
-        """
+        """Read a record."""
         version = data.get("schema_version")
         if version != SCHEMA_VERSION:
             raise UsageError(
@@ -514,3 +521,102 @@ _NESTED: dict[str, type[_Record]] = {
     "gates": GateRecord,
     "administrations": Administration,
 }
+
+
+def recorded_must_pass(interview: InterviewRecord) -> tuple[MustPassAnswer, ...]:
+    """Return the answers to the items of a recorded interview that must pass."""
+    return must_pass_answers(map(str, interview.policy.get("must_pass") or ()), interview.administrations)
+
+
+def must_pass_answers(items: Iterable[str], administrations: Sequence[Administration]) -> tuple[MustPassAnswer, ...]:
+    """Return the answers to items that must pass; of several answers to one the worst counts."""
+    answers: dict[str, list[Administration]] = {item: [] for item in items}
+    for administration in administrations if answers else ():
+        if administration.item in answers:
+            answers[administration.item].append(administration)
+    return tuple(_worst(item, given) for item, given in answers.items())
+
+
+def _worst(item: str, answers: Sequence[Administration]) -> MustPassAnswer:
+    """Return the lowest score of the answers to an item, or else the first that has none."""
+    scored = [(answer.score, answer.text) for answer in answers if answer.score is not None]
+    lowest = min(scored, default=None, key=lambda pair: pair[0])
+    missing = next((answer for answer in answers if answer.score is None), None)
+    if lowest is not None and (lowest[0] < 1.0 or missing is None):
+        return MustPassAnswer(item, *lowest)
+    why = ": ".join(filter(None, (missing.status, missing.detail.strip()))) if missing else ""
+    return MustPassAnswer(item, None, why)
+
+
+def copied_from(record: RunRecord) -> str:
+    """Return ``rescored from RUN`` or ``merged of N``; an empty text for a run with answers of its own."""
+    if source := record.extra.get("rescored_from"):
+        return f"rescored from {source}"
+    runs = record.extra.get("merged")
+    return f"merged of {len(runs)}" if isinstance(runs, list) else ""
+
+
+def sources_of(record: RunRecord) -> list[str]:
+    """Return the ids of the runs whose answers a derived record holds; an empty list for any other record."""
+    source, runs = record.extra.get("rescored_from"), record.extra.get("merged")
+    return [str(source)] if source else [str(run) for run in runs] if isinstance(runs, list) else []
+
+
+def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
+    """Return one record of several, with their verdicts.
+
+    Evaluations that share a name get the subject's name added, else the start of the run, else its id.
+    """
+    whole = RunRecord(run, min(record.started for record in records))
+    names: set[str] = set()
+    for record in records:
+        _add(record, whole, names)
+    whole.exit_status = max(map(_exit_status, records))
+    whole.extra["merged"] = [record.run for record in records]
+    judged = {gate.nodeid for gate in whole.gates}
+    deselected = dict.fromkeys(nodeid for record in records for nodeid in record.extra.get("deselected") or ())
+    if unjudged := [nodeid for nodeid in deselected if nodeid not in judged]:
+        whole.extra["deselected"] = unjudged
+        if any(record.extra.get("shard") for record in records):
+            whole.extra["shard"] = True
+    required: dict[str, dict[str, None]] = {}
+    for record in records:
+        for name, nodeids in record.required.items():
+            required.setdefault(name, {}).update(dict.fromkeys(nodeids))
+    if required:
+        whole.extra["required"] = {name: list(nodeids) for name, nodeids in required.items()}
+    whole.fail_without_required()
+    whole.warn()
+    return whole
+
+
+def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
+    """Add a record's evaluations under names of their own, and its gates."""
+    marks = (record.started[:16].replace("T", " "), record.run)
+    renamed: dict[str, str] = {}
+    for interview in record.interviews:
+        name = _unique(interview.name, (str(interview.subject.get("name") or ""), *marks), names)
+        renamed |= {interview.name: name, interview.nodeid: name}
+        whole.interviews.append(replace(interview, name=name))
+    for study in record.studies:
+        name = _unique(study.name, (study.candidate, *marks), names)
+        renamed |= {study.name: name, study.nodeid: name}
+        whole.studies.append(replace(study, name=name))
+    whole.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
+    whole.seconds += record.seconds
+    whole.versions |= record.versions
+
+
+def _exit_status(record: RunRecord) -> int:
+    """Return a run's exit status, 0 if it failed only for required gates, which another run may have judged."""
+    if record.exit_status == 1 and record.extra.get(ONLY_REQUIRED) is True:
+        return 0
+    return 1 if record.exit_status is None else record.exit_status
+
+
+def _unique(name: str, marks: Sequence[str], taken: set[str]) -> str:
+    """Return the name, with the first mark that makes it unique, and add it to those taken."""
+    candidates = [name, *(f"{name} ({mark})" for mark in marks if mark)]
+    unique = next((candidate for candidate in candidates if candidate not in taken), candidates[-1])
+    taken.add(unique)
+    return unique

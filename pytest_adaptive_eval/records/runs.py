@@ -14,13 +14,10 @@ from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 
-#: Run ids are file names on every system, and no paths.
-_RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")  #: Run ids are file names on every system, and no paths.
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
-#: Most digits of a whole number; longer ones exceed all floats.
-_DIGITS = 300
-#: Depth of a record's administrations.
-_DEPTH = 4
+_DIGITS = 300  #: Most digits of a whole number; longer ones exceed all floats.
+_DEPTH = 4  #: Depth of a record's administrations.
 _EXPECTED_FILE = "Give a file that --adaptive-eval-record or a run wrote"
 
 
@@ -44,17 +41,7 @@ def new_run_id(now: datetime, entropy: bytes) -> str:
 
 
 def write_run(folder: Path, record: RunRecord) -> Path:
-    """Add a run to the history.
-
-    Args:
-        folder: The run folder; the record goes to ``runs/<run>.json`` in it.
-
-    Returns:
-        The file written.
-
-    Raises:
-        JournalError: The run is there already, its id is no file name, or the file cannot be written.
-    """
+    """Add a run to the history of a run folder; a JournalError if it is there or cannot be written."""
     if not _RUN.fullmatch(record.run):
         raise JournalError(f"run id {record.run!r}: expected letters, digits, '-' and '_', such as new_run_id makes")
     path = folder / "runs" / f"{record.run}.json"
@@ -65,11 +52,7 @@ def write_run(folder: Path, record: RunRecord) -> Path:
 
 
 def write_record(path: Path, record: RunRecord) -> None:
-    """Write a record to any path, replacing an earlier file in one step.
-
-    Raises:
-        JournalError: The record is no JSON data, or the path is no regular file or cannot be written.
-    """
+    """Write a record to any path, replacing an earlier file in one step, or raise a JournalError."""
     try:
         pieces = [*_pieces(record.to_json(), _DEPTH), "\n"]
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list within itself
@@ -94,11 +77,7 @@ def _pieces(data: Any, depth: int) -> Iterator[str]:
 
 
 def read_run(path: Path) -> RunRecord:
-    """Read a run record.
-
-    Raises:
-        JournalError: The file is missing, damaged, or of another version; the message names it.
-    """
+    """Read a run record, or raise a JournalError that names a missing, damaged or foreign file."""
     try:
         data = read_regular(path)
     except OSError as error:

@@ -10,17 +10,16 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.records.run_record import InterviewRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
-from pytest_adaptive_eval.reports.pictures import Thumbnail, thumbnail
 from pytest_adaptive_eval.reports.plots import mirrored_bars, stacked_bars
-from pytest_adaptive_eval.reports.values import as_mapping, as_number, as_numbers
+from pytest_adaptive_eval.reports.questions import Thumbnail, thumbnail
+from pytest_adaptive_eval.reports.words import as_mapping, as_number, as_numbers
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
     from pytest_adaptive_eval.items.bank import ItemBank
 
-#: Most subjects in the picture, and items at either end.
-_SUBJECTS, _ITEMS = 30, 4
+_SUBJECTS, _ITEMS = 30, 4  #: Most subjects in the picture, and items at either end.
 _TEXT, _NAME = 400, 60
 
 
@@ -42,7 +41,6 @@ class Parts:
     """Section of one interview.
 
     Args:
-        picture: The abilities of all subjects, stacked.
         highest, lowest: Items by the gain of all modalities over the best smaller format.
         separations: Differences of items known to be of low quality from the others, each with a picture of both
             distributions where the bank has them.
@@ -58,7 +56,9 @@ class Parts:
 def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts | None:
     """Return the section, None for an interview without formats, or without its unchanged bank."""
     parts = words.in_parts(interview)
-    if not parts or bank is None or bank.in_formats is None or not _is_scored_on(interview, bank, len(parts)):
+    if not parts or bank is None or bank.in_formats is None or bank.content_hash != interview.bank.get("content_hash"):
+        return None
+    if interview.theta is None or len(interview.theta) != len(parts):
         return None
     scale = bank.in_formats
     names = [*bank.subjects, str(interview.subject.get("name") or "this subject")]
@@ -78,12 +78,6 @@ def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts
         [_extreme(bank, scale, n, gains[n]) for n in by_gain[::-1][:_ITEMS]],
         [_separation(as_mapping(separation)) for separation in scale.report.get("separations", [])],
     )
-
-
-def _is_scored_on(interview: InterviewRecord, bank: ItemBank, parts: int) -> bool:
-    """Return whether an interview has an ability with so many parts on the bank as it is now."""
-    unchanged = bank.content_hash == interview.bank.get("content_hash")
-    return unchanged and interview.theta is not None and len(interview.theta) == parts > 0
 
 
 def _spread(order: list[int], tested: int) -> list[int]:

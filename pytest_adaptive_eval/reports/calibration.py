@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_adaptive_eval.reports.axes import Frame
 from pytest_adaptive_eval.reports.history import aligned
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
+from pytest_adaptive_eval.reports.plots import Frame
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 
-#: Share of an ability component's variance that must be true variance between subjects.
-_RELIABLE = 0.5
+_RELIABLE = 0.5  #: Share of an ability component's variance that must be true variance between subjects.
 _COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#4a4a4a", "#00a6a6", "#a0522d")
 #: Rules of a picture that stands alone.
 _STYLE = Markup(
     "text{font:12px sans-serif}.head{font-size:14px}.end{text-anchor:end}.mid{text-anchor:middle}.grid{stroke:#ddd}"
 )
-#: Width of that picture, and the bottom of its frame.
-_WIDTH, _BOTTOM = 680.0, 300.0
+_WIDTH, _BOTTOM = 680.0, 300.0  #: Width of that picture, and the bottom of its frame.
 
 
 def _wrapped(lines: Iterable[str], width: int) -> list[str]:
@@ -27,13 +25,7 @@ def _wrapped(lines: Iterable[str], width: int) -> list[str]:
 
 
 def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -> list[str]:
-    """Return the report of a calibration.
-
-    Args:
-        report: See `Quality.to_json`.
-        tables: Conformal tables made.
-        width: Columns of a line.
-    """
+    """Return the report of a calibration."""
     details, loss, slopes = report["details"], report["log_loss"], report["slopes"]
     n = report["items"]
     end = "given parameters"
@@ -105,12 +97,7 @@ def at_bound_lines(parts: Sequence[str], at_bound: Mapping[str, Sequence[float]]
 def ability_lines(
     subjects: Sequence[str], parts: Sequence[str], abilities: Sequence[Sequence[float]], width: int = 80
 ) -> list[str]:
-    """Return a table of abilities by part, the largest sum first.
-
-    Args:
-        abilities: Shape (S, K).
-        width: Columns of the sentence; the table may be wider.
-    """
+    """Return a table of abilities by part, the largest sum first."""
     order = sorted(range(len(subjects)), key=lambda n: -sum(abilities[n]))
     rows = [["subject", *parts]]
     rows += [[clean_terminal(subjects[n], 40), *(number(value, 2) for value in abilities[n])] for n in order]
@@ -118,12 +105,7 @@ def ability_lines(
 
 
 def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
-    """Return the tables of a backtest.
-
-    Args:
-        result: See `Backtest.to_json`.
-        width: Columns of a sentence; the tables need 88 at most.
-    """
+    """Return the tables of a backtest."""
     rows = [{**row, "policy": clean_terminal(row["policy"], 30)} for row in result["rows"]]
     wide = max([len(row["policy"]) for row in rows] + [6])
     splits = "1 split" if result["splits"] == 1 else f"the mean of {result['splits']} splits"
@@ -224,18 +206,14 @@ def format_backtest_svg(result: Mapping[str, Any]) -> str:
     return _lines_svg("Backtest in formats", names, panels, height)
 
 
-#: Share of the bank in percent, value, and its standard deviation.
-_Point = tuple[float, float, float]
+_Point = tuple[float, float, float]  #: Share of the bank in percent, value, and its standard deviation.
 
 
 def _panel(title: str, points: Mapping[str, list[_Point]], ticks: Sequence[float], most: float) -> tuple[Markup, float]:
     """Draw a line per policy over the share asked, up to `most` percent; return the panel and its height."""
     height = max(350, 40 + 16 * len(points))
     frame = Frame((0.0, most), (ticks[0], ticks[-1]), (_WIDTH, height), (60, 220, 30, height - _BOTTOM))
-    parts = [
-        tag("text", title, class_="head", x=frame.left, y=18),
-        *frame.grid(ticks, lambda tick: f"{tick:.3g}"),
-    ]
+    parts = [tag("text", title, class_="head", x=frame.left, y=18), *frame.grid(ticks, lambda tick: f"{tick:.3g}")]
     free = 0.0
     for x, share in sorted({(frame.x(share), share) for line in points.values() for share, *_ in line}):
         if x >= free:  # a label that would overlap the previous one is left out
@@ -247,7 +225,6 @@ def _panel(title: str, points: Mapping[str, list[_Point]], ticks: Sequence[float
 
 
 def _lines_svg(title: str, names: Iterable[str], panels: Sequence[Markup], height: float) -> str:
-    """Return a self-contained picture of panels with lines of these names."""
     parts = [tag("style", _STYLE), tag("rect", width=_WIDTH, height=height, fill="white"), *panels]
     description = f"Lines of {', '.join(names)}"
     picture = svg("backtest", title, description, (_WIDTH, height), *parts, xmlns="http://www.w3.org/2000/svg")

@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord
-from pytest_adaptive_eval.reports import curves, plots, words
-from pytest_adaptive_eval.reports.axes import minus, span_of
-from pytest_adaptive_eval.reports.curves import Kind
+from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
-from pytest_adaptive_eval.reports.values import as_mapping, plottable
+from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
+from pytest_adaptive_eval.reports.words import as_mapping, plottable
 from pytest_adaptive_eval.text import counted, number
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
-#: Most panels of a history; more would be unreadable.
-PANELS = 24
-#: Fewest runs of a panel; fewer stand in a table.
-FEWEST = 3
+PANELS = 24  #: Most panels of a history; more would be unreadable.
+FEWEST = 3  #: Fewest runs of a panel; fewer stand in a table.
 #: Results of a question, in words.
 KIND_WORDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
 
@@ -51,29 +48,23 @@ class Panel:
 def interview_figures(
     key: str, interview: InterviewRecord, gates: Sequence[GateRecord], bank: ItemBank | None
 ) -> tuple[list[Figure], list[str]]:
-    """Return the figures that can be drawn, and a sentence for each that cannot.
-
-    Args:
-        key: Prefix of the pictures' ids.
-        gates: Gates on this interview.
-        bank: The interview's bank, if available.
-    """
+    """Return the figures that can be drawn, and a sentence for each that cannot."""
     figures, absent = [], []
     if not interview.administrations:
         return [], ["The record holds no questions, so there is nothing to draw."]
-    if steps := curves.level_steps(interview):
+    if steps := plots.level_steps(interview):
         figures.append(_levels_figure(steps, interview, f"{key}l"))
-    if trace := curves.ability_trace(interview, bank):
+    if trace := plots.ability_trace(interview, bank):
         figures.append(_trace_figure(trace, words.percent(interview), f"{key}a"))
     elif interview.bank.get("calibrated") is False:
         absent.append("The bank is not calibrated: there is no ability to follow.")
     else:
         absent.append("There is no trace of one ability: the bank has several dimensions, or the record lacks it.")
-    if funnel := curves.accuracy_funnel(interview):
-        figures.append(_funnel_figure(funnel, interview, curves.thresholds(gates, bank), f"{key}b"))
+    if funnel := plots.accuracy_funnel(interview):
+        figures.append(_funnel_figure(funnel, interview, plots.thresholds(gates, bank), f"{key}b"))
     elif not steps:
         absent.append("The questions were not drawn at random, so accuracy has no interval by the draws to follow.")
-    if bins := curves.difficulty_bins(interview):
+    if bins := plots.difficulty_bins(interview):
         counts = sorted({b.count for b in bins})
         count_range = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
         caption = (
@@ -88,7 +79,6 @@ def interview_figures(
 
 
 def _sample(name: str) -> Markup:
-    """Return a legend's sample of a line or dot."""
     shapes = {
         "point": tag("circle", class_="point", cx=6, cy=6, r=4),
         "forecast": tag("rect", class_="forecast", x=2, y=2, width=8, height=8),
@@ -106,7 +96,7 @@ def history_legend() -> list[tuple[Markup, str]]:
     return [(_sample(name), meaning) for name, meaning in names.items()]
 
 
-def _levels_figure(steps: Sequence[curves.Step], interview: InterviewRecord, key: str) -> Figure:
+def _levels_figure(steps: Sequence[plots.Step], interview: InterviewRecord, key: str) -> Figure:
     half = plottable(as_mapping(as_mapping(interview.levels).get("half")).get("estimate"))
     caption = (
         f"Accuracy at each level asked; each interval is two-sided at {words.percent(interview)}, for its own level. "
@@ -118,7 +108,7 @@ def _levels_figure(steps: Sequence[curves.Step], interview: InterviewRecord, key
     return Figure("Accuracy by level", caption, plots.levels_plot(steps, half, key), tuple(legend))
 
 
-def _trace_figure(trace: curves.Trace, percent: str, key: str) -> Figure:
+def _trace_figure(trace: plots.Trace, percent: str, key: str) -> Figure:
     picture, beyond = plots.trace_plot(trace, key)
     caption = f"Ability estimate when each question was chosen, with its two-sided {percent} interval"
     caption += ". " if trace.error else " at the end. "
@@ -133,7 +123,7 @@ def _trace_figure(trace: curves.Trace, percent: str, key: str) -> Figure:
 
 
 def _funnel_figure(
-    funnel: curves.Funnel, interview: InterviewRecord, required: list[curves.Threshold], key: str
+    funnel: plots.Funnel, interview: InterviewRecord, required: list[plots.Threshold], key: str
 ) -> Figure:
     interval = as_mapping(interview.accuracy)
     numbers = [value for name in ("estimate", "low", "high") if (value := plottable(interval.get(name))) is not None]
@@ -157,10 +147,6 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     """Return a panel per series of at least `FEWEST` runs, whole banks before their categories.
 
     Panels of one metric share their axis.
-
-    Args:
-        run: Id of the run to mark.
-        alarms: Alarms of these series.
     """
     z = NormalDist().inv_cdf(0.95)
     enough = [entry for entry in series if _drawable(entry) and len(entry.points) >= FEWEST]

@@ -16,12 +16,9 @@ from pytest_adaptive_eval.text import clean_terminal, counted
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm
 
-#: Most annotations of a kind that GitHub shows of one step.
-_MOST = 10
-#: Columns of a title and of a message; the summary has more.
-_TITLE, _MESSAGE = 120, 1_000
-#: Bytes of a summary, far from the 1 MiB at which GitHub drops it.
-_SUMMARY = 900_000
+_MOST = 10  #: Most annotations of a kind that GitHub shows of one step.
+_TITLE, _MESSAGE = 120, 1_000  #: Columns of a title and of a message; the summary has more.
+_SUMMARY = 900_000  #: Bytes of a summary, far from the 1 MiB at which GitHub drops it.
 _NO_RECORD = "The run left no record, so the results of its gates are unknown. Its log has the reason."
 
 
@@ -74,7 +71,6 @@ def _within(file: str, folder: Path, workspace: Path) -> str:
 
 
 def _command(name: str, data: str, **properties: str) -> str:
-    """Return a workflow command, escaped for the runner."""
     pairs = [f"{key}={_escaped(value, ':,')}" for key, value in properties.items() if value]
     return f"::{name} {','.join(pairs)}::{_escaped(data)}"
 
@@ -115,17 +111,7 @@ def write_github(
     folder: Path,
     alarms: Sequence[Alarm] = (),
 ) -> None:
-    """Write the annotations, summary and outputs of a workflow step.
-
-    Args:
-        environ: Environment of the step; files that it does not name are skipped.
-        write: Takes the annotations, for standard output.
-        folder: Base of the gates' relative file names.
-        alarms: Alarms that last at this run.
-
-    Raises:
-        UsageError: A file that the environment names cannot be written.
-    """
+    """Write the annotations, summary and outputs of a workflow step."""
     workspace = Path(environ.get("GITHUB_WORKSPACE") or folder)
     write("".join(f"{line}\n" for line in annotation_lines(record, folder=folder, workspace=workspace)))
     _append(environ, "GITHUB_OUTPUT", _lines(outputs(record)))
@@ -133,11 +119,7 @@ def write_github(
 
 
 def write_failure(environ: Mapping[str, str], write: Callable[[str], object]) -> None:
-    """Write that there is no record, so that later jobs do not read missing outputs as success.
-
-    Raises:
-        UsageError: A file that the environment names cannot be written.
-    """
+    """Write that there is no record, so that later jobs do not read missing outputs as success."""
     write(_command("error", _NO_RECORD, title="adaptive evaluation") + "\n")
     _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value}))
     _append(environ, "GITHUB_STEP_SUMMARY", f"## 🛑 Not to be promoted\n\n{_NO_RECORD}\n")

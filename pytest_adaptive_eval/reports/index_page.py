@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.flicker import Flicker
+from pytest_adaptive_eval.records.comparison import Flicker
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
@@ -30,12 +30,7 @@ def write_index(path: Path, runs: Sequence[RunRecord], flickers: Sequence[Flicke
 
 
 def index_page(runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Mapping[str, str]) -> str:
-    """Return a page over many runs, which needs no network.
-
-    Args:
-        runs: Oldest first, with their administrations as far as items are to be compared.
-        links: Page of a run, by the run's id, relative to this page.
-    """
+    """Return a page over many runs, oldest first, with the administrations of those whose items are to be compared."""
     style, script = asset("page.css") + asset("index.css"), asset("index.js")
     newest = list(reversed(runs))[:RUNS]
     data = json.dumps(_data(newest)).replace("<", "\\u003c")
@@ -137,7 +132,6 @@ def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 
 def _flickers(flickers: Sequence[Flicker]) -> list[Markup]:
-    """Return the section of items that flicker; nothing without any."""
     if not flickers:
         return []
     rows = []

@@ -13,16 +13,20 @@ from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.interviewer_faults import fallback_counts
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import (
+    GateRecord,
+    InterviewRecord,
+    RunRecord,
+    StudyRecord,
+    fallback_counts,
+    interviewer_faults,
+)
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.values import as_mapping
+from pytest_adaptive_eval.reports.words import as_mapping
 from pytest_adaptive_eval.text import clean_xml
 
-#: Longest name, message and body, in characters; readers show no more.
-_NAME, _MESSAGE, _BODY = 200, 2_000, 20_000
-#: Columns of a study's quantities that become properties.
-_QUANTITY_COLUMNS = ("estimate", "low", "high", "error")
+_NAME, _MESSAGE, _BODY = 200, 2_000, 20_000  #: Longest name, message and body, in characters; readers show no more.
+_QUANTITY_COLUMNS = ("estimate", "low", "high", "error")  #: Columns of a study's quantities that become properties.
 #: Attributes in Jenkins' schema, of those that the package junit-xml writes.
 _ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
@@ -32,11 +36,7 @@ _ALLOWED = {
 
 
 def write_gate_report(record: RunRecord, path: Path) -> None:
-    """Write the gate report, replacing an earlier one in one step.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
+    """Write the gate report, replacing an earlier one in one step."""
     write_whole(path, [gate_report(record)], "the gate report")
 
 
@@ -59,7 +59,8 @@ def gate_report(record: RunRecord) -> bytes:
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
     for study, gates in zip(record.studies, words.gates_by_study(record), strict=True):
         name = unique(_one_line(f"{study.candidate} in {words.study_name(study)}", _NAME))
-        cases = [_study_case(study, name), *_gate_cases(gates, name)]
+        facts = [*filter(None, (words.study_line(study), words.study_cost(study), *study.notes, study.nodeid))]
+        cases = [_case("study", name, facts, study.seconds, study.error), *_gate_cases(gates, name)]
         suites.append(TestSuite(name, cases, timestamp=started, properties=_texts(_study_properties(record, study))))
     if alone:
         name = unique("gates without an interview")
@@ -94,13 +95,8 @@ def _interview_case(interview: InterviewRecord, suite: str) -> Any:
     ]
     if statuses := words.statuses(interview):
         facts.append(statuses)
-    facts += [*interview.interviewer_faults, *interview.notes, interview.nodeid]
+    facts += [*interviewer_faults(interview.interviewer), *interview.notes, interview.nodeid]
     return _case("interview", suite, facts, interview.seconds, words.void(interview))
-
-
-def _study_case(study: StudyRecord, suite: str) -> Any:
-    facts = [*filter(None, (words.study_line(study), words.study_cost(study), *study.notes, study.nodeid))]
-    return _case("study", suite, facts, study.seconds, study.error)
 
 
 def _case(name: str, suite: str, facts: Sequence[str], seconds: float, error: str) -> Any:
@@ -115,7 +111,6 @@ def _case(name: str, suite: str, facts: Sequence[str], seconds: float, error: st
 
 
 def _study_properties(record: RunRecord, study: StudyRecord) -> dict[str, Any]:
-    """Return the study's settings and the candidate's quantities."""
     facts: dict[str, Any] = {
         "run": record.run,
         "evaluation": study.name,
@@ -160,7 +155,6 @@ def _one_line(text: str, limit: int = _MESSAGE) -> str:
 
 
 def _interview_properties(record: RunRecord, interview: InterviewRecord) -> dict[str, Any]:
-    """Return the interview's settings and estimates."""
     facts: dict[str, Any] = {
         "run": record.run,
         "evaluation": interview.name,
@@ -196,7 +190,6 @@ def _interview_properties(record: RunRecord, interview: InterviewRecord) -> dict
 
 
 def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return known facts as texts for XML."""
     return {
         clean_xml(name, _NAME): clean_xml(_text(value), _MESSAGE)
         for name, value in facts.items()

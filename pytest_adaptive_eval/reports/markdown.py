@@ -24,23 +24,17 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm
 
-#: First line of a comment, by which a later one replaces it.
-COMMENT_MARK = "<!-- adaptive-eval -->"
-#: Bytes of a comment; GitHub refuses one of more than 65,536 characters.
-_COMMENT = 60_000
+COMMENT_MARK = "<!-- adaptive-eval -->"  #: First line of a comment, by which a later one replaces it.
+_COMMENT = 60_000  #: Bytes of a comment; GitHub refuses one of more than 65,536 characters.
 _LINK = re.compile(r"https?://[\w.:/-]+")
-#: Outcomes by urgency.
-WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
+WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)  #: Outcomes by urgency.
 _SIGNS = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.INCONCLUSIVE: "❔", Outcome.ERROR: "🛑"}
 _LET_THROUGH = "⚠️"
 #: Longest name, sentence and question, in characters; what is cut is in the record.
 _NAME, _SENTENCE, _QUESTION = 100, 600, 300
-#: Rows of a table, and lines of a list.
-_ROWS = 200
-#: Wrong answers shown, and of each the characters and lines.
-_WRONG, _ANSWER, _LINES = 5, 600, 12
-#: Smallest limit in bytes, enough for the headline and for the names of omitted sections.
-_LEAST = 2_000
+_ROWS = 200  #: Rows of a table, and lines of a list.
+_WRONG, _ANSWER, _LINES = 5, 600, 12  #: Wrong answers shown, and of each the characters and lines.
+_LEAST = 2_000  #: Smallest limit in bytes, enough for the headline and for the names of omitted sections.
 
 #: Text with an effect in Markdown or on GitHub.
 _ACTIVE = re.compile(
@@ -73,11 +67,12 @@ def summary_markdown(
 
     Args:
         banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
-        alarms: Alarms that last at this run.
         limit: Bytes in UTF-8, at least 2000. Sections that do not fit are left out whole, and named. GitHub drops a
             summary of more than 1 MiB, and refuses a comment of more than 65,536 characters.
     """
-    notes = _notes(record)
+    per_gate = [gate.verdict.get("notes") for gate in record.gates]
+    counts = Counter(note for notes in per_gate if isinstance(notes, list) for note in dict.fromkeys(map(str, notes)))
+    notes = list(dict.fromkeys([*words.standing_notes(record), *(note for note, n in counts.items() if n > 1)]))
     sections = [
         ("", _headline(record)),
         ("gates", _gates(record.gates, notes)),
@@ -105,12 +100,7 @@ def summary_markdown(
 def comment_markdown(
     record: RunRecord, *, banks: Mapping[str, ItemBank], alarms: Sequence[Alarm] = (), link: str = ""
 ) -> str:
-    """Return the summary for a comment of a pull request, with the mark `COMMENT_MARK` and a link to the whole report.
-
-    Args:
-        banks, alarms: See `summary_markdown`.
-        link: An http address; any other text is left out.
-    """
+    """Return the summary for a comment of a pull request, with `COMMENT_MARK`, and a link if it is an http address."""
     text = summary_markdown(record, banks=banks, alarms=alarms, limit=_COMMENT)
     linked = _LINK.fullmatch(link)
     return f"{COMMENT_MARK}\n{text}" + (f"\n[The whole report]({link})\n" if linked else "")
@@ -204,13 +194,6 @@ def _categories(interview: InterviewRecord) -> str:
         rows.append((_inline(row.get("category") or "none", _NAME), _inline(asked), _inline(accuracy)))
     table = _table(("category", "asked", "accuracy"), rows, len(interview.categories))
     return _folded(f"Accuracy by category: {_inline(interview.name or words.bank_name(interview), _NAME)}", table)
-
-
-def _notes(record: RunRecord) -> list[str]:
-    """Return the standing notes, and notes of more than one gate."""
-    per_gate = [gate.verdict.get("notes") for gate in record.gates]
-    counts = Counter(note for notes in per_gate if isinstance(notes, list) for note in dict.fromkeys(map(str, notes)))
-    return list(dict.fromkeys([*words.standing_notes(record), *(note for note, n in counts.items() if n > 1)]))
 
 
 def _wrong(interviews: Sequence[InterviewRecord], banks: Mapping[str, ItemBank]) -> str:

@@ -39,7 +39,12 @@ def clean_html(text: object, limit: int | None = None) -> str:
     cut = 0 if limit is None else max(len(whole) - limit, 0)
     visible = clean_xml(whole[:limit])
     if not visible.isprintable():
-        visible = "".join(c if _visible(c) else c.encode("unicode_escape").decode("ascii") for c in visible)
+        visible = "".join(
+            c
+            if c.isprintable() or c in _ALLOWED or unicodedata.category(c) == "Zs"
+            else c.encode("unicode_escape").decode("ascii")
+            for c in visible
+        )
     return f"{visible}… ({cut:,} more characters)" if cut else visible
 
 
@@ -49,10 +54,6 @@ def unbroken(text: Any) -> Any:
     Finished markup is returned as it is.
     """
     return text if isinstance(text, Markup) else _TOGETHER.sub(lambda found: found[0].replace(" ", "\u00a0"), str(text))
-
-
-def _visible(character: str) -> bool:
-    return character.isprintable() or character in _ALLOWED or unicodedata.category(character) == "Zs"
 
 
 def tag(name: str, *children: str, **attributes: object) -> Markup:
@@ -80,7 +81,6 @@ def svg(
     Args:
         key: Prefix of its ids, of letters and digits.
         size: Width and height in units of the drawing.
-        attributes: Further ones, see `tag`.
     """
     return tag(
         "svg",

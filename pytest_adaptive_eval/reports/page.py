@@ -10,7 +10,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,8 +23,6 @@ from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.abilities import parted
-from pytest_adaptive_eval.reports.axes import minus, span_of
-from pytest_adaptive_eval.reports.curves import Kind
 from pytest_adaptive_eval.reports.figures import (
     FEWEST,
     KIND_WORDS,
@@ -34,12 +32,12 @@ from pytest_adaptive_eval.reports.figures import (
     history_rows,
     interview_figures,
 )
-from pytest_adaptive_eval.reports.interviewing import interviewer_section
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
+from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
 from pytest_adaptive_eval.reports.questions import QuestionList, question_lists
 from pytest_adaptive_eval.reports.studies import interval_of, study_view
-from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
-from pytest_adaptive_eval.text import clean_terminal, number
+from pytest_adaptive_eval.reports.words import as_list, as_mapping, number_or_dash, plottable
+from pytest_adaptive_eval.text import clean_terminal, counted, number
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -47,8 +45,7 @@ if TYPE_CHECKING:
 
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
-#: Categories in the filter of questions.
-_CATEGORIES = 200
+_CATEGORIES = 200  #: Categories in the filter of questions.
 _GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
 
 
@@ -60,11 +57,7 @@ def write_page(
     series: Sequence[Series] = (),
     alarms: Sequence[Alarm] = (),
 ) -> None:
-    """Write the page, replacing an earlier one in one step; see `html_page`.
-
-    Raises:
-        UsageError: The file cannot be written, or jinja2 is missing.
-    """
+    """Write the page, replacing an earlier one in one step; see `html_page`."""
     page = html_page(record, banks=banks, series=series, alarms=alarms)
     write_whole(path, [page.encode("utf-8")], "the page")
 
@@ -81,14 +74,6 @@ def html_page(
     Args:
         banks: Available banks by the interview's name. Without one, questions are shown by their ids, and the ability's
             interval at its end only.
-        series: Series of the run's history, this run included.
-        alarms: Alarms of these series.
-
-    Returns:
-        The same arguments give the same page.
-
-    Raises:
-        UsageError: jinja2 is missing.
     """
     template = _template()
     banks = {} if banks is None else banks
@@ -109,7 +94,8 @@ def html_page(
         interviews=interviews,
         studies=[study_view(f"s{n}", study) for n, study in enumerate(record.studies, 1)],
         few=history_rows(record.run, series),
-        started=_moment(record.started),
+        # 2031-05-06 07:08 UTC
+        started=re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", record.started),
         seconds=f"{seconds:.1f}" if (seconds := plottable(record.seconds)) is not None else "-",
         panels=history_panels(record.run, series, alarms),
         panels_left=max(sum(len(entry.points) >= FEWEST for entry in series) - PANELS, 0),
@@ -121,7 +107,6 @@ def html_page(
 
 
 def _questions(lists: list[QuestionList]) -> dict[str, Any]:
-    """Return the questions, and the choices of their filters."""
     questions = [question for entry in lists for question in entry.questions]
     categories = sorted({question.broad for question in questions if question.broad})[:_CATEGORIES]
     kinds = [question.kind for question in questions]
@@ -135,11 +120,7 @@ def _questions(lists: list[QuestionList]) -> dict[str, Any]:
 
 
 def need_jinja2() -> None:
-    """Raise if no page can be written.
-
-    Raises:
-        UsageError: jinja2 is missing.
-    """
+    """Raise if no page can be written."""
     try:
         import jinja2  # noqa: F401  # only whether it is there
     except ImportError:
@@ -177,13 +158,7 @@ def content_policy(style: str, script: str) -> str:
     )
 
 
-def _moment(started: str) -> str:
-    """Return ``2031-05-06 07:08 UTC`` of a time of ISO 8601 in UTC, any other as it is."""
-    return re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", started)
-
-
 def _verdict(record: RunRecord) -> dict[str, Any]:
-    """Return the promotion decision with its reasons."""
     outcomes = [words.outcome(gate) for gate in record.gates]
     names = [str(interview.subject.get("name") or "unnamed subject") for interview in record.interviews]
     names += [study.candidate for study in record.studies]
@@ -213,7 +188,6 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
 
 
 def _gate_bar(verdict: Mapping[str, Any]) -> Markup | None:
-    """Return the drawing of the interval and the threshold."""
     interval, condition = interval_of(as_mapping(verdict.get("interval"))), as_mapping(verdict.get("condition"))
     threshold = plottable(condition.get("value", 0.0))  # a record leaves out default values
     if interval is None or threshold is None or condition.get("kind") not in ("at_least", "not_worse_than"):
@@ -230,7 +204,6 @@ def _gate_bar(verdict: Mapping[str, Any]) -> Markup | None:
 def _interview(
     key: str, record: RunRecord, interview: InterviewRecord, gates: list[GateRecord], bank: ItemBank | None
 ) -> dict[str, Any]:
-    """Return one interview as the template takes it."""
     subject = clean_terminal(interview.subject.get("name") or "unnamed subject", _NAME, keep_end=True)
     name = clean_terminal(words.bank_name(interview) or "unnamed bank", _NAME)
     figures, absent = interview_figures(key, interview, gates, bank)
@@ -283,7 +256,6 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
 
 
 def _setup(interview: InterviewRecord) -> list[tuple[str, str]]:
-    """Return name and value of each setting."""
     subject, bank = interview.subject, interview.bank
     facts = {
         "evaluation": interview.name,
@@ -313,3 +285,97 @@ def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
         name = clean_html(row.get("category") or "none", 100)
         rows.append({"name": name, "asked": asked, "accuracy": text, "bar": bar})
     return rows
+
+
+_ROWS = 40  #: Rows of the memory table, the most asked first.
+
+
+@dataclass(frozen=True, slots=True)
+class InterviewerSection:
+    """Facts, and the memory table: category, questions, difficulties, share right."""
+
+    facts: list[tuple[str, str]]
+    memory: list[tuple[str, str, str, str]]
+
+
+def interviewer_section(interview: InterviewRecord) -> InterviewerSection | None:
+    """Return the section on the interviewer, None if a formula chose the questions."""
+    account = as_mapping(interview.interviewer)
+    if not account:
+        return None
+    interviewer = as_mapping(account.get("interviewer"))
+    apart, off = (
+        plottable((as_list(account.get(name)) or [None])[0]) for name in ("semantic_distance", "difficulty_distance")
+    )
+    distances = [] if apart is None else [f"{apart:.2f} apart on average by the embeddings (semantic distance)"]
+    if off is not None:
+        distances.append(f"difficulties {off:.2f} logits from the ability, past the first questions")
+    name = "by code" if interviewer.get("name") == "deterministic" else str(interviewer.get("name") or "unnamed")
+    facts = {
+        "interviewer": name if interviewer else "none: drawn in the window",
+        "embeddings": account.get("embeddings"),
+        "window of chances": account.get("window"),
+        "chose": _choices(account, interview),
+        "questions": "; ".join(distances),
+        "fallbacks": _fallbacks(account, interviewer),
+        "cost": _cost(as_mapping(interview.costs)),
+    }
+    tables = as_list(account.get("memory")) or [[]]
+    memory = sorted(map(as_mapping, as_list(tables[0])), key=lambda row: -(plottable(row.get("count")) or 0.0))
+    return InterviewerSection(
+        [(name, clean_html(value, 300)) for name, value in facts.items() if value],
+        [_row(row) for row in memory[:_ROWS] if row],
+    )
+
+
+def _cost(costs: Mapping[str, Any]) -> str:
+    """Return ``subject 96 calls, 3100 tokens; interviewer 40 calls, 12000 tokens; 1.2e+12 FLOPs, ...``."""
+    parts = []
+    for role in ("subject", "interviewer"):
+        usage = as_mapping(costs.get(role))
+        if calls := plottable(usage.get("calls")):
+            tokens = sum(plottable(usage.get(name)) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
+            text = f"{role} {counted(int(calls), 'call')}, {tokens:,.0f} tokens"
+            parts.append(text + (f", {flops:.2g} FLOPs" if (flops := plottable(usage.get("flops"))) else ""))
+    relative = plottable(costs.get("relative"))
+    if relative is not None:
+        parts.append(f"{100 * relative:.1f} % of the FLOPs of asking the whole bank")
+    return "; ".join(parts)
+
+
+def _choices(account: Mapping[str, Any], interview: InterviewRecord) -> str:
+    chosen, widened = plottable(account.get("chosen")), plottable(account.get("widened"))
+    if chosen is None:
+        return ""
+    text = f"{int(chosen)} times, in {counted(interview.asked, 'question')}"
+    return text + (f"; the window was empty and widened {int(widened)} times" if widened else "")
+
+
+def _fallbacks(account: Mapping[str, Any], interviewer: Mapping[str, Any]) -> str:
+    total = plottable(account.get("fallbacks"))
+    if total is None or not interviewer:
+        return ""
+    again = plottable(interviewer.get("asked_again"))
+    text = f"choices {int(total)}" + _kinds(interviewer.get("fallbacks"))
+    if unsorted := as_mapping(interviewer.get("category_fallbacks")):
+        text += f"; categories {sum(int(plottable(n) or 0) for n in unsorted.values())}{_kinds(unsorted)}"
+    return text + (f"; asked again {int(again)} times" if again else "")
+
+
+def _kinds(counts: object) -> str:
+    kinds = ", ".join(f"{name} {n}" for name, n in as_mapping(counts).items())
+    return f" ({kinds})" if kinds else ""
+
+
+def _row(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    low, mean, high = (plottable(row.get(name)) for name in ("lowest", "mean", "highest"))
+    difficulty = "-"
+    if low is not None and mean is not None and high is not None:
+        difficulty = minus(f"{mean:.1f} ({low:.1f} to {high:.1f})")
+    count = plottable(row.get("count"))
+    return (
+        clean_html(row.get("name") or "none", 100),
+        "-" if count is None else f"{count:.0f}",
+        difficulty,
+        number_or_dash(plottable(row.get("accuracy")), 2),
+    )

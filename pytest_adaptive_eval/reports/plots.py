@@ -1,41 +1,394 @@
-"""The figures of a page as inline SVG.  The shape of a mark carries its meaning, and colour repeats it."""
+"""The figures of a page as inline SVG, and their numbers, from the record of one interview.
+
+The shape of a mark carries its meaning, and colour repeats it. Classes give colours, fonts and widths of lines, so that
+a page's rules apply. A damaged record's values that are no finite numbers count as absent.
+"""
 
 from __future__ import annotations
 
+import enum
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_adaptive_eval.gates.condition import find_metric
+from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.gates.condition import Condition, find_metric
+from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Series
-from pytest_adaptive_eval.reports.axes import (
-    LINE,
-    SHARES,
-    WIDTH,
-    Frame,
-    Span,
-    band,
-    minus,
-    path,
-    position_in,
-    share_label,
-    signed_label,
-    span_of,
-    ticks_in,
-    whisker,
-)
-from pytest_adaptive_eval.reports.curves import Bin, Funnel, Kind, Step, Threshold, Trace
+from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord
+from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, svg, tag
+from pytest_adaptive_eval.reports.words import as_list, as_mapping, plottable
 from pytest_adaptive_eval.text import number
 
-#: Size and margins of a history's panel.
-_PANEL, _PANEL_MARGINS = (280.0, 140.0), (44.0, 42.0, 12.0, 26.0)
-#: Difficulties farther than this from all abilities shown do not stretch their axis, in logits.
-_FAR = 3.0
-#: Width of a bar in a table, and of its margins.
-_BAR, _BAR_MARGIN = 160.0, 4.0
-#: Width of the labels of rows.
-_LABEL = 150.0
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.bank import ItemBank
+
+Span = tuple[float, float]
+
+#: Size of a figure and its margins: left, right, top, bottom.  On a phone the text grows to 17 units; it still fits.
+WIDTH, _HEIGHT = 560.0, 300.0
+_MARGINS = (44.0, 56.0, 30.0, 46.0)
+LINE = 18.0  #: Distance of two lines of text.
+SHARES = (0, 0.25, 0.5, 0.75, 1)  #: Ticks of an axis from 0 to 1.
+
+
+class Frame:
+    """Pair of axes, given by the lowest and highest values, with the positions of values, grid lines and labels."""
+
+    def __init__(self, x: Span, y: Span, size: Span = (WIDTH, _HEIGHT), margins: Sequence[float] = _MARGINS) -> None:
+        self.width, self.height = size
+        self.left, self.right = margins[0], self.width - margins[1]
+        self.top, self.bottom = margins[2], self.height - margins[3]
+        self._x, self._y = x, y
+
+    def x(self, value: float) -> float:
+        """Return the horizontal position of a value, within the frame."""
+        return self.left + (self.right - self.left) * position_in(value, self._x)
+
+    def y(self, value: float) -> float:
+        """Return the vertical position of a value, within the frame."""
+        return self.bottom - (self.bottom - self.top) * position_in(value, self._y)
+
+    def grid(self, ticks: Iterable[float], label: Callable[[float], str]) -> list[Markup]:
+        """Return horizontal lines with their labels."""
+        parts = []
+        for tick in ticks:
+            y = self.y(tick)
+            parts.append(tag("line", class_="grid", x1=self.left, x2=self.right, y1=y, y2=y))
+            parts.append(tag("text", label(tick), class_="end", x=self.left - 7, y=y + 4))
+        return parts
+
+    def below(self, ticks: Iterable[tuple[float, str]], name: str) -> list[Markup]:
+        """Return the horizontal axis with its name, and labels at horizontal positions."""
+        parts = [self.axis()]
+        for x, label in ticks:
+            parts.append(tag("line", class_="axis", x1=x, x2=x, y1=self.bottom, y2=self.bottom + 4))
+            parts.append(tag("text", label, class_="mid", x=x, y=self.bottom + 18))
+        middle = (self.left + self.right) / 2
+        return [*parts, tag("text", name, class_="mid name", x=middle, y=self.height - 6)]
+
+    def axis(self) -> Markup:
+        """Return the line of the horizontal axis."""
+        return tag("line", class_="axis", x1=self.left, x2=self.right, y1=self.bottom, y2=self.bottom)
+
+    def above(self, name: str) -> Markup:
+        """Return the name of the vertical axis, at the top."""
+        return tag("text", name, class_="name", x=0, y=14)
+
+    def counts(self, n: int) -> list[tuple[float, str]]:
+        """Return ticks at whole numbers from 1 to `n`, as positions and labels."""
+        whole = [round(tick) for tick in ticks_in((1, max(n, 2)), 8) if tick == round(tick) and 1 <= tick <= n]
+        whole = [1, *(tick for tick in whole if self.x(tick) - self.x(1) > 36)]
+        return [(self.x(tick), str(tick)) for tick in whole]
+
+    def picture(self, key: str, title: str, description: str, parts: Iterable[Markup]) -> Markup:
+        """Return the drawing of all parts, see `svg`."""
+        return svg(key, title, description, (self.width, self.height), *parts)
+
+
+def position_in(value: float, span: Span) -> float:
+    """Return the position of a value in a range, from 0 at its low end to 1 at its high end."""
+    low, high = span
+    return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def span_of(values: Iterable[float], least: float) -> Span:
+    """Return the range of values with a margin, at least `least` wide."""
+    sequence = list(values)
+    low, high = min(sequence), max(sequence)
+    margin = max(0.06 * (high - low), (least - (high - low)) / 2)
+    return low - margin, high + margin
+
+
+def ticks_in(span: Span, most: int = 6) -> list[float]:
+    """Return round numbers within a range, about `most` of them or fewer."""
+    low, high = span
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    step = next(power * n for n in (1, 2, 5, 10) if (high - low) / (power * n) <= most)
+    return [n * step for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
+
+
+def minus(text: str) -> str:
+    """Return the text of a number with a typographic minus sign."""
+    return text.replace("-", "−")
+
+
+def signed_label(value: float) -> str:
+    """Return the label of a number that may be negative."""
+    return minus(f"{round(value, 6) + 0.0:g}")
+
+
+def share_label(value: float) -> str:
+    """Return the label of an accuracy: 0, .25, 1."""
+    return f"{value:.0f}" if value in (0, 1) else number(value, 2)
+
+
+def path(points: Iterable[Span], class_: str) -> Markup:
+    """Return a line through points."""
+    return tag("path", class_=class_, d="M" + _joined(points))
+
+
+def band(upper: Iterable[Span], lower: Sequence[Span]) -> Markup:
+    """Return the area between two lines."""
+    return tag("path", class_="band", d=f"M{_joined([*upper, *reversed(lower)])}Z")
+
+
+def _joined(points: Iterable[Span]) -> str:
+    return "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def whisker(x: float, low: float, high: float, cap: float = 4.0) -> Markup:
+    """Return a vertical interval with a cap of half-width `cap` at each end."""
+    d = f"M{x - cap:.1f} {low:.1f}h{2 * cap:g}M{x:.1f} {low:.1f}V{high:.1f}M{x - cap:.1f} {high:.1f}h{2 * cap:g}"
+    return tag("path", class_="whisker", d=d)
+
+
+_POINTS = 120  #: Points of a curve; a page cannot separate more.
+#: Largest difference of a recomputed ability from the recorded one, in logits, at which its standard error is used.
+_TOLERANCE = 0.01
+_BINS, _PER_BIN = 8, 6  #: Bins of a response curve, and fewest answers in each.
+
+
+class Kind(enum.StrEnum):
+    """Result of a question, as a page distinguishes them."""
+
+    RIGHT = "right"
+    PARTLY = "partly"
+    WRONG = "wrong"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Ability along an interview of n questions.
+
+    Args:
+        before: Ability when each question was chosen, then at the end; in logits.
+        error: Its standard error; None without the bank.
+        z: Standard errors to each side of the band.
+    """
+
+    before: list[float]
+    error: list[float] | None
+    half: float | None
+    z: float
+    difficulty: list[float | None]
+    kinds: list[Kind]
+
+    def bound(self, side: int) -> list[float]:
+        """Return the lower (-1) or upper (1) edge of the band; the ability itself without standard errors."""
+        if not self.error:
+            return self.before
+        return [ability + side * self.z * error for ability, error in zip(self.before, self.error, strict=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """Accuracy by the draws so far at several numbers of questions: estimates and bounds of equal length."""
+
+    asked: list[int]
+    estimate: list[float]
+    low: list[float]
+    high: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Accuracy that a gate requires, with the gate's label."""
+
+    value: float
+    label: str
+
+
+class Step(NamedTuple):
+    """Level of a ladder: questions asked, share right, and its interval."""
+
+    level: int
+    asked: int
+    right: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Questions of similar difficulty: number, range, share right with its interval, and predicted share."""
+
+    count: int
+    easiest: float
+    hardest: float
+    right: float
+    low: float
+    high: float
+    predicted: float
+
+
+def kind_of(asked: Administration) -> Kind:
+    """Return the result of one administration."""
+    score = plottable(asked.score)
+    if score is None:
+        return Kind.NONE
+    return Kind.RIGHT if score >= 1.0 else Kind.WRONG if score <= 0.0 else Kind.PARTLY
+
+
+def ability_trace(interview: InterviewRecord, bank: ItemBank | None) -> Trace | None:
+    """Return the ability along the interview, None without exactly one dimension."""
+    asked = interview.by_item()
+    abilities = [_single(value) for value in (*(a.theta_before for a in asked), interview.theta)]
+    before = [value for value in abilities if value is not None]
+    if not asked or len(before) != len(abilities):
+        return None
+    z = NormalDist().inv_cdf(words.confidence(interview))
+    last = _single(interview.standard_error)
+    error = None
+    if bank is not None and last is not None and (errors := _standard_errors(interview, before[:-1], bank)):
+        error = [*errors, last]
+    return Trace(
+        before=before,
+        error=error,
+        half=None if last is None else z * last,
+        z=z,
+        difficulty=[plottable(a.difficulty) for a in asked],
+        kinds=[kind_of(a) for a in asked],
+    )
+
+
+def _single(values: Any) -> float | None:
+    return plottable(values[0]) if isinstance(values, list) and len(values) == 1 else None
+
+
+def _standard_errors(interview: InterviewRecord, before: list[float], bank: ItemBank) -> list[float] | None:
+    """Return recomputed standard errors before each question, None if the recomputed abilities differ."""
+    import numpy as np
+
+    index = {name: n for n, name in enumerate(bank.ids)}
+    items = [index.get(asked.item, -1) for asked in interview.by_item()]
+    if bank.dimensions != 1 or bank.scale != interview.bank.get("scale") or min(items) < 0:
+        return None
+    starts = [n for n in range(1, len(before)) if before[n] != before[n - 1]]
+    sampled = sorted({starts[round(n)] for n in np.linspace(0, len(starts) - 1, _POINTS)}) if starts else []
+    estimates = _recomputed(interview, bank, items, sampled)
+    if estimates is None:
+        return None
+    abilities, errors = zip(*estimates, strict=True)
+    differences = np.subtract(abilities[1:], [before[n] for n in sampled])
+    if not np.isfinite(errors).all() or (np.abs(differences) > _TOLERANCE).any():
+        return None
+    batch_starts = np.zeros(len(before), dtype=int)
+    batch_starts[starts] = starts
+    batch = np.maximum.accumulate(batch_starts)  # first question of each question's batch
+    return [float(v) for v in np.interp(batch, [0, *sampled], errors)]
+
+
+def _recomputed(
+    interview: InterviewRecord, bank: ItemBank, items: list[int], sampled: list[int]
+) -> list[tuple[float, float]] | None:
+    """Return ability and standard error of the prior, and after each number of answers; None if they fail."""
+    import numpy as np
+
+    make_estimator = ESTIMATORS.get(str(interview.policy.get("estimator")))
+    if make_estimator is None:
+        return None
+    scores = np.array([[plottable(asked.score) for asked in interview.by_item()]], dtype=float)  # None becomes NaN
+    A, d = bank.discrimination[items][None], bank.intercept[items][None]
+    c = None if bank.asymptote is None else bank.asymptote[items][None]
+    estimator = make_estimator()
+    estimates = [estimator.prior(1, 1)]
+    try:
+        for n in sampled:
+            guess = None if c is None else c[:, :n]
+            estimates.append(estimator.estimate(scores[:, :n], A[:, :n], d[:, :n], guess, estimates[-1]))
+    except (ValueError, ArithmeticError):
+        return None
+    return [(float(estimate.theta[0, 0]), float(estimate.standard_error[0, 0])) for estimate in estimates]
+
+
+def accuracy_funnel(interview: InterviewRecord) -> Funnel | None:
+    """Return estimate and interval by the draws so far, None if the questions were not drawn at random."""
+    import numpy as np
+
+    confidence = words.confidence(interview)
+    rows = []
+    try:
+        log = interview.draws()
+        with np.errstate(all="ignore"):
+            for n in sorted({round(n) for n in np.linspace(1, len(log), _POINTS)} - {0}):
+                interval = merge_missing_bounds(*with_missing_bounded(log[:n], confidence))
+                rows.append((n, interval.estimate, interval.low, interval.high))
+    except (AdaptiveEvalError, ValueError, TypeError, ArithmeticError):
+        return None
+    if not rows or not np.isfinite(rows).all():
+        return None
+    asked, *columns = zip(*rows, strict=True)
+    return Funnel(list(asked), *([min(max(value, 0.0), 1.0) for value in column] for column in columns))
+
+
+def thresholds(gates: Sequence[GateRecord], bank: ItemBank | None) -> list[Threshold]:
+    """Return the accuracies that gates require; those of abilities need the bank."""
+    parameters = {parameter.name for parameter in fields(Condition)}
+    required: dict[Threshold, None] = {}
+    for gate in gates:
+        settings = as_mapping(gate.verdict.get("condition"))
+        if settings.get("kind") != "at_least":
+            continue
+        try:
+            condition = Condition(**{name: value for name, value in settings.items() if name in parameters})
+            if threshold := condition.measure.threshold(condition, bank):
+                required[Threshold(*threshold)] = None
+        except (AdaptiveEvalError, TypeError, ValueError):
+            continue
+    return list(required)
+
+
+def difficulty_bins(interview: InterviewRecord) -> list[Bin] | None:
+    """Return the share right by difficulty, in bins of equally many answers; None with too few answers."""
+    measured = [
+        [plottable(value) for value in (asked.difficulty, asked.score, asked.predicted)]
+        for asked in interview.by_item()
+    ]
+    rows = sorted([value for value in row if value is not None] for row in measured if None not in row)
+    count = min(_BINS, len(rows) // _PER_BIN)
+    if count < 2:
+        return None
+    z = NormalDist().inv_cdf(words.confidence(interview))
+    bins = []
+    for start, stop in itertools.pairwise(round(n * len(rows) / count) for n in range(count + 1)):
+        n, members = stop - start, rows[start:stop]
+        right, predicted = (sum(row[k] for row in members) / n for k in (1, 2))
+        bins.append(Bin(n, members[0][0], members[-1][0], right, *_wilson(right, n, z), predicted))
+    return bins
+
+
+def level_steps(interview: InterviewRecord) -> list[Step]:
+    """Return the accuracy by level of a ladder, each with its own interval; an empty list without levels."""
+    levels = as_mapping(interview.levels)
+    z = NormalDist().inv_cdf(words.confidence(interview))
+    steps = []
+    counts = zip(as_list(levels.get("accuracy")), as_list(levels.get("asked")), strict=False)
+    for level, (accuracy, count) in enumerate(counts, 1):
+        right, asked = plottable(accuracy), plottable(count)
+        if right is not None and asked is not None and asked >= 1 and 0.0 <= right <= 1.0:
+            steps.append(Step(level, int(asked), right, *_wilson(right, int(asked), z)))
+    return steps
+
+
+def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
+    """Return the interval of a share of `n` (Wilson 1927)."""
+    share = min(max(share, 0.0), 1.0)
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+_PANEL, _PANEL_MARGINS = (280.0, 140.0), (44.0, 42.0, 12.0, 26.0)  #: Size and margins of a history's panel.
+_FAR = 3.0  #: Difficulties farther than this from all abilities shown do not stretch their axis, in logits.
+_BAR, _BAR_MARGIN = 160.0, 4.0  #: Width of a bar in a table, and of its margins.
+_LABEL = 150.0  #: Width of the labels of rows.
 
 
 def _shape(kind: Kind, x: float, y: float, r: float) -> str:
@@ -54,14 +407,7 @@ def mark(kind: Kind) -> Markup:
 
 
 def trace_plot(trace: Trace, key: str) -> tuple[Markup, int]:
-    """Draw the ability along the interview and the difficulty of each question.
-
-    Args:
-        key: Prefix of the picture's ids, of letters and digits.
-
-    Returns:
-        Questions beyond the axis, which are drawn at its edge.
-    """
+    """Draw abilities and difficulties along the interview.  Return how many lie beyond the axis, drawn at its edge."""
     n = len(trace.kinds)
     end, half = trace.before[-1], trace.half or 0.0
     difficulties = [value for value in trace.difficulty if value is not None]
@@ -95,7 +441,6 @@ def trace_plot(trace: Trace, key: str) -> tuple[Markup, int]:
 
 
 def _trace_marks(trace: Trace, frame: Frame) -> list[Markup]:
-    """Return the marks of all questions, one path per kind."""
     radius = min(3.6, max(1.4, 3.6 * math.sqrt(90 / len(trace.kinds))))
     shapes: dict[Kind, str] = dict.fromkeys(Kind, "")
     for k, (kind, difficulty) in enumerate(zip(trace.kinds, trace.difficulty, strict=True), 1):
@@ -107,13 +452,7 @@ def _trace_marks(trace: Trace, frame: Frame) -> list[Markup]:
 def funnel_plot(
     funnel: Funnel, required: Sequence[Threshold], decided: tuple[float, float, float] | None, key: str
 ) -> Markup:
-    """Draw the accuracy by the draws so far, with its interval at each number of questions.
-
-    Args:
-        required: Thresholds of gates.
-        decided: Estimate, low and high of the interval that gates decide on.
-        key: Prefix of the picture's ids.
-    """
+    """Draw the accuracy by the draws so far, with its interval at each number of questions."""
     n = funnel.asked[-1]
     frame = Frame((min(1, n - 1), n), (0.0, 1.0))
     high, estimate, low = (
@@ -214,12 +553,7 @@ def series_plot(values: Sequence[float], name: str, unit: str, key: str) -> Mark
 
 
 def mirrored_bars(edges: Sequence[float], above: Sequence[float], below: Sequence[float], title: str) -> Markup:
-    """Draw two distributions over the same bins, as shares of each: one above a line, the other below it.
-
-    Args:
-        edges: One more than there are bins.
-        above, below: Counts.
-    """
+    """Draw two distributions over the bins between `edges`, as shares of each: one above a line, the other below."""
     line, height = 26.0, 22.0
     shares = [[count / (sum(counts) or 1.0) for count in counts] for counts in (above, below)]
     most, step = max(*shares[0], *shares[1]) or 1.0, _BAR / len(above)
@@ -239,12 +573,7 @@ def mirrored_bars(edges: Sequence[float], above: Sequence[float], below: Sequenc
 def interval_bar(
     low: float, estimate: float, high: float, span: Span = (0.0, 1.0), target: float | None = None
 ) -> Markup:
-    """Draw an interval on a scale, as a decoration of its numbers.
-
-    Args:
-        span: The scale; with a target, its ends are written below.
-        target: Threshold, marked by a line.
-    """
+    """Draw an interval on a scale, as a decoration of its numbers."""
     middle = 9.0
 
     def x(value: float) -> float:
@@ -275,16 +604,7 @@ def _end_label(value: float) -> str:
 
 
 def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, z: float, key: str) -> Markup:
-    """Draw a series over its runs, with its alarms.
-
-    Args:
-        series: With at least one point.
-        alarms: Alarms of this series.
-        run: Id of the run to mark as the current one.
-        span: Range of the vertical axis, the same for all panels to be compared.
-        z: Standard errors to each side of an interval.
-        key: Prefix of the picture's ids.
-    """
+    """Draw a series over its runs, with its alarms."""
     n = len(series.points)
     frame = Frame((-0.5, n - 0.5), span, _PANEL, _PANEL_MARGINS)
     parts = frame.grid(ticks_in(span, 5), share_label if find_metric(series.metric).is_share else signed_label)
@@ -327,14 +647,7 @@ def _dates(series: Series, frame: Frame) -> list[Markup]:
 
 
 def stacked_bars(key: str, rows: Sequence[tuple[str, Sequence[float], bool]], parts: Sequence[str]) -> Markup:
-    """Draw amounts in parts, a bar per row.
-
-    Args:
-        key: Prefix of the picture's ids.
-        rows: Name, amounts of at least 0, and whether the row is highlighted: its name in bold, its total behind the
-            bar.
-        parts: Names of the parts.
-    """
+    """Draw amounts in parts, a bar per row."""
     most = max((sum(amounts) for _, amounts, _ in rows), default=0.0) or 1.0
     width = WIDTH - _LABEL - 50.0
     drawn = []
@@ -352,12 +665,7 @@ def stacked_bars(key: str, rows: Sequence[tuple[str, Sequence[float], bool]], pa
 
 
 def heatmap(names: Sequence[str], cells: Sequence[Sequence[float | None]], key: str) -> Markup:
-    """Draw a square of judgments from 1 to 5, whose columns have the numbers of the rows.
-
-    Args:
-        names: Names of the rows.
-        key: Prefix of the picture's ids.
-    """
+    """Draw a square of judgments from 1 to 5, whose columns have the numbers of the rows."""
     n, top = len(names), 24.0
     side = min((WIDTH - _LABEL) / n, 44.0)
     parts = []

@@ -1,36 +1,131 @@
-"""The questions of a run for a page, with their texts if the bank is available."""
+"""The questions of a run for a page, with their texts and small pictures if the bank is available."""
 
 from __future__ import annotations
 
+import base64
+import io
 import json
+import stat
+import struct
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
-from pytest_adaptive_eval.reports.curves import Kind, kind_of
 from pytest_adaptive_eval.reports.markup import clean_html
-from pytest_adaptive_eval.reports.pictures import THUMBNAIL, Thumbnail, thumbnail
-from pytest_adaptive_eval.reports.values import plottable
+from pytest_adaptive_eval.reports.plots import Kind, kind_of
+from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
+    from PIL.ImageFile import ImageFile
+
     from pytest_adaptive_eval.items.bank import ItemBank
+
+MAX_PIXELS = 20_000_000  #: Decoded, this many pixels take 60 MB.
+THUMBNAIL = 5_000  #: Bytes of a thumbnail.
+_FILE = 50_000_000  #: Files larger than this are not opened.
+#: Longest side in pixels, and qualities as JPEG, tried in this order.
+_SIDES, _QUALITIES = (224, 192, 160, 128, 96, 64, 48, 32), (80, 65, 50)
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbnail:
+    """Image as a data URL with its size in pixels, or the reason why there is none."""
+
+    source: str = ""
+    width: int = 0
+    height: int = 0
+    sentence: str = ""
+
+
+_TOO_LARGE = Thumbnail(sentence=f"it has more than {MAX_PIXELS // 10**6} megapixels")
+
+
+def thumbnail(name: str, root: str, limit: int = THUMBNAIL) -> Thumbnail:
+    """Return an image below `root` in at most `limit` bytes, without raising; symbolic links are not opened."""
+    try:
+        return _thumbnail(name, root, limit)
+    except FileNotFoundError:
+        return Thumbnail(sentence="its file is missing")
+    except Exception as error:  # decoders raise any class, and a report does not depend on a picture
+        return Thumbnail(sentence=f"it cannot be read ({type(error).__name__})")
+
+
+def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
+    base = Path(root).resolve()
+    path = base / name
+    if not path.is_relative_to(base) or path.resolve(strict=True) != path:
+        return Thumbnail(sentence="its file lies outside of the bank's folder")
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode) or about.st_size > _FILE:
+        return Thumbnail(sentence="its file is no image of a sensible size")
+    data = read_regular(path, follow=False)
+    try:
+        from PIL import Image
+    except ImportError:
+        return _undecoded(data, limit)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is below Pillow's
+            with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP")) as image:
+                return _smaller(image, limit) if image.width * image.height <= MAX_PIXELS else _TOO_LARGE
+    except Image.DecompressionBombError:
+        return _TOO_LARGE
+
+
+def _smaller(image: ImageFile, limit: int) -> Thumbnail:
+    """Return a smaller copy that is decoded and encoded again, so that it holds only pixels."""
+    from PIL import Image, ImageOps
+
+    image.draft("RGB", (2 * _SIDES[0], 2 * _SIDES[0]))  # a JPEG is decoded at a fraction of its size
+    whole = ImageOps.exif_transpose(image)
+    if "A" in whole.getbands() or "transparency" in whole.info:
+        layer = whole.convert("RGBA")
+        whole = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+    whole = whole.convert("L" if whole.mode in ("1", "L", "I;16") else "RGB")
+    if max(whole.size) <= _SIDES[0]:  # a drawing keeps its pixels
+        out = io.BytesIO()
+        whole.save(out, "PNG", optimize=True)
+        if out.tell() <= limit:
+            return _encoded(out.getvalue(), "png", *whole.size)
+    for side in _SIDES:
+        whole.thumbnail((side, side))
+        for quality in _QUALITIES:
+            out = io.BytesIO()
+            whole.save(out, "JPEG", quality=quality, optimize=True)
+            if out.tell() <= limit:
+                return _encoded(out.getvalue(), "jpeg", *whole.size)
+    return Thumbnail(sentence="it does not fit into a thumbnail")
+
+
+def _undecoded(data: bytes, limit: int) -> Thumbnail:
+    """Return a small PNG as it is, with the size in its header."""
+    if not data.startswith(_PNG) or data[12:16] != b"IHDR" or len(data) > limit:
+        return Thumbnail(sentence="a smaller copy of it needs Pillow")
+    width, height = struct.unpack(">II", data[16:24])
+    if width * height > MAX_PIXELS:
+        return _TOO_LARGE
+    return _encoded(data, "png", width, height)
+
+
+def _encoded(data: bytes, form: str, width: int, height: int) -> Thumbnail:
+    return Thumbnail(f"data:image/{form};base64,{base64.b64encode(data).decode()}", width, height)
+
 
 #: Bytes of all texts and of all thumbnails of a page, so that 2 000 questions stay below 3 MB.
 _TEXTS, _IMAGES = 2_800_000, 1_100_000
-#: Bytes of a question besides its texts.
-_OVERHEAD = 500
-#: Shortest and longest cut of a text, in characters.
-_SHORT, _LONG = 120, 1_500
-#: Smallest limit of a thumbnail, in bytes.
-_LEAST = 1_500
-#: Images narrower than this are shown twice as large.
-_TINY = 96
-#: Answer and expected answer that share a line, in characters together.
-_BRIEF = 60
+_OVERHEAD = 500  #: Bytes of a question besides its texts.
+_SHORT, _LONG = 120, 1_500  #: Shortest and longest cut of a text, in characters.
+_LEAST = 1_500  #: Smallest limit of a thumbnail, in bytes.
+_TINY = 96  #: Images narrower than this are shown twice as large.
+_BRIEF = 60  #: Answer and expected answer that share a line, in characters together.
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +171,7 @@ class QuestionList:
 def question_lists(
     interviews: Sequence[tuple[str, InterviewRecord]], banks: Mapping[str, ItemBank]
 ) -> list[QuestionList]:
-    """Return the questions of each interview.
-
-    Args:
-        banks: Available banks by the interview's name.
-    """
+    """Return the questions of each interview."""
     sources = [
         (title, interview, AskedItems(interview, banks.get(interview.name)))
         for title, interview in interviews
@@ -100,11 +191,7 @@ def question_lists(
 
 
 class AskedItems:
-    """Items of a bank as they were administered.
-
-    Args:
-        bank: The interview's bank, if available.
-    """
+    """Items of a bank as they were administered."""
 
     def __init__(self, interview: InterviewRecord, bank: ItemBank | None) -> None:
         self._bank = bank
@@ -142,6 +229,9 @@ def _question(
     asked: Administration, item: Item | None, sentence: str, pictures: Mapping[tuple[str, str], Picture], cut: int
 ) -> Question:
     kind = kind_of(asked)
+    word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
+    if kind is Kind.NONE:
+        word = str(asked.status) if asked.status != "ok" else "no score"
     categories = asked.category if isinstance(asked.category, list) else [asked.category]
     answer = clean_html(asked.text, cut)
     text, expected, pictures_of_item = None, "", []
@@ -153,7 +243,7 @@ def _question(
     return Question(
         position=asked.position,
         kind=kind,
-        word=clean_html(_word(kind, asked), 40),
+        word=clean_html(word if asked.status == "ok" or kind is Kind.NONE else f"{word}, {asked.status}", 40),
         item=clean_html(asked.item, 130),
         category=clean_html(" / ".join(map(str, categories)), 120),
         broad=clean_html(categories[0], 60) if categories else "",
@@ -166,14 +256,6 @@ def _question(
         facts=clean_html(_facts(asked), 400),
         brief=bool(expected) and not asked.detail and one_line,
     )
-
-
-def _word(kind: Kind, asked: Administration) -> str:
-    """Return the result in a word."""
-    if kind is Kind.NONE:
-        return str(asked.status) if asked.status != "ok" else "no score"
-    word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
-    return word if asked.status == "ok" else f"{word}, {asked.status}"
 
 
 def asked_text(item: Item) -> str:
@@ -206,7 +288,6 @@ def _rounded(value: Any) -> str | None:
 
 
 def _facts(asked: Administration) -> str:
-    """Return numbers and reasons in one line."""
     chance = plottable(asked.propensity)
     before = asked.theta_before
     facts = {

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.brief import gate_lines, unjudged_lines
+from pytest_adaptive_eval.reports.words import as_list, as_mapping, as_number
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
 Markup = Mapping[str, bool]
-#: Parts of one line with their markup, as pytest's terminal writer takes it.
-Line = Sequence[tuple[str, Markup]]
+Line = Sequence[tuple[str, Markup]]  #: Parts of one line with their markup, as pytest's terminal writer takes it.
 
 _PLAIN: Markup = {}
 _BOLD: Markup = {"bold": True}
@@ -24,20 +23,13 @@ _MARKUP: Mapping[Outcome, Markup] = {
     Outcome.ERROR: {"red": True, "bold": True},
 }
 _HEADS = ("subject", "bank", "ability", "accuracy", "asked")
-#: Head of the last column, which moves to a second line in a narrow terminal.
-_END = "ended because"
-#: Columns that are aligned to the right.
-_RIGHT = ("ability", "asked")
-#: Columns of a name, and of an error or a note; the record has all of it.
-_NAME, _SENTENCE = 60, 600
+_END = "ended because"  #: Head of the last column, which moves to a second line in a narrow terminal.
+_RIGHT = ("ability", "asked")  #: Columns that are aligned to the right.
+_NAME, _SENTENCE = 60, 600  #: Columns of a name, and of an error or a note; the record has all of it.
 
 
 def write_lines(lines: Iterable[Line], write: Callable[..., object]) -> None:
-    """Write lines; the writer decides whether colours show.
-
-    Args:
-        write: ``write(text, **markup)``, as of pytest's terminal reporter or terminal writer.
-    """
+    """Write lines by ``write(text, **markup)``, as of pytest's terminal writer, which decides whether colours show."""
     for line in lines:
         for text, markup in line:
             write(text, **markup)
@@ -49,31 +41,28 @@ def summary_lines(
     width: int,
     *,
     written: Mapping[str, str | Path] | None = None,
-    ascii_only: bool = False,
     details: bool = True,
 ) -> list[Line]:
     """Return the summary of a run: interviews, studies, gates, notes, and written files.
 
     Args:
-        width: Columns of the terminal.
         written: Files written, by their content, such as ``{"JUnit report": path}``.
-        ascii_only: For a terminal that cannot show other characters.
         details: The table of interviews, whole verdicts and all notes; otherwise a line for each gate, and for each
             interview that no gate judges.
-
-    Returns:
-        For `write_lines`; empty for an empty run.
     """
     width = max(width, 40)
     blocks = _detailed_blocks(record, width) if details else _brief_blocks(record, width)
+    spent = words.run_usage(record)
+    ends = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
+    for name, path in (written or {}).items():
+        ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
     lines: list[Line] = []
-    for block in filter(None, [*blocks, _cost_and_files(record, width, written or {})]):
+    for block in filter(None, [*blocks, _styled(ends)]):
         lines += [*([()] if lines else []), *block]
-    return [[(_ascii(text), markup) for text, markup in line] for line in lines] if ascii_only else lines
+    return lines
 
 
 def _detailed_blocks(record: RunRecord, width: int) -> list[list[Line]]:
-    """Return the table of interviews, the studies, the whole verdicts, the warnings and all notes."""
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
     return [
         _interviews(record.interviews, width) if record.interviews else [],
@@ -85,20 +74,11 @@ def _detailed_blocks(record: RunRecord, width: int) -> list[list[Line]]:
 
 
 def _brief_blocks(record: RunRecord, width: int) -> list[list[Line]]:
-    """Return the studies, the interviews that no gate judges and a line for each gate, and then the warnings."""
     unjudged = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
     return [
         [*_studies(record.studies, width), *unjudged, *brief_verdict_lines(record, width)],
         warning_lines(record, width),
     ]
-
-
-def _cost_and_files(record: RunRecord, width: int, written: Mapping[str, str | Path]) -> list[Line]:
-    """Return the tokens, seconds and money that the run took, and the files that it wrote."""
-    spent = words.run_usage(record)
-    cost = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
-    files = [wrap(clean_terminal(str(path)), width, "  ", f"{name}: ") for name, path in written.items()]
-    return _styled([*cost, *(line for file in files for line in file)])
 
 
 def _styled(texts: Iterable[str], markup: Markup = _PLAIN) -> list[Line]:
@@ -214,7 +194,83 @@ def _block(row: Mapping[str, str], end: str, width: int) -> list[Line]:
     return [*lines, *_styled(wrap(text.strip(), width, "  "))]
 
 
-def _ascii(text: str) -> str:
-    for symbol, replacement in ((" ± ", " +- "), (" · ", ", "), ("…", "...")):
-        text = text.replace(symbol, replacement)
-    return text.encode("ascii", "backslashreplace").decode("ascii")
+REASON_LINES, NAME, CLAIM = 2, 60, 600  #: Most lines of a reason, columns of a name, and characters of a claim.
+
+GateLines = tuple[Outcome, list[str]]  #: Outcome of a gate, and its lines: the first begins with the outcome.
+
+
+def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
+    """Return each gate's verdict in one line, and in at most two more its unanswered questions and the reason."""
+    several = len(record.interviews) + len(record.studies) > 1
+    standing = words.standing_notes(record)
+    head = max((len(words.outcome(gate).value) for gate in record.gates), default=0) + 2
+    return [
+        (words.outcome(gate), _lines(gate, width, head, several=several, standing=standing)) for gate in record.gates
+    ]
+
+
+def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: Sequence[str]) -> list[str]:
+    outcome = words.outcome(gate)
+    claim, verdict = _claim(gate, outcome), gate.verdict
+    unit = verdict.get("unit", "items")
+    asked = "" if verdict.get("asked") is None else f", {verdict['asked']} of {verdict.get('size')}"
+    asked += f" {unit}" if asked and unit != "items" else ""
+    reason = ""
+    if outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR):  # the first note that no other line has
+        texts = map(str, as_list(verdict.get("notes")))
+        reason = next((clean_terminal(text, CLAIM) for text in texts if text not in standing), "")
+    reason = "; ".join(filter(None, [clean_terminal(str(gate.verdict.get("unanswered", "")), CLAIM), reason]))
+    start, indent, room = outcome.value.ljust(head), " " * head, width - head
+    name = clean_terminal(gate.name, max(room, NAME), keep_end=True)
+    # gates of TOML files have the evaluation's name in their own
+    says_more = gate.interview not in ("", gate.name) and not gate.name.startswith(f"{gate.interview}-")
+    full_name = name + (f" ({clean_terminal(gate.interview, NAME)})" if several and says_more else "")
+    metric = str(gate.verdict.get("metric"))
+    short_claim = claim.removeprefix(f"{metric} ") if metric.replace(" ", "_") in gate.name else claim
+    tails = (asked, asked.replace(" of ", "/"), "")
+    lines = [f"{title}: {said}{tail}" for title in (full_name, name) for tail in tails for said in (claim, short_claim)]
+    if fitting := next((line for line in lines if columns(line) <= room), ""):
+        return [f"{start}{fitting}", *_cut([reason], width, indent)]
+    title = full_name if columns(full_name) <= room else clean_terminal(name, room, keep_end=True)
+    said = next((text for tail in tails if columns(text := f"{claim}{tail}") <= room), f"{claim}{asked}")
+    return [f"{start}{title}", *_cut([said, reason], width, indent)]
+
+
+def _claim(gate: GateRecord, outcome: Outcome) -> str:
+    """Return what was found and what is required, as short as it can be said."""
+    verdict = gate.verdict
+    interval, stated = as_mapping(verdict.get("interval")), verdict.get("stated")
+    if stated or not verdict.get("metric"):
+        return clean_terminal(str(stated or words.sentence_without(gate, ())), CLAIM)
+    metric, requirement = str(verdict["metric"]), str(verdict.get("requirement"))
+    if interval.get("estimate") is None:
+        return clean_terminal(f"{metric} {requirement} required", CLAIM)
+    bounds = [as_number(interval.get(end)) for end in ("estimate", "low", "high")]
+    return clean_terminal(claim_in_words(outcome, metric, requirement, bounds, str(interval.get("method"))), CLAIM)
+
+
+def _cut(texts: Sequence[str], width: int, indent: str) -> list[str]:
+    """Return texts in at most `REASON_LINES` lines; an ellipsis marks a cut, which is between words."""
+    lines = [line for text in texts if text for line in wrap(text, width, indent)]
+    if len(lines) > REASON_LINES:
+        last = lines[REASON_LINES - 1]
+        while columns(last) + 2 > width and " " in last.strip():
+            last = last.rpartition(" ")[0]
+        lines[REASON_LINES - 1 :] = [f"{last} …"]
+    return lines
+
+
+def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
+    """Return a line for each interview that no gate judges or that is void, and whether it is void."""
+    groups, _ = words.gates_by_interview(record)
+    lines: list[tuple[str, bool]] = []
+    for interview, gates in zip(record.interviews, groups, strict=True):
+        error = words.void(interview)
+        if error or not gates:
+            label = "" if interview.levels else "accuracy "
+            text = f"{label}{words.accuracy(interview)}, {interview.asked} of {interview.size}, {words.stop(interview)}"
+            text = f"void: {clean_terminal(error, CLAIM)}" if error else clean_terminal(text, CLAIM)
+            subject = clean_terminal(interview.subject.get("name") or "-", NAME, keep_end=True)
+            title = f"{subject} on {clean_terminal(words.bank_name(interview) or '-', NAME)}"
+            lines += [(line, bool(error)) for line in _cut([f"{title}: {text}"], width, "")]
+    return lines

@@ -1,7 +1,8 @@
-"""Shared text formatting for all reports."""
+"""Shared text formatting for all reports, of values as they are promised, whatever a record holds."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
@@ -9,16 +10,76 @@ from typing import Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.item import MISSING, Status, unanswered_sentence
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.reports.values import as_count, as_list, as_mapping, as_number, as_numbers, as_text
+from pytest_adaptive_eval.records.run_record import (
+    Administration,
+    GateRecord,
+    InterviewRecord,
+    RunRecord,
+    StudyRecord,
+    plain,
+)
 from pytest_adaptive_eval.text import counted, number
 
-#: One-sided confidence where the record names none.
-_CONFIDENCE = 0.95
-#: Abilities shown of a bank with several dimensions.
-_DIMENSIONS = 3
-#: Sentence of a gate whose record has none.
-_STATUSES = frozenset(Status)
+_PLOTTABLE = 1e12  #: Largest number on an axis.
+
+
+def as_text(value: Any) -> str:
+    """Return valid Unicode: a text as it is, None as an empty text, other values as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return str(plain(value))
+    try:
+        return json.dumps(plain(value), ensure_ascii=False)
+    except (ValueError, RecursionError):  # a number of thousands of digits, a list within itself
+        return type(value).__name__
+
+
+def as_number(value: Any) -> float | None:
+    """Return a finite number, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def plottable(value: Any) -> float | None:
+    """Return a finite number that an axis can hold, None for anything else."""
+    number = as_number(value)
+    return number if number is not None and abs(number) < _PLOTTABLE else None
+
+
+def as_count(value: Any) -> int | None:
+    """Return a whole number that any reader can hold exactly, None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else None
+
+
+def as_numbers(value: Any) -> list[float | None] | None:
+    """Return the numbers of a list, None where there is no list."""
+    return [as_number(entry) for entry in value] if isinstance(value, list | tuple) else None
+
+
+def as_texts(value: Any) -> list[str]:
+    """Return the texts of a list, an empty list where there is none."""
+    return [as_text(entry) for entry in value] if isinstance(value, list | tuple) else []
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list as it is, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Return a mapping as it is, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+_CONFIDENCE = 0.95  #: One-sided confidence where the record names none.
+_DIMENSIONS = 3  #: Abilities shown of a bank with several dimensions.
+_STATUSES = frozenset(Status)  #: Sentence of a gate whose record has none.
 NO_VERDICT = "the record holds no verdict for this gate"
 
 
@@ -124,11 +185,11 @@ def settings(values: Any) -> str:
 
     Lists and mappings within are put into parentheses, and truth values are words.
     """
-    return ", ".join(f"{name} {_setting(value)}" for name, value in as_mapping(values).items() if _is_set(value))
-
-
-def _is_set(value: Any) -> bool:
-    return not (value is None or value == "" or (isinstance(value, Mapping | list | tuple) and not value))
+    return ", ".join(
+        f"{name} {_setting(value)}"
+        for name, value in as_mapping(values).items()
+        if value not in (None, "") and not (isinstance(value, Mapping | list | tuple) and not value)
+    )
 
 
 def _setting(value: Any) -> str:
@@ -147,14 +208,13 @@ def share(interview: InterviewRecord) -> str:
 
 def statuses(interview: InterviewRecord) -> str:
     """Return the answers by status but ok, ``10 of 40 empty, 3 refused; no score: 2 timeout``; empty without any."""
-    missing = [f"{n} {name}" for name, n in interview.statuses.items() if n and _has_no_score(name, interview.counting)]
+    missing = [
+        f"{n} {name}"
+        for name, n in interview.statuses.items()
+        if n and (name not in _STATUSES or Status(name).missing(interview.counting))  # a record may hold foreign ones
+    ]
     given = "" if interview.counting == MISSING else unanswered_sentence(interview.statuses)
     return "; ".join(filter(None, [given, f"no score: {', '.join(missing)}" if missing else ""]))
-
-
-def _has_no_score(status: str, counting: str) -> bool:
-    """Return whether answers of a recorded status have no score; a record may hold foreign ones."""
-    return status not in _STATUSES or Status(status).missing(counting)
 
 
 def category_accuracy(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,6 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks.family import TaskFamily
-from pytest_adaptive_eval.tasks.guessing import guess_floors
 from pytest_adaptive_eval.tasks.pictures import save_png
 
 #: Questions of each level that enter the bank's content hash.
@@ -127,12 +127,10 @@ def task_bank(
         seed: Seed of the questions. With one seed all subjects get the same questions and can be compared pair by pair.
         difficulty: Shape (levels, 2). Slope and intercept of each level's items on a bank's scale. Without it the bank
             is uncalibrated.
-        scale: Id of that scale.
         pictures: Folder into which pictures are drawn on access.
         guess_by_level: Whether the bank's report has the guess floor of each level, which takes some draws of every
             level.
         pixels: Longer side of the pictures; that of `family` when omitted.
-        terse: Whether prompts are in the terse form of `family`.
 
     Raises:
         ConfigError: The family has no pictures of that size, or no terse form, or lacks such levels, or there is no
@@ -172,3 +170,26 @@ def task_bank(
         ),
         categories=[f"level {n // queries + 1}" for n in range(size)],
     )
+
+
+#: Questions of each level from which its floor is estimated.
+QUESTIONS = 100
+
+
+def guess_floors(family: TaskFamily, levels: int) -> tuple[float, ...]:
+    """Return the expected score of a guess at each of the first levels.
+
+    It is the share of the most frequent answer among some questions, at most `TaskFamily.guess_floor`, or the share of
+    one choice where the questions have choices. A family whose own judge marks answers has its `guess_floor` at every
+    level.
+    """
+    if not family.guess_floor or family.grader == "task":
+        return (family.guess_floor,) * levels
+    return tuple(_floor(family, level) for level in range(1, levels + 1))
+
+
+def _floor(family: TaskFamily, level: int) -> float:
+    items = [family.item(level, seed) for seed in range(QUESTIONS)]
+    most = Counter(item.answer for item in items).most_common(1)[0][1] / QUESTIONS
+    choice = sum(1.0 / len(item.choices) for item in items if item.choices) / QUESTIONS
+    return max(min(most, family.guess_floor), choice)

@@ -9,7 +9,6 @@ import reprlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, dropwhile, takewhile
-from typing import Any
 
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Status
@@ -76,16 +75,8 @@ class _ShortRepr(reprlib.Repr):
         return f"a number of {x.bit_length()} bits" if x.bit_length() > 1000 else super().repr_int(x, level)
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Return whether values and types are equal: True is not 1."""
-    return type(a) is type(b) and bool(a == b)
-
-
 def by_calls(arguments: Sequence[Arguments], expected: Sequence[int]) -> Judge:
-    """Return a judge of programs that give every expected result.
-
-    The judge raises `Unscored` if nothing can run the program.
-    """
+    """Return a judge of programs that give every expected result; it raises `Unscored` if nothing can run them."""
 
     def judge(text: str, runner: Runner | None) -> Mark:
         code, why = program_in(text)
@@ -103,7 +94,7 @@ def by_calls(arguments: Sequence[Arguments], expected: Sequence[int]) -> Judge:
         if len(run.outputs) != len(arguments):
             raise Unscored(Status.SANDBOX_ERROR.value, f"{len(run.outputs)} results of {len(arguments)} calls", text)
         for (values, k), result, output in zip(arguments, expected, run.outputs, strict=True):
-            if not _same(output, result):
+            if type(output) is not type(result) or output != result:  # True is not 1
                 output_text = shortened(_ShortRepr().repr(output))
                 return Mark(0.0, f"{FUNCTION}({values}, {k}) gave {output_text}, {result} was expected")
         return Mark(1.0)
@@ -132,25 +123,16 @@ def _tokens(lines: Sequence[str], numbers: Iterable[int]) -> list[_LineToken]:
     return [(i, match) for i in numbers for match in _TOKEN.finditer(lines[i])]
 
 
-def _missing_of_told(rng: random.Random, tokens: Sequence[_LineToken], level: int) -> list[_LineToken]:
-    """Draw a tenth of the tokens per level, the first from `NEEDED` and the only one of its line."""
-    needed = rng.choice([token for token in tokens if token[1][0] in NEEDED])
-    others = [token for token in tokens if token[0] != needed[0]]
-    count = max(1, len(tokens) * level // 10)
-    return [needed, *rng.sample(others, min(count - 1, len(others)))]
-
-
 def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collection[int], gap: str) -> str:
-    """Return the source without a tenth of its tokens per level, so that it is not valid Python.
-
-    The first line is unchanged. One line loses a single token, which it needs. A step that is not told loses one token
-    that is `RECOVERABLE`, and no other.
-    """
+    """Return the source without a tenth of its tokens per level, one of `NEEDED` alone on its line."""
     lines = program.source().splitlines()
     starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
     lines_of_untold = [range(starts[step], starts[step + 1]) for step in untold]
     lines_of_told = [i for i in range(1, len(lines)) if not any(i in numbers for numbers in lines_of_untold)]
-    missing = _missing_of_told(rng, _tokens(lines, lines_of_told), level)
+    told = _tokens(lines, lines_of_told)
+    needed = rng.choice([token for token in told if token[1][0] in NEEDED])
+    others = [token for token in told if token[0] != needed[0]]
+    missing = [needed, *rng.sample(others, min(max(1, len(told) * level // 10) - 1, len(others)))]
     for numbers in lines_of_untold:
         missing.append(rng.choice([token for token in _tokens(lines, numbers) if token[1][0] in RECOVERABLE]))
     missing.sort(key=lambda token: (token[0], token[1].start()), reverse=True)

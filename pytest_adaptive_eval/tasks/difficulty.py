@@ -30,8 +30,6 @@ def level_parameters(
 
     Args:
         bank: One-dimensional, with items whose ids are ``task-level-seed``. Guess floors are ignored.
-        family: The task family's name.
-        levels: Number of levels.
         same_form: Whether an item of the family has the form that is asked, such as a picture of the same size; all
             have when omitted.
 
@@ -70,10 +68,7 @@ def level_parameters(
 
 
 def _mean_curve(bank: ItemBank, items: list[int]) -> tuple[float, float]:
-    """Return slope and intercept of the logistic curve nearest to the mean of the items' curves.
-
-    The distance is squared in log odds, weighted by the population and by the information of the probability.
-    """
+    """Return slope and intercept of the logistic curve nearest to the mean of the items' curves."""
     logits = ABILITIES[:, None] * bank.discrimination[items, 0] + bank.intercept[items]
     mean = (1.0 / (1.0 + np.exp(-np.clip(logits, -30.0, 30.0)))).mean(axis=1)
     mean = np.clip(mean, 1e-9, 1.0 - 1e-9)

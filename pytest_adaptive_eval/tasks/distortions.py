@@ -32,7 +32,6 @@ class Distortion:
     """Distortion of pictures in colour, in `LEVELS` strengths.
 
     Args:
-        knob: Meaning of the strengths.
         strengths: One per level, the first without effect.
         distort: ``distort(rng, picture, strength)`` returns the distorted picture, of the same shape.
     """
@@ -150,11 +149,7 @@ def _quantised(plane: Ints, table: Ints) -> Ints:
 
 
 def _jpeg(_: random.Random, picture: Picture, percent: int) -> Picture:
-    """Lose what JPEG loses with its tables scaled to a percentage, with colour at half the resolution.
-
-    The Independent JPEG Group's software scales by 5000 / quality; values above 255 are allowed, as in files that are
-    not baseline.
-    """
+    """Lose what JPEG loses with its tables scaled to a percentage, with colour at half the resolution."""
     table = [np.clip((base * percent + 50) // 100, 1, 32767) for base in (_LUMINANCE, _CHROMINANCE)]
     red, green, blue = (picture[:, :, n].astype(np.int64) for n in range(3))
     luminance = (299 * red + 587 * green + 114 * blue + 500) // 1000

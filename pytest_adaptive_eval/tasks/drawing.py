@@ -73,11 +73,6 @@ def plural_of(word: str) -> str:
     return word + ("es" if word.endswith("s") else "s")
 
 
-def indefinite(words: str) -> str:
-    """Return a description of an icon with its article."""
-    return f"{'an' if words[0] in 'aeo' or words.startswith('hourglass') else 'a'} {words}"
-
-
 def _inside(corners: Sequence[tuple[int, int]], x: Array, y: Array) -> Bools:
     """Return which points have an odd number of the polygon's sides to their right."""
     inside = np.zeros(x.shape, dtype=bool)
@@ -144,8 +139,6 @@ def board(icons: Iterable[Icon], n: int, pixels: int, share: int = 76) -> Pictur
 
     Args:
         icons: As many as there are cells.
-        n: Rows and columns.
-        pixels: Side of the picture.
         share: Side of an icon, in percent of its cell's.
     """
     picture = blank(pixels)

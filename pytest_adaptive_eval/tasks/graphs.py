@@ -7,8 +7,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from pytest_adaptive_eval.tasks.content import Malformed, check_level, only_match
-from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
+from pytest_adaptive_eval.tasks.family import Content, Malformed, Question, TaskFamily, check_level, only_match
 
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #: Nodes of the graphs of ``path_density``.
@@ -22,11 +21,7 @@ Size = Callable[[int], tuple[int, int]]
 
 
 def shortest(edges: Iterable[Edge], start: str, end: str) -> int:
-    """Return the length of a shortest path, by Dijkstra's algorithm (1959).
-
-    Raises:
-        ValueError: No path joins the two.
-    """
+    """Return the length of a shortest path, by Dijkstra's algorithm (1959); raise ValueError if there is none."""
     neighbours: dict[str, list[tuple[str, int]]] = {}
     for a, b, length in edges:
         neighbours.setdefault(a, []).append((b, length))
@@ -107,12 +102,9 @@ def _growing_size(level: int) -> tuple[int, int]:
     return towns, min(3 * towns // 2, towns * (towns - 1) // 2)
 
 
-def _denser_size(level: int) -> tuple[int, int]:
-    fewest, most = FIXED_NODES - 1, FIXED_NODES * (FIXED_NODES - 1) // 2
-    return FIXED_NODES, fewest + (most - fewest) * level // 9
-
-
 FAMILIES = (
     _family("path_nodes", "towns, level + 3", 20, 0.02, _growing_size),
-    _family("path_density", "roads among 11 towns, 10 + 5 * level", 9, 0.03, _denser_size),
+    _family(
+        "path_density", "roads among 11 towns, 10 + 5 * level", 9, 0.03, lambda level: (FIXED_NODES, 10 + 5 * level)
+    ),
 )

@@ -54,11 +54,7 @@ def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
 
 
 def _versions(text: str) -> list[str]:
-    """Return what may be the text that an answer gives.
-
-    That is all of the answer, what it holds in a fence, a tag, a field of JSON, a box or an environment of LaTeX, and
-    each of these from one of its last paragraphs on, without politeness after it.
-    """
+    """Return what may be the text that an answer gives."""
     boxed = [_TEXT.sub(r"\1", box) for box in boxes(text)]
     environments = _ENVIRONMENT.findall(text) if "\\end{" in text else []
     enclosed = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed, *environments]
@@ -83,20 +79,8 @@ def _asked(rng: random.Random, rules: Sequence[Rule], partial: bool) -> Question
     return Question(prompt, judge=by_rules(rules, partial=partial))
 
 
-def _instructions(rng: random.Random, level: int) -> Question:
-    return _asked(rng, draw_rules(rng, level, FORMAL, avoid=True), partial=False)
-
-
-def _writing(rng: random.Random, level: int) -> Question:
-    return _asked(rng, draw_rules(rng, level, COUNTED), partial=True)
-
-
 def read_texts(folder: str | Path) -> dict[str, str]:
-    """Return the ``.txt`` and ``.md`` files of a folder by name, sorted by name.
-
-    Raises:
-        ConfigError: There is no such file, or one is not UTF-8, is too large or is a symbolic link.
-    """
+    """Return the ``.txt`` and ``.md`` files of a folder by name, sorted; or raise ConfigError."""
     folder = Path(folder)
     paths = sorted(path for path in folder.glob("*") if path.suffix in (".txt", ".md")) if folder.is_dir() else []
     if not paths:
@@ -190,10 +174,7 @@ def _simplify(_: random.Random, excerpt: str) -> list[Rule]:
 def _summarise(rng: random.Random, excerpt: str) -> list[Rule]:
     n, count = len(words_in(excerpt)), rng.randint(1, 4)
     number = f"exactly {count} sentences" if count > 1 else "exactly one sentence"
-    return [
-        _between(10, max(24, n * 2 // 5)),
-        Rule(f"it has {number}", lambda text: sentences_in(text) == count),
-    ]
+    return [_between(10, max(24, n * 2 // 5)), Rule(f"it has {number}", lambda text: sentences_in(text) == count)]
 
 
 MODES: Mapping[str, Callable[[random.Random, str], list[Rule]]] = {
@@ -241,6 +222,20 @@ def own_texts(texts: Mapping[str, str], name: str = "own_texts") -> TaskFamily:
 
 _FORM = "Write nothing but the text."
 FAMILIES = (
-    TaskFamily("instructions", "number of instructions", 13, 0.07, _instructions, form=_FORM),
-    TaskFamily("writing", "number of counted requirements", 10, 0.12, _writing, form=_FORM),
+    TaskFamily(
+        "instructions",
+        "number of instructions",
+        13,
+        0.07,
+        lambda rng, level: _asked(rng, draw_rules(rng, level, FORMAL, avoid=True), partial=False),
+        form=_FORM,
+    ),
+    TaskFamily(
+        "writing",
+        "number of counted requirements",
+        10,
+        0.12,
+        lambda rng, level: _asked(rng, draw_rules(rng, level, COUNTED), partial=True),
+        form=_FORM,
+    ),
 )

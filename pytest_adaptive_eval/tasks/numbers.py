@@ -10,8 +10,17 @@ from fractions import Fraction
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, without_emphasis
 from pytest_adaptive_eval.items.reading.numbers import plain_latex
 from pytest_adaptive_eval.tasks.answers import by_number, shortened
-from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
-from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
+from pytest_adaptive_eval.tasks.family import (
+    Content,
+    Judge,
+    Mark,
+    Question,
+    Runner,
+    TaskFamily,
+    check_level,
+    only_match,
+    plural,
+)
 
 NAMES = "xyzuvwpq"
 #: Allowed error of a value: one unit of the fourth decimal place, for rounded and for truncated values.
@@ -25,8 +34,6 @@ _VALUE = (
 #: Names and their values in two lists.
 _TUPLE = re.compile(r"\(([a-z](?:\s*,\s*[a-z]){1,7})\)\s*=\s*\(([^()\n]{1,400})\)")
 _ROWS = re.compile(r"\|((?:\s*[a-z]\s*\|){2,8})\s*\n\s*\|[\s:|-]+\n\s*\|([^\n]{1,400})\|")
-
-# Decimals
 
 
 def _decimal(digits: int, decimals: int) -> str:
@@ -65,8 +72,6 @@ def _read_product(text: str, level: int, _: random.Random) -> Question:
 
 
 _PRODUCTS = Content("What is 1.2 * 0.34?", _product_demand, _read_product)
-
-# Equations
 
 
 def by_values(values: Mapping[str, Fraction]) -> Judge:
@@ -108,10 +113,7 @@ def _rounded(value: Fraction) -> str:
 
 
 def _solution(equations: Sequence[Sequence[int]]) -> list[Fraction] | None:
-    """Return the solution of linear equations, each a row of coefficients and the right side; None if singular.
-
-    Uses elimination in whole numbers, whose divisions have no remainder (Bareiss 1968).
-    """
+    """Return the solution of linear equations, each a row of coefficients and the right side; None if singular."""
     rows = [list(row) for row in equations]
     n, divisor = len(rows), 1
     for i in range(n):
@@ -128,18 +130,13 @@ def _solution(equations: Sequence[Sequence[int]]) -> list[Fraction] | None:
     return [Fraction(row[-1], row[i]) for i, row in enumerate(rows)]
 
 
-def _draw_equations(rng: random.Random, names: str) -> tuple[list[list[int]], list[Fraction]]:
-    """Return equations with one solution, and the solution."""
-    coefficients = [c for c in range(-9, 10) if c not in (0, 1, -1)]
-    while True:
-        rows = [[*(rng.choice(coefficients) for _ in names), rng.randrange(-99, 100)] for _ in names]
-        if (solution := _solution(rows)) is not None:
-            return rows, solution
-
-
 def _equations(rng: random.Random, level: int) -> Question:
     names = NAMES[:level]
-    rows, solution = _draw_equations(rng, names)
+    coefficients = [c for c in range(-9, 10) if c not in (0, 1, -1)]
+    solution = None
+    while solution is None:  # none for singular equations
+        rows = [[*(rng.choice(coefficients) for _ in names), rng.randrange(-99, 100)] for _ in names]
+        solution = _solution(rows)
     lines = []
     for *row, right in rows:
         terms = (f"{'-' if c < 0 else '+'} {abs(c)}{name}" for c, name in zip(row, names, strict=True))
@@ -150,10 +147,9 @@ def _equations(rng: random.Random, level: int) -> Question:
     return Question(prompt, answer, judge=by_values(values))
 
 
-_DECIMALS_KNOB = "digits of each of the two factors"
 FAMILIES = (
     TaskFamily(
-        "decimals", _DECIMALS_KNOB, 12, 0.07, _decimals, "numeric", content=_PRODUCTS,
+        "decimals", "digits of each of the two factors", 12, 0.07, _decimals, "numeric", content=_PRODUCTS,
         form="End with `Answer: <number>`.",
     ),
     TaskFamily(

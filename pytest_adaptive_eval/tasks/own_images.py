@@ -33,9 +33,6 @@ class LabelledImage:
 
     Args:
         path: Relative to `root`.
-        root: Folder of the pictures.
-        label: What the picture shows.
-        digest: SHA-256 of the file.
     """
 
     path: str
@@ -61,7 +58,11 @@ def read_images(folder: str | Path) -> tuple[LabelledImage, ...]:
     labels = dict(_tabled(table)) if os.path.lexists(table) else dict(_in_subfolders(folder))
     images = []
     for path, label in sorted(labels.items()):
-        _check_label(label, f"{folder}: the picture {path!r}")
+        if not label.strip() or len(label) > LONGEST_LABEL or not label.isprintable():
+            raise ConfigError(
+                f"{folder}: the picture {path!r} has the label {label!r:.80}: 1 to {LONGEST_LABEL} characters in one "
+                "line are expected"
+            )
         try:
             image_size(path, str(folder))
             images.append(LabelledImage(path, str(folder), label, image_hash(path, str(folder))))
@@ -119,13 +120,6 @@ def _tabled(table: Path) -> Iterator[tuple[str, str]]:
         raise ConfigError(f"{table}: it has no row for the picture {unnamed[0]!r}: add one, or remove the picture")
 
 
-def _check_label(label: str, where: str) -> None:
-    if not label.strip() or len(label) > LONGEST_LABEL or not label.isprintable():
-        raise ConfigError(
-            f"{where} has the label {label!r:.80}: 1 to {LONGEST_LABEL} characters in one line are expected"
-        )
-
-
 def _check_images(images: Sequence[LabelledImage], folder: Path) -> None:
     """Refuse pictures of one label, labels that differ in case alone, and one picture with two labels."""
     labels: dict[str, str] = {}
@@ -171,7 +165,6 @@ def own_images(
         images: See `read_images`.
         distortion: A name in `pytest_adaptive_eval.tasks.distortions.DISTORTIONS`; drawn for each question when
             omitted.
-        question: Prompt before the options.
 
     Raises:
         ConfigError: There is no such distortion, or there are no pictures of at least two labels.

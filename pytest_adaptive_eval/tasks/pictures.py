@@ -133,11 +133,7 @@ def _icons(rng: random.Random, level: int) -> Question:
 
 
 def save_png(picture: Picture, path: Path) -> None:
-    """Write a picture as a PNG file.
-
-    Raises:
-        ConfigError: pillow is missing, or the file cannot be written.
-    """
+    """Write a picture as a PNG file; raise ConfigError if pillow is missing, or the file cannot be written."""
     try:
         from PIL import Image
     except ImportError:

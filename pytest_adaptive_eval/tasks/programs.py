@@ -248,15 +248,6 @@ def _condition(rng: random.Random, low: int, high: int) -> Condition:
     )
 
 
-def _while(rng: random.Random) -> While:
-    b, d = rng.randrange(40, 300), rng.randrange(23, 90)
-    actions = (
-        Action(f"subtract {d} from the total", f"total -= {d}", lambda total, _: total - d),
-        Action("halve the total, rounding down", "total //= 2", lambda total, _: total // 2),
-    )
-    return While(_above(b), rng.choice(actions))
-
-
 def _extended(rng: random.Random, program: Program) -> tuple[Program, tuple[int, int] | None]:
     """Return the program with one more block or conditional step, and the position of its condition, if any."""
     blocks = program.blocks
@@ -269,7 +260,12 @@ def _extended(rng: random.Random, program: Program) -> tuple[Program, tuple[int,
         return replace(program, blocks=(*blocks[:i], longer, *blocks[i + 1 :])), (i, len(loop.steps))
     block: Block
     if kind == "while":
-        block = _while(rng)
+        b, d = rng.randrange(40, 300), rng.randrange(23, 90)
+        actions = (
+            Action(f"subtract {d} from the total", f"total -= {d}", lambda total, _: total - d),
+            Action("halve the total, rounding down", "total //= 2", lambda total, _: total // 2),
+        )
+        block = While(_above(b), rng.choice(actions))
     elif kind == "if":
         block = Branch(_condition(rng, 5, 400), _constant_action(rng), _constant_action(rng))
     else:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from pytest_adaptive_eval.tasks.answers import by_choice
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
-from pytest_adaptive_eval.tasks.sentences import WORD_CLASSES
+from pytest_adaptive_eval.tasks.words import WORD_CLASSES
 
 BEINGS, LOCATIONS = WORD_CLASSES["BEING"], WORD_CLASSES["PLACE"]
 #: Things of the terse form, and further ones.
@@ -16,22 +16,10 @@ FEW_THINGS = WORD_CLASSES["THING"]
 THINGS = (*FEW_THINGS, "pencil", "clock", "spoon", "carpet", "drum", "saddle", "shield", "anchor")
 
 
-def _comprehension(rng: random.Random, level: int) -> Question:
-    return _places_question(rng, level, THINGS, 1 + level // 3, listed=True)
-
-
-def _terse(rng: random.Random, level: int) -> Question:
-    return _places_question(rng, level, FEW_THINGS, 1, listed=False)
-
-
 def _places_question(
     rng: random.Random, level: int, drawn_from: Sequence[str], links: int, *, listed: bool
 ) -> Question:
-    """Draw chains of sentences, each of which locates one thing, and ask about the first.
-
-    Each chain goes from a thing to a thing that it is kept with, to somebody who has that one, and to a place. The
-    first chain has `links` such steps from thing to thing.
-    """
+    """Draw chains of sentences, each of which locates one thing, and ask about the first."""
     things, beings = rng.sample(drawn_from, 2 * level + links - 1), rng.sample(BEINGS, level)
     locations = [rng.choice(LOCATIONS) for _ in beings]
     chains = [things[: links + 1], *(things[i : i + 2] for i in range(links + 1, len(things), 2))]
@@ -54,11 +42,12 @@ def _places_question(
 
 _TERSE = TaskFamily(
     "comprehension", "share of sentences that do not matter, 1 - 1 / level", 13, 0.03,
-    _terse,
+    lambda rng, level: _places_question(rng, level, FEW_THINGS, 1, listed=False),
 )  # fmt: skip
 FAMILIES = (
     TaskFamily(
         "comprehension", "people with things, and a third as many steps from a thing to its place", 13, 0.03,
-        _comprehension, form="End with `Answer: <word>`.", terse=_TERSE,
+        lambda rng, level: _places_question(rng, level, THINGS, 1 + level // 3, listed=True),
+        form="End with `Answer: <word>`.", terse=_TERSE,
     ),
 )  # fmt: skip

@@ -24,11 +24,7 @@ Draw = Callable[[random.Random, int, int], Question]
 def sized_family(
     name: str, knob: str, levels: int, guess_floor: float, draw: Draw, grader: str, pixels: int = PIXELS
 ) -> TaskFamily:
-    """Return a family whose pictures have a side of `PIXELS` to `LARGEST_PIXELS`, or its small form.
-
-    Raises:
-        ConfigError: The family has no pictures of that size.
-    """
+    """Return a family whose pictures have a side of `PIXELS` to `LARGEST_PIXELS`, or its small form; or ConfigError."""
     sized = partial(sized_family, name, knob, levels, guess_floor, draw, grader)
     if pixels == SMALL_PIXELS and name in _SMALL:
         return replace(_SMALL[name], sized=sized)
@@ -104,10 +100,7 @@ def _grid(rng: random.Random, level: int, pixels: int) -> Question:
 
 
 def _scattered(icons: Sequence[Icon], positions: Sequence[tuple[int, int, int, int]], n: int, pixels: int) -> Picture:
-    """Draw icons into cells of an invisible grid.
-
-    A position is the cell's number, the icon's size in percent of the cell, and offsets in percent of the free room.
-    """
+    """Draw icons into cells of an invisible grid."""
     picture = blank(pixels)
     cell = pixels // n
     for icon, (number, share, down, right) in zip(icons, positions, strict=True):
@@ -169,17 +162,12 @@ def _moved(rng: random.Random, cell: tuple[int, int], last: str, n: int) -> tupl
         for direction, (rows, _) in _DIRECTIONS.items()
         if not last or bool(rows) != bool(_DIRECTIONS[last][0])
     ]
-    steps_to_edge = {direction: _steps_to_edge(cell, direction, n) for direction in directions}
+    row, column = cell
+    steps_to_edge = {"up": row, "down": n - 1 - row, "left": column, "right": n - 1 - column}
     direction = rng.choice([direction for direction in directions if steps_to_edge[direction]])
     cells = rng.randint(1, min(3, steps_to_edge[direction]))
     rows, columns = _DIRECTIONS[direction]
-    return direction, cells, (cell[0] + rows * cells, cell[1] + columns * cells)
-
-
-def _steps_to_edge(cell: tuple[int, int], direction: str, n: int) -> int:
-    """Return the number of cells between a cell and the edge in a direction."""
-    row, column = cell
-    return {"up": row, "down": n - 1 - row, "left": column, "right": n - 1 - column}[direction]
+    return direction, cells, (row + rows * cells, column + columns * cells)
 
 
 def _relation(rng: random.Random, level: int, pixels: int) -> Question:

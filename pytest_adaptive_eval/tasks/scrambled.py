@@ -12,10 +12,8 @@ from types import MappingProxyType
 
 from pytest_adaptive_eval.items.reading.stated import tag_parts
 from pytest_adaptive_eval.tasks.answers import shortened
-from pytest_adaptive_eval.tasks.content import Malformed
-from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
-from pytest_adaptive_eval.tasks.lookalikes import DIFFERENCES, SAME_LETTERS
-from pytest_adaptive_eval.tasks.sentences import LEXICON, compose
+from pytest_adaptive_eval.tasks.family import Content, Judge, Malformed, Mark, Question, Runner, TaskFamily
+from pytest_adaptive_eval.tasks.words import DIFFERENCES, LEXICON, SAME_LETTERS, compose
 
 #: Sentences of a text of about a hundred words, and of a terse one.
 SENTENCES, TERSE_SENTENCES = 8, 4
@@ -94,12 +92,7 @@ def _restored_text(text: str, length: int, damaged_text: list[str]) -> tuple[lis
 def _in_place(
     right: Sequence[Collection[str]], positions: Sequence[int], answer: Sequence[str], length: int
 ) -> set[int]:
-    """Return the damaged words that match in order, each off its position by at most the difference in length.
-
-    Args:
-        right: Right words for each of `positions`.
-        length: Words of the original text.
-    """
+    """Return the damaged words that match in order, each off its position by at most the difference from `length`."""
     shift = abs(len(answer) - length)
     rows = [[0] * (len(answer) + 1)]  # matches over the first j words of the answer, after each damaged word
     for words, i in zip(right, positions, strict=True):
@@ -152,10 +145,7 @@ def _can_be_scrambled(word: str) -> bool:
 
 @cache
 def _differences(word: str) -> tuple[int, ...]:
-    """Return the minimal sets of positions at which other words of this length differ, as bits.
-
-    Words that are not of the lexicon are compared with the lexicon alone.
-    """
+    """Return the minimal sets of positions at which other words of this length differ, as bits."""
     if word in DIFFERENCES:
         return DIFFERENCES[word]
     others = (other for other in LEXICON if len(other) == len(word) and other != word)
@@ -207,10 +197,6 @@ def _joined(sentences: Iterable[Sequence[str]]) -> tuple[list[str], list[int]]:
     return words, ends
 
 
-def _demand(_: int) -> str:
-    return "a story, diary or essay of about 100 words in plain English, several sentences, no names and no digits"
-
-
 def _family(name: str, knob: str, levels: int, guess_floor: float, damage: Damage) -> TaskFamily:
     """Create a family from the function that damages its texts."""
 
@@ -224,7 +210,8 @@ def _family(name: str, knob: str, levels: int, guess_floor: float, damage: Damag
             raise Malformed("format", f"a text of {FEWEST_WORDS} to {MOST_WORDS} English words was expected")
         return damage(words, ends, rng, level)
 
-    content = Content("a text", _demand, read, whole=True)
+    demand = "a story, diary or essay of about 100 words in plain English, several sentences, no names and no digits"
+    content = Content("a text", lambda _: demand, read, whole=True)
     terse = TaskFamily(name, knob, levels, guess_floor, partial(draw, sentences=TERSE_SENTENCES), content=content)
     return replace(terse, draw=draw, form="Write nothing but that text.", terse=terse)
 

@@ -76,7 +76,7 @@ def _parsing(rng: random.Random, level: int) -> Question:
     inner, outer = rng.sample("-:/+", 2)
     record = _draw_record(rng, fields, inner, outer)
     groups = [group.split(inner) for group in record.split(outer)]
-    targets = _targets(rng, _asked(level), fields, groups)
+    targets = _targets(rng, 1 + (level - 1) // 4, fields, groups)
     *first, last = [target.words for target in targets]
     which = f"Which are, in this order, {', '.join(first)} and {last}" if first else f"Which is {last}"
     prompt = (
@@ -86,11 +86,6 @@ def _parsing(rng: random.Random, level: int) -> Question:
     answer = ", ".join(target.field for target in targets)
     mentioned = {target.mentioned for target in targets}
     return Question(prompt, answer, judge=by_sequence(answer, FIELD, len(targets), mentioned))
-
-
-def _asked(level: int) -> int:
-    """Return the number of fields asked for."""
-    return 1 + (level - 1) // 4
 
 
 FAMILIES = (

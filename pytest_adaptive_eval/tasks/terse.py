@@ -10,11 +10,8 @@ import random
 import re
 
 from pytest_adaptive_eval.tasks.answers import by_any, by_letters
-from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
-from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
+from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily, check_level, only_match, plural
 from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
-
-# Counting
 
 
 def _count_question(needle: str, hay: str) -> Question:
@@ -44,8 +41,6 @@ def _read_count(text: str, level: int, _: random.Random) -> Question:
 
 
 _COUNTS = Content("How many A are in ABCADBFEA?", _count_demand, _read_count)
-
-# Operations
 
 
 def _operation_question(terms: str, value: int) -> Question:
@@ -86,8 +81,6 @@ def _read_operations(text: str, level: int, _: random.Random) -> Question:
 
 
 _TERMS = Content("Work from left to right: 3 + 4 - 5 = ?", _operations_demand, _read_operations)
-
-# Anagrams
 
 
 def anagram_question(prompt: str, word: str, mixed: str) -> Question:

@@ -7,15 +7,12 @@ import random
 import re
 
 from pytest_adaptive_eval.tasks.answers import by_letters
-from pytest_adaptive_eval.tasks.content import Malformed, check_level, only_match, plural
-from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
+from pytest_adaptive_eval.tasks.family import Content, Malformed, Question, TaskFamily, check_level, only_match, plural
 from pytest_adaptive_eval.tasks.terse import COUNTING, OPERATIONS, UNSCRAMBLE, anagram_question
 from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ENDS_WITH_NUMBER = "End with `Answer: <number>`."
-
-# Counting
 
 
 def _count_question(needle: str, hay: str) -> Question:
@@ -57,8 +54,6 @@ def _read_count(text: str, level: int, _: random.Random) -> Question:
 
 _COUNTS = Content("How many times does the letter A occur in ABCADBFEA?", _count_demand, _read_count)
 
-# Addition
-
 
 def _sum_question(a: int, b: int) -> Question:
     return Question(f"What is {a} + {b}?", str(a + b))
@@ -84,7 +79,6 @@ def _read_sum(text: str, level: int, _: random.Random) -> Question:
 
 _SUMS = Content("What is 12 + 34?", _sum_demand, _read_sum)
 
-# Operations
 
 #: Largest number of an expression, and limit on the values on the way.
 LARGEST_TERM, LARGEST_VALUE = 99, 1_000_000
@@ -159,8 +153,6 @@ def _read_operations(text: str, level: int, _: random.Random) -> Question:
 
 _OPERATIONS = Content("Calculate 3 + 4 * (15 - 8).", _operations_demand, _read_operations)
 
-# Trees
-
 
 def _tree_question(pre: str, inner: str, post: str) -> Question:
     prompt = f"A tree has pre-order {pre} and in-order {inner}. What is the post-order?"
@@ -213,8 +205,6 @@ def _post_order_of(pre: str, inner: str) -> str | None:
 
 
 _TREES = Content("A tree has pre-order ABC and in-order BAC. What is the post-order?", _tree_demand, _read_tree)
-
-# Anagrams
 
 
 def _unscramble(rng: random.Random, level: int) -> Question:

@@ -103,6 +103,7 @@ def test_no_expression_runs_code():
     assert parse_expression("x.__class__")(row, {}) is None
 
 
+@pytest.mark.slow
 def test_a_pattern_that_does_not_end_is_refused():
     with pytest.raises(ConfigError, match="does not end in time"):
         parse_expression(r"x | match((a|aa)+(b|a)+\d$)")({"x": "a" * 3000 + "!"}, {})

@@ -10,6 +10,8 @@ import zipfile
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 #: Upper limit of the memory of a process that reads a hostile log, in bytes.
 MEMORY = 500_000_000
 

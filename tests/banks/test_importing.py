@@ -302,6 +302,7 @@ def test_gzipped_json_and_labels_by_id(tmp_path):
     assert [item.answer for item in imported(path, settings=settings).items] == ["C", "A", "B"]
 
 
+@pytest.mark.slow
 def test_hostile_data_sets_are_refused_in_bounded_memory_and_run_nothing(tmp_path):
     pytest.importorskip("pyarrow")
     program = Path(__file__).with_name("hostile_data.py")

@@ -83,6 +83,7 @@ def test_contains_of_punctuation_is_refused_with_the_grader_to_use() -> None:
     assert "use the grader 'exact', which compares the whole answer, or allow it" in refusal("] ]", grader="contains")
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize(
     ("folder", "fields"), [("benchmarks", EXPECTED), ("answers", ("gold",))], ids=["benchmarks", "answers"]
@@ -101,6 +102,7 @@ def test_no_published_answer_is_refused_and_contains_only_for_punctuation(folder
         assert [other for other in marks if asked.grade(other) and other.split() != answer.split()] == []
 
 
+@pytest.mark.slow
 @needs_data
 def test_no_published_choice_is_refused() -> None:
     asked = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval import tables
@@ -205,7 +205,6 @@ names = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(data=st.data(), subjects=names, items=names, flip=st.booleans())
 def test_what_is_written_reads_back(tmp_path_factory, data, subjects, items, flip):
     import csv
@@ -225,6 +224,7 @@ def test_what_is_written_reads_back(tmp_path_factory, data, subjects, items, fli
     np.testing.assert_array_equal(found.scores, scores)
 
 
+@pytest.mark.slow
 def test_large_matrices_are_read_fast(tmp_path):
     rng = np.random.default_rng(0)
     table = rng.integers(0, 2, (3000, 170)).astype(str)

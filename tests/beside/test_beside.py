@@ -9,6 +9,8 @@ import pytest
 from plugin_table import COMBINATIONS, PLUGINS, TOGETHER, Plugin
 from small_project import Observed, missing, observe, write_project
 
+pytestmark = pytest.mark.slow
+
 #: pytest's exit code for a mistake of the user's.
 USAGE_ERROR = 4
 

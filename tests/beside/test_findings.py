@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from small_project import CONFTEST, MODELS, TESTS, missing, observe, run_pytest, write_project
 
+pytestmark = pytest.mark.slow
+
 USAGE_ERROR = 4
 
 RERUNS = [

@@ -140,6 +140,7 @@ def run(made, names, budgets=("10%",), **more):
     return backtest(made.responses, split, [CONTENDERS[name] for name in names], budgets, **given)
 
 
+@pytest.mark.slow
 def test_all_items_rank_everybody_rightly(planted):
     made = planted(40, 30, 1)
     found = run(made, [one.name for one in classical.REGISTERED if one.name != "stratified"], ("100%",))
@@ -162,6 +163,7 @@ def test_closed_forms_of_uniform_draws(planted):
     assert run(made, ["random"], ("20%",), intervals=True).cells["random", "20%"].intervals.keys() == {"design-based"}
 
 
+@pytest.mark.slow
 def test_intervals_of_every_kind(planted):
     found = run(planted(50, 40, 3), ["spread", "estimate"], ("25%",), intervals=True, confidence=0.95)
     assert list(found.cells["spread", "25%"].intervals) == ["model-based", "design-based", "conformal", "combined"]
@@ -226,6 +228,7 @@ def test_a_cluster_form_is_of_items_that_differ():
     assert len(set(form(np.ones((8, 6)), None, 4, 0))) == 4  # nothing to tell them apart
 
 
+@pytest.mark.slow
 def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
     made = planted(30, 25, 6)
     banks: list[tuple[object, ...]] = []
@@ -249,6 +252,7 @@ def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
     assert banks[:half] == banks[half:]
 
 
+@pytest.mark.slow
 def test_one_bank_serves_all_contenders_of_its_recipe(planted, monkeypatch):
     calls = []
     call = Recipe.__call__
@@ -261,6 +265,7 @@ def test_one_bank_serves_all_contenders_of_its_recipe(planted, monkeypatch):
     assert calls == ["2pl"] * 12 + ["mirt", "1pl"]
 
 
+@pytest.mark.slow
 def test_one_split_has_one_answer_whatever_else_the_file_holds(planted):
     made = planted(44, 60, 11)
     scores = made.scores.copy()
@@ -323,6 +328,7 @@ def test_recipe_of_another_model_has_an_engine_that_fits_it():
     assert Recipe("mirt", 2).with_model("mirt") == Recipe("mirt", 2)
 
 
+@pytest.mark.fast_rows(1)
 def test_the_published_baseline_is_reproduced(published):
     """AutoJudger's row of nearest difficulties, from its released difficulties, to the digit."""
     name, responses, _, test, path = published

@@ -17,6 +17,7 @@ pytest.importorskip("torch", reason="fits of M2 and M3 need torch (extra hf)")
 FORMATS = ("image+text", "image", "text", "none")
 
 
+@pytest.mark.slow
 def test_a_table_becomes_a_bank_that_can_be_asked_in_formats(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_table_becomes_a_bank_that_can_be_asked_in_formats(
     assert (len(pairs), pairs.parts) == (len(bank) * 4, ("base", "image", "text", "cross"))
 
 
+@pytest.mark.slow
 def test_sparse_responses_count_over_the_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A tenth of the responses of 24 subjects is 2.4 an item in each format, and 9.6 an item."""
     rng = np.random.default_rng(2)
@@ -95,6 +97,7 @@ def test_responses_in_one_format_are_refused(tmp_path: Path, capsys: pytest.Capt
     assert "neither the columns subject, item, format and score" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_columns_of_formats_that_are_fitted_as_items_are_told_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,7 @@ def logits(kind, S=120, n=80, seed=1):
     return np.where(np.arange(n) % 2, 2.5 * theta[:, :1], 2.5 * theta[:, 1:]) - b
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("kind", ["1pl", "2pl", "mirt"])
 def test_the_model_that_made_the_responses_is_chosen(kind):
     choice = choose_model(drawn(logits(kind), 2), Recipe())

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra h
 import pytest_adaptive_eval.extensions.backtests.format_contender as module  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
-from pytest_adaptive_eval.calibration.separation import separation  # noqa: E402
+from pytest_adaptive_eval.calibration.scale import separation  # noqa: E402
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total  # noqa: E402
 from pytest_adaptive_eval.errors import ResponsesError  # noqa: E402
 from pytest_adaptive_eval.extensions.backtests.format_backtest import (  # noqa: E402
@@ -55,6 +55,7 @@ def planted(n=80, subjects=14, seed=0, skilled=0.2):
     return FormatResponses(tuple(f"m{s}" for s in range(subjects)), names, Modalities(), scores), low
 
 
+@pytest.mark.slow
 def test_every_contender_makes_as_many_calls():
     responses, low = planted()
     result = format_backtest(responses, low, list(FORMAT_CONTENDERS), ["5%", "30"], range(3), repeats=2)
@@ -96,6 +97,7 @@ def test_parts_merge_to_the_whole():
     assert parts[0].to_json() == whole.to_json()
 
 
+@pytest.mark.slow
 def test_the_subject_left_out_has_no_part_in_what_it_is_asked(monkeypatch):
     """Another answer sheet of the subject changes nothing that is chosen before the interview."""
     responses, _ = planted(40, 8)
@@ -124,6 +126,7 @@ def test_a_family_is_left_out_together(monkeypatch):
         format_backtest(replace(responses, families=("x",) * 8), low, ["random"], ["24"], [2])
 
 
+@pytest.mark.slow
 def test_missing_responses_and_items_that_nobody_else_answered():
     responses, low = planted(60, 10)
     scores = responses.scores.copy()

@@ -52,6 +52,7 @@ def planted(form, subjects=60, n=200, seed=0, modalities=None):
 
 @pytest.mark.parametrize("form", ["m2", "m3"])
 class TestRecovery:
+    @pytest.mark.slow
     def test_cross_modal_items_and_abilities_are_found(self, form):
         theta, _, cross, scores = planted(form, 60, 250)
         fit = fit_multimodal(scores, form=form, bounds=(4.0,), training=QUICK)
@@ -80,6 +81,7 @@ class TestRecovery:
         assert fit.loss <= min(fit.history) + 1e-6
         assert roc_auc(scores[~some], fit.probability()[~some]) > 0.75
 
+    @pytest.mark.slow
     def test_parts_stay_in_bounds_and_the_same_seed_gives_the_same_fit(self, form):
         *_, scores = planted(form, 20, 40)
         fits = [fit_multimodal(scores, form=form, bounds=(2.0, 4.0), training=QUICK, seed=3) for _ in range(2)]
@@ -93,6 +95,7 @@ class TestRecovery:
         other = fit_multimodal(scores, form=form, bounds=(4.0,), training=QUICK, seed=4)
         assert not np.array_equal(other.items.discrimination, fits[0].items.discrimination)
 
+    @pytest.mark.fast_rows(1)
     def test_the_gradient_is_that_of_the_loss(self, form):
         """One long descent without a prior to speak of ends where no item's likelihood rises."""
         *_, scores = planted(form, 40, 12)
@@ -136,6 +139,7 @@ def test_three_modalities():
     assert len(fit.identifiability().reliability) == 8
 
 
+@pytest.mark.slow
 def test_what_cannot_be_told_is_said():
     """Without the formats of one modality, image and base are one ability."""
     modalities = Modalities(("image", "text"), ("image+text", "image"))
@@ -216,6 +220,7 @@ def test_cuda_agrees_with_the_cpu(form):
     np.testing.assert_allclose(gpu.probability(), cpu.probability(), atol=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["mmmu"])
 def test_public_responses_fit_in_time(data):
     path = DATA / f"normal_{data}.csv.gz"
@@ -249,6 +254,7 @@ class TestMarginal:
             slope = (marginal.loss(at + step)[0] - marginal.loss(at - step)[0]) / 2e-4
             assert slope == pytest.approx(gradient[place], abs=2e-4, rel=1e-3)
 
+    @pytest.mark.slow
     def test_the_items_are_integrated_out(self, form):
         """A difference of two losses, against importance sampling of the same integral."""
         theta, items, _, scores = planted(form, 60, 30)
@@ -284,6 +290,7 @@ class TestMarginal:
         assert ours > 100
         assert sampled(away) - sampled(start) == pytest.approx(ours, rel=0.02)
 
+    @pytest.mark.fast_rows(1)
     def test_missing_answers_and_order_of_subjects(self, form):
         theta, items, _, scores = planted(form, 20, 40)
         scores[np.random.default_rng(1).random(scores.shape) < 0.3] = np.nan

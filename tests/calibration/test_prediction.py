@@ -114,6 +114,7 @@ def test_too_few_families_give_no_predictor_and_a_note(planted):
     assert any("no form" in note and "5 are needed" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_contenders_estimate_and_form_beat_uniform_draws(planted):
     made = planted(60, 80, 7)
     contenders = [CONTENDERS[name] for name in ("form", "estimate", "random")]

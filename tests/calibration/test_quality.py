@@ -227,6 +227,7 @@ def test_predictions_never_fall_below_guessing():
 # Whole assessments
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("model", ["1pl", "2pl", "mirt"])
 def test_a_good_fit_passes(planted, model):
     responses = planted(80, 40, 3).responses
@@ -270,6 +271,7 @@ def test_shuffled_difficulties_are_refused(planted):
     assert assess(responses.scores, fit, None, responses.items).trusted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(100, 50), (30, 200), (500, 50)])
 def test_items_that_are_all_alike_are_refused(shape):
     """Answers in any order within each subject: a bank could only gain by shrinking abilities."""
@@ -283,6 +285,7 @@ def test_items_that_are_all_alike_are_refused(shape):
     assert refused >= 4
 
 
+@pytest.mark.slow
 def test_near_copies_cannot_pass_noise_off_for_a_bank():
     rng = np.random.default_rng(4)
     patterns = (rng.random((6, 100)) < 0.6).astype(float)
@@ -308,6 +311,7 @@ def test_parts_without_a_subject_in_common_are_refused(planted):
     assert assess(scores, Recipe("1pl")(scores), Recipe("1pl"), items).trusted
 
 
+@pytest.mark.slow
 def test_wrong_keys_extreme_items_and_noise_are_told(planted):
     scores = planted(200, 40, 6, slope=3.0).scores.copy()
     scores[:, 0] = 1.0 - scores[:, 0]  # a wrong key
@@ -352,6 +356,7 @@ def test_the_dimensions_that_predict_best_are_chosen():
         choose_dimensions(np.ones((3, 1)), lambda D: Recipe("mirt", D))
 
 
+@pytest.mark.slow
 def test_dimensions_are_tried_that_the_subjects_allow():
     scores = (np.random.default_rng(2).random((5, 12)) < 0.6).astype(float)
     assert list(choose_dimensions(scores, lambda D: Recipe("mirt", D))[1]) == [1, 2, 3, 4]
@@ -470,6 +475,7 @@ def test_parameters_of_other_tools_that_do_not_fit(tmp_path, name, text, part):
     assert part in str(caught.value)
 
 
+@pytest.mark.slow
 def test_weights_count_copies_once_in_every_check():
     rng = np.random.default_rng(4)
     theta, b = rng.normal(size=(40, 1)), rng.normal(size=30)
@@ -511,6 +517,7 @@ def test_many_negative_slopes_are_explained(kind, reason):
     assert _why_negative(scores, np.ones(40), None) == []
 
 
+@pytest.mark.slow
 def test_subjects_of_an_item_count_in_any_format(planted):
     scores = planted(20, 40, 9).scores.copy()
     scores[np.random.default_rng(1).random(scores.shape) > 0.15] = np.nan  # three subjects an item

@@ -100,6 +100,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(module, "fit_multimodal", fast)
 
 
+@pytest.mark.slow
 def test_a_size_keeps_the_most_telling(quick):
     responses, kind = planted()
     whole, few = (refine(responses, kind == 2, size=size) for size in (None, 20))

@@ -178,6 +178,7 @@ def test_a_replay_asks_each_subject_as_if_it_were_alone(planted):
     assert together.stopped_at.tolist() == [8] * 6
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     "policy",
     [
@@ -235,6 +236,7 @@ def same_interviews(shared, alone):
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["estimate", "form"])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("strange", [False, True])
@@ -290,6 +292,7 @@ def wrong_bank(made, seed, misfit):
     return ItemBank("b", made.responses.items, (), np.full(len(b), 1.5), -1.5 * b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("misfit", [0.0, 1.5])
 @pytest.mark.parametrize(
     "policy", [Policy(MaximumInformation(), 0.0, budget=10), Policy(Information(), 0.25, budget=10)]
@@ -316,6 +319,7 @@ def test_intervals_cover_new_subjects_whatever_the_bank(planted, policy, misfit)
     assert np.mean(covered) < 0.98  # and not by being wide
 
 
+@pytest.mark.slow
 def test_calibration_in_folds_covers_too(planted):
     covered = []
     policy = Policy(MaximumInformation(), 0.0, budget=8)

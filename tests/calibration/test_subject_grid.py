@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.calibration import fit_map
-from pytest_adaptive_eval.calibration.curvature import curvature_at
-from pytest_adaptive_eval.calibration.subject_grid import ERROR, subject_grid
+from pytest_adaptive_eval.calibration.subject_grid import ERROR, curvature_at, subject_grid
 
 
 def made(subjects=900, items=40, reach=1e-4, seed=0):

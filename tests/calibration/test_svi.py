@@ -31,6 +31,7 @@ def r(x, y):
     return np.corrcoef(x, y)[0, 1]
 
 
+@pytest.mark.slow
 @needs_pyro
 def test_planted_difficulties_and_abilities_are_recovered():
     _, b, theta, responses = simulate(150, 60, 1)
@@ -51,6 +52,7 @@ def test_planted_difficulties_and_abilities_are_recovered():
     assert np.abs(ratio - 1).max() < 0.3
 
 
+@pytest.mark.slow
 @needs_pyro
 def test_planted_slopes_are_recovered():
     a, b, _, responses = simulate(400, 40, 3, slope_sd=0.5)
@@ -62,6 +64,7 @@ def test_planted_slopes_are_recovered():
     assert (fit.guess == 0).all()
 
 
+@pytest.mark.slow
 @needs_pyro
 def test_a_guess_floor_is_found_and_stays_off_one():
     _, b, _, responses = simulate(300, 40, 4, guess=0.25)
@@ -75,6 +78,7 @@ def test_a_guess_floor_is_found_and_stays_off_one():
     assert r(fit.difficulty[2:], b[2:]) > 0.93
 
 
+@pytest.mark.slow
 @needs_pyro
 def test_missing_answers_say_nothing():
     _, b, _, responses = simulate(150, 40, 5)
@@ -85,6 +89,7 @@ def test_missing_answers_say_nothing():
     assert (fit.difficulty_sd > whole.difficulty_sd).mean() > 0.9
 
 
+@pytest.mark.slow
 @needs_pyro
 def test_a_fraction_counts_as_that_much_right():
     _, _, _, responses = simulate(60, 20, 7)
@@ -93,6 +98,7 @@ def test_a_fraction_counts_as_that_much_right():
     assert r(fit.difficulty, -logit(share)) > 0.99
 
 
+@pytest.mark.fast_rows(1)
 @needs_pyro
 @pytest.mark.parametrize("model", ["1pl", "2pl", "3pl"])
 def test_the_same_seed_gives_the_same_fit(model):
@@ -130,6 +136,7 @@ def test_global_state_is_left_alone():
     pyro.clear_param_store()
 
 
+@pytest.mark.slow
 @needs_pyro
 def test_an_item_that_all_solved_is_finite_and_shows_by_its_spread():
     _, _, _, responses = simulate(60, 20, 10)
@@ -153,6 +160,7 @@ def test_the_prior_s_scale_is_a_variance_or_a_standard_deviation():
     assert SVISettings(initial_difficulty_sd=5.0).start["b"] == (0.0, 5.0)
 
 
+@pytest.mark.slow
 @needs_pyro
 def test_a_narrow_prior_shrinks_difficulties_and_the_named_two_agree_where_items_are_bounded():
     _, _, _, responses = simulate(40, 20, 11)
@@ -180,6 +188,7 @@ def test_the_step_limit_is_told():
     np.testing.assert_array_equal([elbo for _, elbo in told], fit.elbo)
 
 
+@pytest.mark.slow
 @needs_pyro
 def test_ctrl_c_keeps_the_best_window():
     _, _, _, responses = simulate(20, 10, 13)

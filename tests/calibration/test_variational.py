@@ -10,8 +10,8 @@ import pytest
 from scipy.special import expit
 
 from pytest_adaptive_eval.calibration import Fit, fit_map
-from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engines.variational import VARIANCE_FLOOR, _State
+from pytest_adaptive_eval.calibration.subject_grid import curvature_at
 from pytest_adaptive_eval.errors import EstimationError
 
 
@@ -76,6 +76,7 @@ def test_what_was_planted_is_recovered(seed):
     assert found.discrimination.mean() == pytest.approx(a.mean(), rel=0.06)
 
 
+@pytest.mark.slow
 def test_a_tenth_of_the_responses_loses_little():
     _, _, _, p, scores = planted(2000, 800, 1)
     some, missing = holes(scores, 0.1)
@@ -184,6 +185,7 @@ def test_items_that_all_got_right_or_wrong_stay_finite(model):
     assert found.probability()[2:, 1].mean() < 0.1
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("constant", [0.0, 1.0, 0.5])
 def test_responses_that_are_all_alike(constant):
     found = fit_map(np.full((20, 5), constant))

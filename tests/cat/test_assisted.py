@@ -92,6 +92,7 @@ def test_a_form_needs_a_bank_that_has_one_and_feeds_no_gate():
     assert replace(POLICIES["form"], floor=0.5).design_based == ""
 
 
+@pytest.mark.slow
 def test_the_difference_estimator_is_unbiased_by_wrong_predictions():
     bank = make_bank(replace(HALF, weight=1.0, uniform=0.5))
     truth = np.random.default_rng(5).random((1, N)).round()
@@ -133,6 +134,7 @@ def strange(bank):
     return (bank.difficulty > np.median(bank.difficulty)).astype(float)[None]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("predicted", [False, True])
 def test_a_subject_unlike_the_others_is_named_and_rests_on_its_own_uniform_draws(predicted):
     bank = make_bank(*[Design("estimate", 100, residual=0.5)] * predicted, n=300)
@@ -182,6 +184,7 @@ def test_the_share_begins_an_interview_that_may_end_early_and_a_floor_or_no_shar
         assert "share" not in plain.key(bank)
 
 
+@pytest.mark.slow
 def test_an_ordinary_subject_is_seldom_named():
     bank = make_bank(n=400)
     scores = answers(bank, np.random.default_rng(8).normal(size=400))

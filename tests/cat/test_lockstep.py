@@ -56,6 +56,7 @@ def in_step(bank: ItemBank, policy: Policy, scores: np.ndarray, count: int, coun
     return interview_in_step([bank], of, policy, scores, numbers, counts, block)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", POLICIES_OF_REPLAYS)
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**31), st.integers(161, 2000), st.floats(0.2, 6.0))
@@ -69,6 +70,7 @@ def test_interviews_are_those_of_sessions(name: str, seed: int, n: int, steepest
     np.testing.assert_allclose(found.estimates[160].covariance, session.estimate.covariance, rtol=1e-3)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["variance", "maximum-information", "spread"])
 def test_subjects_of_several_banks_are_interviewed_as_if_alone(name: str) -> None:
     banks = [make_bank(700, seed, steepest) for seed, steepest in ((1, 2.5), (2, 1.0), (3, 4.0))]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.cat.policy import Policy
@@ -188,7 +188,7 @@ def test_items_without_a_difficulty_come_last():
 # Stratified
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=30), st.integers(0, 2**32 - 1))
 def test_counts_of_categories_differ_by_one_while_items_last(categories, seed):
     bank = make_bank(len(categories), categories=categories)
@@ -276,14 +276,14 @@ def test_there_are_as_many_clusters_as_the_budget_has_items():
 
 
 def test_beyond_the_limit_of_clusters_their_second_items_follow(monkeypatch):
-    monkeypatch.setattr("pytest_adaptive_eval.cat.clustered.CLUSTERS", 3)
+    monkeypatch.setattr("pytest_adaptive_eval.cat.selectors.CLUSTERS", 3)
     group, bank = grouped_bank()
     items = interview(bank, Cluster(), answers(1, 24), budget=9).log().items
     assert group[items].tolist() == [0, 1, 2] * 3
 
 
 def test_a_large_bank_is_clustered_by_a_sample_and_asked_in_full(monkeypatch):
-    monkeypatch.setattr("pytest_adaptive_eval.cat.clustered.SAMPLE", 10)
+    monkeypatch.setattr("pytest_adaptive_eval.cat.selectors.SAMPLE", 10)
     _, bank = grouped_bank()
     items = interview(bank, Cluster(), answers(1, 24)).log().items
     assert sorted(items) == list(range(24))
@@ -320,6 +320,7 @@ def big_bank(n=20_000, *, guess=0.0, alike=False, seed=3):
     return ItemBank("b", ids, [Item(i) for i in ids], slopes, rng.normal(size=n) * 2, rng.random(n) * guess)
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize("guess", [0.0, 0.4])
 @pytest.mark.parametrize("wanted", [1, 7])
 @pytest.mark.parametrize("asked", [0, 30])

@@ -10,8 +10,7 @@ import pytest
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.claims.categories import by_category
-from pytest_adaptive_eval.claims.macro import macro_claim
+from pytest_adaptive_eval.claims.categories import by_category, macro_claim
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim, anytime_valid, decide, log_wealth

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.cat.policy import POLICIES
@@ -102,7 +102,6 @@ answers = st.lists(
 
 
 @given(answers, LOGITS, st.floats(0.05, 1))
-@settings(max_examples=50)
 def test_ratios_are_ordered_and_turn_with_the_answers(given_answers, cut, indifference):
     scores, a, d, c = (np.array([column]) for column in zip(*given_answers, strict=True))
     ratios = {
@@ -139,6 +138,7 @@ def test_the_first_crossing_counts():
     assert (nothing.side.tolist(), nothing.at.tolist()) == ([0, 0], [0, 0])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("guess", [None, 0.25])
 @pytest.mark.parametrize("policy", ["decide", "estimate"])
 def test_errors_where_the_bank_is_true(policy, guess):

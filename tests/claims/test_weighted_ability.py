@@ -62,6 +62,7 @@ def test_uniform_draws_solve_the_sum_scaled_up() -> None:
     assert found.theta[0] == pytest.approx(np.log(0.6 / 0.4), abs=3 * found.standard_error[0])
 
 
+@pytest.mark.slow
 def test_it_tends_to_the_same_whatever_was_preferred() -> None:
     of = bank(400)
     rng = np.random.default_rng(3)

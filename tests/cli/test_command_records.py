@@ -149,6 +149,19 @@ def test_streams_that_are_closed_or_cannot_say_it(records, command, monkeypatch:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["history", "--drift", "--last", "2"], "--last goes with lists; leave it out"),
+        (["history", "--link", "x"], "--link goes with --drift; leave it out"),
+        (["history", "--compare", "r1.json", "r2.json", "--subject", "s"], "--subject is not for --compare"),
+        (["history", "--evaluation", "txet", "--flicker", "--levels"], "not allowed with argument --flicker"),
+        (
+            ["report", "--export", "csv=a"],
+            "'csv=a': known kinds are responses, studies, every-eval-ever, mlflow, wandb",
+        ),
+        (["report", "--export", "studies"], "'studies': expected studies=PATH"),
+        (["report", "--export", "mlflow=x"], "'mlflow=x': expected mlflow alone"),
+        (["report", "--export", "studies=a", "--export", "studies=b"], "--export: a kind is given twice"),
+        (["gate", "--rescore", "r1.json", "--at-least", "0.5"], "--at-least is for logs, and not for --rescore"),
+        (["gate", "r1.json", "-o", "x"], "--output goes with --rescore; leave it out"),
         (["history", "--drift", "--evaluation", "txet"], "--evaluation txet: nothing in .adaptive-eval is like that"),
         (
             ["history", "--drift", "--subject", "two", "--evaluation", "q"],

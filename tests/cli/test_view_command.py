@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_adaptive_eval.cli.command import main
-from pytest_adaptive_eval.records.flicker import flickering
+from pytest_adaptive_eval.records.comparison import flickering
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.records.runs import write_run
 from pytest_adaptive_eval.reports.index_page import badge_svg, index_page

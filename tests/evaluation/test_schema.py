@@ -13,8 +13,8 @@ import pytest
 
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.schema import file_schema
 from pytest_adaptive_eval.evaluation.tables import MarkerTable
+from pytest_adaptive_eval.evaluation.toml import file_schema
 from pytest_adaptive_eval.typed_tables import Table, json_schema, read_table
 
 ROOT = Path(__file__).parents[2]

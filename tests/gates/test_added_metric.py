@@ -13,7 +13,7 @@ import pytest
 from pytest_adaptive_eval.gates.condition import find_metric, register_metrics
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.records.run_record import RunRecord
-from pytest_adaptive_eval.reports.curves import thresholds
+from pytest_adaptive_eval.reports.plots import thresholds
 
 DOCS = Path(__file__).parents[2] / "docs/reference"
 SECTION = (DOCS / "plugins.md").read_text("utf-8").partition("\n## Add a metric\n")[2].partition("\n## ")[0]

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.projection import accuracy_at
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.misfit import misfit_reason
+from pytest_adaptive_eval.gates.findings import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
@@ -90,6 +90,7 @@ def test_the_interval_shown_never_contradicts_the_verdict():
             assert expected.get(verdict.outcome, low < target < high)
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("budget", [40, 80, 160, "100%"])
 @pytest.mark.parametrize("stop", ["decision", "budget"])
 def test_an_undecided_gate_among_many_shows_the_corrected_bound_and_names_the_correction(budget, stop):
@@ -337,6 +338,7 @@ def test_ranks_need_references():
 # -- errors at the threshold ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_false_verdicts_under_constant_looking_stay_below_alpha_even_with_a_wrong_bank():
     good = bank()
     wrong = replace(good, intercept=np.random.default_rng(1).permutation(good.intercept))

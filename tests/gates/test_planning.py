@@ -80,9 +80,10 @@ def test_more_questions_and_a_greater_distance_are_more_likely_to_decide(ahead, 
     assert ahead.chance(ahead.size) == 1.0
 
 
+@pytest.mark.slow
 @given(outlook, st.floats(0.01, 0.99))
 def test_its_summaries_are_those_of_its_distribution(ahead, probability):
-    steps = ahead.distribution
+    steps = np.array([ahead.chance(n) for n in range(ahead.size + 1)])
     assert len(steps) == ahead.size + 1
     assert (steps[0], steps[-1]) == (0.0, 1.0)
     assert (np.diff(steps) >= -1e-9).all()
@@ -112,6 +113,7 @@ def test_no_distance_needs_the_whole_bank_but_for_false_verdicts():
     assert near.chance(9000) == pytest.approx(none.chance(270), abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_chance_of_a_verdict_is_that_of_simulated_bets():
     rng = np.random.default_rng(3)
     n, subjects = 400, 300
@@ -189,6 +191,7 @@ def test_a_paired_gate_is_planned_for_an_equal_candidate():
     assert ahead.expected < outlooks(Condition("accuracy", "at_least", 0.65), bank, UNIFORM, margin=0.02)[0].expected
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("budget", "margin", "floor"), [(50, 0.1, 0.25), (150, 0.1, 0.25), (150, 0.05, 1.0)])
 def test_the_promise_against_a_baseline_that_answered_some_items_is_kept(budget, margin, floor):
     bank = make_bank(400)
@@ -283,6 +286,7 @@ def mean_length(bank, policy, truths, gap):
     return float(np.mean(lengths))
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("accuracy", "gap", "within"),
     [(0.6, 0.1, 0.15), (0.7, 0.1, 0.15), (0.6, 0.05, 0.15), (0.85, 0.1, 0.3)],  # an ability far from 0 is found first
@@ -299,6 +303,7 @@ def test_interviews_on_a_true_bank_take_as_long_as_expected(accuracy, gap, withi
     assert expected == pytest.approx(found, rel=within)
 
 
+@pytest.mark.slow
 def test_uniform_interviews_take_as_long_as_expected():
     n, subjects = 500, 150
     rng = np.random.default_rng(9)
@@ -308,6 +313,7 @@ def test_uniform_interviews_take_as_long_as_expected():
     assert Outlook(n, 0.1, 0.7 * 0.3).expected == pytest.approx(found, rel=0.15)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("n", "forms", "calibrated"),
     [

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-#: Of `peer_server`, when this is imported without pytest.
-sys.path.append(str(HERE.parent / "plugin"))
+#: Of `fake_server`, when this is imported without pytest.
+sys.path.append(str(HERE.parent))
 STORED = HERE / "stored"
 ROOT = HERE.parent.parent
 FIXTURES = ROOT / "fixtures"

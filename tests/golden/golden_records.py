@@ -145,7 +145,7 @@ def server(address: tuple[str, int] = ADDRESS, kill_at: str = "") -> Iterator[An
 
     What came before in the study is then in its journal: the steps of a study wait for each other.
     """
-    from peer_server import PeerServer
+    from fake_server import PeerServer
 
     made = golden_streams.served()
     reply, lock = made.reply, threading.Lock()
@@ -163,31 +163,24 @@ def server(address: tuple[str, int] = ADDRESS, kill_at: str = "") -> Iterator[An
         return reply(model, text)
 
     class Fixed(PeerServer):
-        def __enter__(self) -> Fixed:
-            self._server = _bound(address, self._handler)
-            self._server.daemon_threads = True
-            self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients that were killed
-            self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-            self._thread.start()
-            return self
+        host = address[0]
 
-        @property
-        def url(self) -> str:
-            return f"http://{address[0]}:{address[1]}/v1"
+        def bind(self) -> ThreadingHTTPServer:
+            self.port = address[1]
+            end = time.monotonic() + PATIENCE
+            while True:
+                try:
+                    server = super().bind()
+                except OSError as error:
+                    if error.errno != errno.EADDRINUSE or time.monotonic() > end:
+                        raise
+                    time.sleep(0.2)
+                else:
+                    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients that were killed
+                    return server
 
     with Fixed(made.skills, counting) as running:
         yield running
-
-
-def _bound(address: tuple[str, int], handler: Any) -> ThreadingHTTPServer:
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return ThreadingHTTPServer(address, handler)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE or time.monotonic() > end:
-                raise
-            time.sleep(0.2)
 
 
 def make_records(folder: Path) -> dict[str, Any]:

@@ -289,7 +289,7 @@ OF_RUNS = ("recalled", "usage", "models", "agents", "seconds", "prompts", "loads
 
 def served() -> Any:
     """Return a server of models that set each other questions, answer them and judge the answers, by hashes."""
-    from peer_server import SKILLS, PeerServer, said
+    from fake_server import SKILLS, PeerServer, said
 
     def reply(model: str, text: str) -> str:
         if model == "judge":

@@ -27,11 +27,13 @@ def test_banks_and_items_keep_their_hashes() -> None:
     check("banks", golden_records.bank_hashes())
 
 
+@pytest.mark.slow
 def test_the_command_tells_the_same_of_stored_records(tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     check("records", golden_records.told(tmp_path))
 
 
+@pytest.mark.slow
 @posix
 def test_a_run_goes_on_from_a_stored_journal_and_asks_only_the_rest(tmp_path: Path) -> None:
     now = golden_records.resumed(tmp_path / "now")
@@ -45,6 +47,7 @@ def test_a_run_goes_on_from_a_stored_journal_and_asks_only_the_rest(tmp_path: Pa
     assert found["left"] == []
 
 
+@pytest.mark.slow
 @posix
 def test_studies_go_on_from_stored_journals_and_ask_only_the_rest(tmp_path: Path) -> None:
     pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")

@@ -9,6 +9,8 @@ import golden_streams
 import pytest
 from golden_project import check, stored
 
+pytestmark = pytest.mark.slow
+
 
 def check_fits(name: str, now: dict[str, Any]) -> None:
     """Compare fits with the stored ones.

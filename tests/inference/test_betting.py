@@ -155,6 +155,7 @@ def every_path(truth, *, batch=1):
     return np.array(chances), DesignLog(**arrays, size=n)
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("levels", [(0.0, 1.0), (0.0, 0.3, 1.0)])
 def test_wealth_is_fair_over_all_draws_of_all_banks(batch, levels):
@@ -210,6 +211,7 @@ def test_nobody_is_ever_ruined(scores, share, unit, rare, side, seed):
     assert (wealth >= steps * np.log(1 - LIMIT) - np.log(len(DISTANCES)) - 1e-9).all()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("share", [0.2, 0.55, 0.9])
 def test_a_misleading_bank_errs_no_more_often_than_it_may(share):
     """The bank predicts the contrary of every answer, and one looks after each."""
@@ -247,6 +249,7 @@ def test_a_good_bank_decides_sooner_than_none():
     assert at["good"] < 0.6 * at["none"]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("side", [1, -1])
 def test_draws_that_lean_to_the_verdict_bring_it_sooner(side):
     """On a bank that knows each item's chance, with thresholds 15 points off: draws told of the claim and not."""
@@ -297,7 +300,6 @@ def holm(log, claims, family):
     return outcome, at
 
 
-@settings(max_examples=60)
 @given(
     st.integers(0, 10_000),
     st.lists(st.floats(0.05, 0.95), min_size=1, max_size=4),
@@ -416,7 +418,6 @@ def contradicted(log, interval, confidence):
     )
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.sampled_from([0.6, 0.9, 0.95]), st.booleans(), st.booleans())
 def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractions):
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -45,7 +45,6 @@ def misses(errors, confidence):
     return missed
 
 
-@settings(max_examples=150)
 @given(ERRORS, st.sampled_from([0.6, 0.75, 0.8, 0.9, 0.95]))
 def test_intervals_cover_as_often_as_they_say(errors, confidence):
     """Any of N + 1 exchangeable subjects may be the new one, so that these N + 1 cases are the whole distribution."""
@@ -66,7 +65,6 @@ def with_projections(errors, projected, below=0.0, above=0.0):
     return Conformal("policy", errors, below, above, weak=1.0, strong=0.0, projected=projected)
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.floats(-3, 3), st.floats(0.2, 0.8)), min_size=6, max_size=30), st.sampled_from([0.8, 0.9]))
 def test_they_cover_as_often_with_regression_to_the_mean(pairs, confidence):
     """The line goes through all N + 1 subjects, whoever is the new one, so that nothing is lost by fitting it."""
@@ -156,7 +154,6 @@ def test_fewer_subjects_than_needed_are_refused(confidence):
         table(errors[1:]).interval(0.5, 0.01, confidence)
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(-3, 3), st.floats(0.2, 0.8), st.integers(1, 4)), min_size=9, max_size=25),
     st.sampled_from([0.8, 0.9, 0.95]),

@@ -236,6 +236,7 @@ def test_what_stopped_as_decided_is_decided_whatever_was_measured() -> None:
             assert decide(replace(log, noise=noise), [claim]).outcome[0] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stop", "samples", "repeat"), [("decision", 1, 0.3), ("budget", 1, 0.1), ("decision", 3, 0.0)]
 )

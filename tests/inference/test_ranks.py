@@ -280,6 +280,7 @@ def brier(stated, seen):
     return float(((stated - seen) ** 2).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shrunken", "right", "wrong"), [(True, replayed, trusting), (False, replayed, level), (False, weighed, level)]
 )

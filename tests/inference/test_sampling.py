@@ -84,6 +84,7 @@ def weighted_logs(truth, selector, floor, budget, seeds, perturb=0.0):
     return [session.log(s) for s in range(seeds)]
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize("selector", ["spread", "information"])
 @pytest.mark.parametrize("share", [0.15, 0.5, 0.9])
 def test_weighted_bounds_cover_at_their_confidence(selector, share):
@@ -191,6 +192,7 @@ def test_predictions_that_tell_something_make_the_interval_narrower():
     assert width[0] < 0.9 * width[1]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("asked", [2, 4, 8, 12])
 def test_few_draws_by_a_bank_that_is_upside_down_mislead_no_bound(asked):
     """Student's intervals of so few draws erred in a tenth to a fifth of such interviews."""
@@ -205,6 +207,7 @@ def test_few_draws_by_a_bank_that_is_upside_down_mislead_no_bound(asked):
     assert np.mean([i.high < 0.5 - 1e-9 for i in found]) <= 0.05
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(("n", "asked"), [(60, 12), (200, 10), (200, 40)])
 def test_a_bank_that_is_sure_and_wrong_misleads_no_bound(n, asked):
     """A tenth of the items is lost that the bank takes for sure: most interviews meet none of it, and must not PASS."""

@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer.agent import OTHER, SORTED_AT_ONCE, AgentInterviewer
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Interviewer
-from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, Interviewer, MemoryTable
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Agent, Message, Preference, Reply, SubjectIdentity, Usage
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "interviewer"
 MEMORY = MemoryTable((CategoryRow("sums", 3, -1.0, 1.0, 0.0, 0.5),), 3)
@@ -316,7 +314,7 @@ def checkpoint() -> Any:
     """The checkpoint among the fixtures, through the ordinary path."""
     torch = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
     pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
-    from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
+    from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent
 
     torch.set_num_threads(1)
     return TransformersAgent.load(CHECKPOINT, device="cpu")
@@ -332,6 +330,7 @@ def moments(count: int) -> list[Any]:
     return [(state, best(state)) for state in drawn]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "count"), [("rate", 60), ("reply", 12)])
 def test_the_checkpoint_knows_its_prompts(checkpoint: Any, mode: Any, count: int) -> None:
     interviewer = AgentInterviewer(checkpoint, mode=mode, images=False)
@@ -347,6 +346,7 @@ def test_the_checkpoint_knows_its_prompts(checkpoint: Any, mode: Any, count: int
     assert account["flops"] > 1e6 * account["prompt_tokens"]
 
 
+@pytest.mark.slow
 def test_the_checkpoint_rates_alike_in_any_order(checkpoint: Any) -> None:
     """Even without the order that the interviewer gives candidates."""
     from pytest_adaptive_eval.interviewer import prompts

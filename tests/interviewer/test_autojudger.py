@@ -534,6 +534,7 @@ def responses(subjects=40, seed=3):
     return Responses(tuple(f"m{s}" for s in range(subjects)), tuple(f"q{i}" for i in range(N)), scores)
 
 
+@pytest.mark.slow
 def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monkeypatch):
     import pytest_adaptive_eval.extensions.backtests.backtest as module
 
@@ -578,6 +579,7 @@ def test_conformal_intervals_of_an_interview():
     assert cell.intervals.keys() == {"model-based", "conformal"}
 
 
+@pytest.mark.slow
 def test_on_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     made = responses(24)

@@ -45,6 +45,7 @@ def same_task(bank: ItemBank) -> NDArray[np.bool_]:
     return np.asarray(tasks[:, None] == tasks[None])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("kind", "part", "nearest"),
     [("text", "text", 0.99), ("vision", "text", 0.99), ("vision", "mean", 0.95), ("vision", "concat", 0.95),

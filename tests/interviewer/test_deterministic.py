@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.interviewer.deterministic import DeterministicInterviewer, categories_of
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Interviewer
-from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, Interviewer, MemoryTable
 from pytest_adaptive_eval.items.item import Item
 
 AGENT = DeterministicInterviewer()
@@ -78,6 +77,7 @@ candidates = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(candidates, st.randoms(), st.integers(0, 4), st.integers(0, 4), st.none() | st.floats(-4, 4))
 def test_the_order_of_the_candidates_does_not_matter(offered, random, a, b, ability):
     memory = table(a=a + 1, b=b + 1)

@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, CheckpointError, ConfigError, ResponsesError
-from pytest_adaptive_eval.interviewer.embedding_cache import CachedEmbedder
 from pytest_adaptive_eval.interviewer.embeddings import (
+    CachedEmbedder,
     CategoryEmbedder,
     Embedder,
     FactorsEmbedder,

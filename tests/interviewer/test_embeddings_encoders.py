@@ -22,11 +22,13 @@ transformers: Any = pytest.importorskip("transformers", reason="encoders need tr
 pytest.importorskip("open_clip", reason="encoders need open_clip (extra clip)")
 Image: Any = pytest.importorskip("PIL.Image", reason="pictures need pillow (extra clip)")
 
-from pytest_adaptive_eval.interviewer.embedding_cache import CachedEmbedder  # noqa: E402
-from pytest_adaptive_eval.interviewer.embeddings import best_embedder, load_embedder  # noqa: E402
-from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder  # noqa: E402
+from pytest_adaptive_eval.interviewer.embeddings import (  # noqa: E402
+    CachedEmbedder,
+    best_embedder,
+    load_embedder,
+)
+from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder, SentenceFolderEmbedder  # noqa: E402
 from pytest_adaptive_eval.interviewer.encoders.openclip import OpenClipEmbedder  # noqa: E402
-from pytest_adaptive_eval.interviewer.encoders.sentences import SentenceFolderEmbedder  # noqa: E402
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 CLIP = FIXTURES / "checkpoints" / "clip"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer import prompts
-from pytest_adaptive_eval.interviewer.interviewer import Candidate
-from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import (
     READ_CHARACTERS,
     Unreadable,
@@ -244,6 +243,7 @@ def test_garbage_is_read_or_refused(reply: str) -> None:
     assert think == prompts.one_line(think, 300)
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import EstimationError
@@ -92,7 +92,6 @@ class TestItems:
             np.testing.assert_allclose(np.log(p / (1 - p)), z, rtol=1e-9)
 
     @pytest.mark.parametrize("form", FORMS)
-    @settings(max_examples=30)
     @given(seed=st.integers(0, 10_000), part=st.integers(0, 3))
     def test_signs_every_ability_helps_and_every_modality_lowers_difficulty(self, form, seed, part):
         items = made(form, 10, seed)
@@ -140,7 +139,6 @@ class TestItems:
 
 
 class TestInformation:
-    @settings(max_examples=40)
     @given(seed=st.integers(0, 10_000), count=st.integers(1, 30))
     def test_rank_one_updates_are_the_determinant(self, seed, count):
         rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, pearson3
 
@@ -64,7 +64,6 @@ def test_two_kinds_of_items_by_hand():
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.5, 3), st.booleans())
-@settings(max_examples=40)
 def test_it_is_snijders_formula_with_the_prior_of_a_map(seed, sd, guessing):
     rng = np.random.default_rng(seed)
     t = 25
@@ -82,7 +81,6 @@ def test_it_is_snijders_formula_with_the_prior_of_a_map(seed, sd, guessing):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3))
-@settings(max_examples=30)
 def test_neither_order_nor_basis_nor_unscored_answers_matter(seed, dimensions):
     rng = np.random.default_rng(seed)
     t = 15
@@ -115,6 +113,7 @@ def test_skewness_is_taken_out_as_pearsons_third_type_has_it():
                 assert fit.flag(level)[0] == (fit.p_value[0] < level)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("policy", "dimensions", "budget", "shift"),
     [
@@ -133,6 +132,7 @@ def test_subjects_that_fit_are_seldom_flagged(policy, dimensions, budget, shift)
     assert fit.flag(0.05).mean() <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / SUBJECTS)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("policy", "least"), [("decide", 0.9), ("estimate", 0.6)])
 def test_guessing_and_permuted_difficulties_are_found(policy, least):
     rng = np.random.default_rng(9)
@@ -142,6 +142,7 @@ def test_guessing_and_permuted_difficulties_are_found(policy, least):
         assert fit_of(answers, policy).flag().mean() > least
 
 
+@pytest.mark.slow
 def test_hard_items_right_and_easy_ones_wrong_are_found():
     rng = np.random.default_rng(10)
     p, _ = fitting()

@@ -232,6 +232,7 @@ class TestGates:
             assert metric.at_least(shown.high + 1e-6).outcome is denied
             assert metric.at_least(shown.high + 9.0).outcome is Outcome.FAIL
 
+    @pytest.mark.slow
     def test_misses_of_what_all_answers_give_are_as_rare_as_stated_though_the_model_is_wrong(self):
         """Half of the items are answered at random, which the bank does not know."""
         miss = np.zeros((2, 4))

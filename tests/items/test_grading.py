@@ -14,8 +14,8 @@ import pytest
 
 from pytest_adaptive_eval import Item, Unscored
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.graders.kinds.pattern import accepts_any_text, check_pattern
 from pytest_adaptive_eval.items.grading import LimitedGrader
-from pytest_adaptive_eval.items.patterns import accepts_any_text, check_pattern
 
 #: Parts of patterns that `regex` reads differently from `re`, among ordinary ones.
 PARTS = (
@@ -54,6 +54,7 @@ def patterns() -> Iterator[str]:
         yield "".join(rng.choice(PARTS) for _ in range(rng.randrange(1, 6)))
 
 
+@pytest.mark.slow
 def test_patterns_match_what_the_standard_library_matches() -> None:
     compared = 0
     with warnings.catch_warnings():
@@ -84,6 +85,7 @@ def test_patterns_that_the_standard_library_does_not_end_give_a_score(pattern: s
     assert pattern_item(pattern).grade(text) == 0
 
 
+@pytest.mark.slow
 def test_a_pattern_whose_time_is_over_is_a_fault_of_its_item() -> None:
     with pytest.raises(
         Unscored, match=r"item 'q7': .* '\(x\+x\+\)\+y' did not end within 2 s .* fault of the bank"
@@ -92,6 +94,7 @@ def test_a_pattern_whose_time_is_over_is_a_fault_of_its_item() -> None:
     assert (fault.value.status, fault.value.lasting, len(fault.value.text)) == ("error", True, 20_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["(?i)" + "[\0-\U0010ffff]" * 2000, "|".join("a" * n for n in range(3000))])
 def test_a_pattern_that_compiles_for_ever_is_refused(pattern: str) -> None:
     begun = time.monotonic()

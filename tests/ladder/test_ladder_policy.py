@@ -112,6 +112,7 @@ def test_questions_that_a_baseline_was_asked_count_though_one_has_no_score() -> 
         replace(found, baselines={"old": elsewhere}).auc.not_worse_than("old", margin=1.0)
 
 
+@pytest.mark.slow
 def test_settling_errs_as_seldom_as_it_says() -> None:
     wrong = 0
     for seed in range(200):

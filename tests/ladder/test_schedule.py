@@ -48,6 +48,7 @@ def test_it_ends_when_the_interval_is_narrow_enough_and_not_before() -> None:
     assert Schedule(20, 0.4, 0.975).ask(scores, 5) != []
 
 
+@pytest.mark.slow
 def test_three_quarters_of_the_questions_of_a_ladder_do() -> None:
     covered, shares = [], []
     for seed in range(20):
@@ -62,6 +63,7 @@ def test_three_quarters_of_the_questions_of_a_ladder_do() -> None:
     assert np.mean(covered) >= 0.95 - 3 * (0.05 * 0.95 / 20) ** 0.5
 
 
+@pytest.mark.slow
 def test_a_subject_alike_at_all_levels_saves_nothing_and_is_covered() -> None:
     flat = np.full(8, 0.5)
     covered, counts = [], []
@@ -102,6 +104,7 @@ def test_schedules_that_cannot_end() -> None:
         Schedule(2, 0.5).interval([[1.0], []])
 
 
+@pytest.mark.slow
 def test_stopping_at_a_width_does_not_raise_the_error_rate() -> None:
     # without allowance for the stop, 8 to 9 % of the lower bounds were too high here
     accuracy = 0.98 / (1.0 + np.exp(np.arange(1, 21) - 8.0))

@@ -99,6 +99,7 @@ def test_a_name_that_is_taken_is_refused(plugin: Path) -> None:
         load_subject("constant:yes")
 
 
+@pytest.mark.slow
 def test_a_kind_of_a_plugin_is_known_to_toml_record_and_page(plugin: Path, pytester: pytest.Pytester) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     bank = [{"id": f"q{n}", "prompt": "?", "answer": "yes yes" if n % 2 else "no"} for n in range(20)]

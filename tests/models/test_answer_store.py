@@ -15,12 +15,11 @@ from pytest_adaptive_eval import Item
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.items.likelihood import BitsPerByte, ChoiceLikelihood
-from pytest_adaptive_eval.models import answer_store
-from pytest_adaptive_eval.models.answer_store import AnswerStore
+from pytest_adaptive_eval.models import reuse
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.models.replay import ReplaySubject
-from pytest_adaptive_eval.models.reuse import KnownAnswers
+from pytest_adaptive_eval.models.reuse import AnswerStore, KnownAnswers
 
 GREEDY = {"temperature": 0.0}
 
@@ -161,7 +160,7 @@ def test_reasons_against_reuse(store: AnswerStore, model: Subject, reason: str) 
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_adaptive_eval.models.answer_store import AnswerStore
+from pytest_adaptive_eval.models.reuse import AnswerStore
 store = AnswerStore(Path(sys.argv[1]))
 for n in range(300):
     store[f"{sys.argv[2]}-{n}"] = store["shared"] = sys.argv[2]
@@ -169,6 +168,7 @@ assert not store.fault, store.fault
 """
 
 
+@pytest.mark.slow
 def test_many_processes_make_and_write_one_store(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "answers.sqlite"
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(n)]) for n in range(4)]
@@ -247,7 +247,7 @@ def _read_all(path: Path) -> None:
 
 
 def test_a_store_that_cannot_be_written_says_so_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_store, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(reuse, "BUSY_SECONDS", 0.05)
     store, blocker = AnswerStore(tmp_path / "a.sqlite"), AnswerStore(tmp_path / "a.sqlite")
     blocker._connection.execute("BEGIN IMMEDIATE")
     store["one"] = store["two"] = "yes"
@@ -261,7 +261,7 @@ def test_a_store_that_cannot_be_written_says_so_once(tmp_path: Path, monkeypatch
 def test_a_shared_file_system_gets_no_write_ahead_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     modes = []
     for shared in (False, True):
-        monkeypatch.setattr(answer_store, "_is_shared", lambda _path, shared=shared: shared)
+        monkeypatch.setattr(reuse, "_is_shared", lambda _path, shared=shared: shared)
         store = AnswerStore(tmp_path / f"{shared}.sqlite")
         modes.append(store._connection.execute("PRAGMA journal_mode").fetchone()[0])
         store.close()

@@ -59,6 +59,7 @@ def direct(folder: Path, item: Item) -> list[float]:
     return found
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("family", ["llama", "gemma2", "mistral"])  # the last two keep a window of tokens
 @pytest.mark.parametrize("prefix", ["", EXAMPLES])
 def test_choices_have_the_log_likelihoods_of_the_logits(checkpoints: Any, family: str, prefix: str) -> None:

@@ -19,8 +19,8 @@ from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import load_agent, load_subject
-from pytest_adaptive_eval.models.endpoint.completions import read_completion
-from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL
+from pytest_adaptive_eval.models.endpoint.chat import read_completion
+from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
 BANK = Path(__file__).parents[2] / "fixtures" / "banks" / "text.bank"
@@ -146,6 +146,7 @@ def base_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer
     server.kill()
 
 
+@pytest.mark.slow
 def test_a_base_model_behind_llama_cpp_answers_as_the_local_checkpoint(base_server: RealServer) -> None:
     pytest.importorskip("torch", reason="the local checkpoint needs torch (extra hf)")
     items = list(read_bank(BANK).items)[::6]

@@ -69,6 +69,7 @@ def test_a_cut_or_refused_answer_is_an_answer(subjects: dict[str, EndpointSubjec
     assert completion.text
 
 
+@pytest.mark.fast_rows(60)
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ANSWERS])
 def test_a_fault_is_a_status(
     server: FaultyServer,
@@ -195,6 +196,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told in kilobytes on Linux")
 def test_sixteen_large_replies_at_once_take_little_memory() -> None:
     large = ("never-ending body", "huge text", "gzip bomb", "deflate bomb", "headers flood", "tiny chunks")

@@ -170,6 +170,7 @@ def plain(folder: Path, prompt: str, image: Path | None) -> str:
     return str(tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True))
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_text_is_that_of_plain_generate_in_all_four_formats(
     made: Callable[[str], Path], bank: Path, kind: str, no_network: list[object]

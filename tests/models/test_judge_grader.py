@@ -11,7 +11,7 @@ from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.base import Reply
 from pytest_adaptive_eval.models.judging import Judge, judged_bank, judgment_messages
 
 ITEM = Item("a", "What is the capital of France?", "Paris", "contains")

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.models.checkpoint.placement import Placement, check_me
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
-from pytest_adaptive_eval.models.checkpoint import batch_size, loading, placement  # noqa: E402
+from pytest_adaptive_eval.models.checkpoint import loading, placement  # noqa: E402
 from pytest_adaptive_eval.models.checkpoint import subject as subject_module  # noqa: E402
 from pytest_adaptive_eval.models.checkpoint.generation import Generator  # noqa: E402
 from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject  # noqa: E402
@@ -106,6 +106,7 @@ def test_the_sentence_about_memory_names_need_and_devices() -> None:
         check_memory(Path("m"), int(15.2 * GIB), {"cuda:0": 11 * GIB})
 
 
+@pytest.mark.slow
 def test_spent_memory_halves_the_batch_and_says_so(
     checkpoints: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -145,8 +146,8 @@ def test_batches_on_a_gpu_are_as_large_as_its_memory_holds(checkpoints: Any, mon
         (10**15, ["cuda:0", "cpu"], 16),
         (10**15, ["mps"], 16),
     ):
-        monkeypatch.setattr(batch_size, "free_bytes", lambda _device, free=free: free)
-        assert batch_size.find_batch_size(model, devices, 64) == expected
+        monkeypatch.setattr(subject_module, "free_bytes", lambda _device, free=free: free)
+        assert subject_module.find_batch_size(model, devices, 64) == expected
 
 
 def test_the_batch_size_that_was_found_is_recorded(checkpoints: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,6 +247,7 @@ def test_fp8_weights_are_read_as_plain_ones(checkpoints: Any, tmp_path: Path) ->
     assert texts(load(quantised, device="cpu")) == texts(load(rounded, device="cpu"))
 
 
+@pytest.mark.slow
 def test_4_bit_weights_are_read(checkpoints: Any, tmp_path: Path) -> None:
     pytest.importorskip("bitsandbytes", reason="4-bit weights need bitsandbytes (extra bitsandbytes)")
     source, target = checkpoints.text("llama"), tmp_path / "nf4"

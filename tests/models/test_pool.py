@@ -15,8 +15,16 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import (
+    Agent,
+    Completion,
+    Message,
+    Preference,
+    Reply,
+    Subject,
+    SubjectIdentity,
+    Usage,
+)
 from pytest_adaptive_eval.models.pool import AgentPool
 
 

@@ -48,6 +48,7 @@ def load(folder: Path, **options: Any) -> TransformersSubject:
     return TransformersSubject.load(folder, **{"device": "cpu", "max_tokens": 12, **options})
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_text_is_that_of_plain_generate(checkpoints: Any, family: str, no_network: list[object]) -> None:
     folder = checkpoints.text(family)
@@ -212,7 +213,7 @@ def test_sampling_depends_on_seed_and_prompt_alone(checkpoints: Any) -> None:
 
 
 def test_sampling_follows_the_softmax() -> None:
-    from pytest_adaptive_eval.models.checkpoint.decoding import Chooser
+    from pytest_adaptive_eval.models.checkpoint.generation import Chooser
 
     n, temperature = 4000, 2.0
     logits = torch.tensor([0.0, 1.0, 2.0, -1e30])
@@ -321,7 +322,7 @@ def test_one_row_that_is_not_finite_does_not_spoil_the_others(
 ) -> None:
     subject = load(checkpoints.text("llama"))
     expected = subject.answer(ITEMS)
-    from pytest_adaptive_eval.models.checkpoint.decoding import Chooser
+    from pytest_adaptive_eval.models.checkpoint.generation import Chooser
 
     real = Chooser.__call__
 
@@ -396,6 +397,7 @@ def test_a_tokenizer_that_breaks(checkpoints: Any, monkeypatch: pytest.MonkeyPat
 GROWS = {"type": "Replace", "pattern": {"Regex": "."}, "content": "a" * 10}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "more", "part"),
     [
@@ -430,6 +432,7 @@ def test_files_that_build_for_ever(
         load(folder)
 
 
+@pytest.mark.slow
 def test_an_encoder_is_no_subject(checkpoints: Any, tmp_path: Path) -> None:
     sizes = {name: checkpoints.sizes()[name] for name in ("vocab_size", "pad_token_id", "eos_token_id")}
     config = transformers.T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, **sizes)
@@ -460,6 +463,7 @@ LOOP = (
 )
 
 
+@pytest.mark.slow
 def test_a_template_that_never_ends(checkpoints: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompting, "RENDER_SECONDS", 0.9)
     folder = checkpoints.copy("qwen3", tmp_path)

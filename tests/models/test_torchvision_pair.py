@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 torch: Any = pytest.importorskip("torch", reason="needs torch (extra hf)")
 pytest.importorskip("transformers", reason="needs transformers (extra hf)")
 

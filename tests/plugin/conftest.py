@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,18 +78,19 @@ def model():
 """
 
 
-#: Plugins that cost time here and change nothing.
-ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio")
-
-
-def _skip_without_xdist(args: Sequence[str]) -> None:
-    """Skip the test if the arguments of its run ask for workers, and pytest-xdist is not installed."""
-    if any(re.fullmatch(r"-n\d", arg) for arg in args):
-        pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
+def plugins(args: Sequence[str]) -> list[str]:
+    """Return the flags that load this plugin, and xdist for workers: autoload is off, since others cost time here."""
+    if not any(re.fullmatch(r"-n\d", arg) for arg in args):
+        return ["-p", "adaptive_eval"]
+    pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
+    return ["-p", "adaptive_eval", "-p", "xdist"]
 
 
 class Lab:
     """A project to run pytest in."""
+
+    #: Whether its runs load all installed plugins.
+    autoload = False
 
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester, self.path = pytester, pytester.path
@@ -159,15 +161,25 @@ class Lab:
         """A run in this process, without pytest's logging, which looks at every logger there is before each test."""
         flags = ["--adaptive-eval"] if active else []
         flags += [] if logging else ["-p", "no:logging"]
-        _skip_without_xdist(args)
         self._forget_compiled()
-        return self.pytester.runpytest_inprocess(*ALONE, *flags, *args, no_reraise_ctrlc=True)
+        with self._alone(args) as loaded:
+            return self.pytester.runpytest_inprocess(*loaded, *flags, *args, no_reraise_ctrlc=True)
 
     def spawn(self, *args: str, timeout: float = 120) -> pytest.RunResult:
         """A run in a process of its own, as xdist and faults that kill need."""
-        _skip_without_xdist(args)
         self._forget_compiled()
-        return self.pytester.runpytest_subprocess(*ALONE, "--adaptive-eval", *args, timeout=timeout)
+        with self._alone(args) as loaded:
+            return self.pytester.runpytest_subprocess(*loaded, "--adaptive-eval", *args, timeout=timeout)
+
+    @contextlib.contextmanager
+    def _alone(self, args: Sequence[str]) -> Iterator[list[str]]:
+        """Let pytest load no plugins of the environment, unless the test says which, and give the flags for those."""
+        with pytest.MonkeyPatch.context() as environment:
+            if self.autoload or "PYTEST_DISABLE_PLUGIN_AUTOLOAD" in os.environ:
+                yield []
+            else:
+                environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+                yield plugins(args)
 
     def _forget_compiled(self) -> None:
         """Delete compiled modules: one of the same length, written within the same second, counts as unchanged."""

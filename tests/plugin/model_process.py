@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from json_server import JsonServer, completion
+from fake_server import JsonServer, completion
 
 
 def main(port: int, log: Path, models: list[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
 # loaded once: an in-process run forgets the modules that it loads
-from peer_server import PeerServer
+from fake_server import PeerServer
 
 import pytest_adaptive_eval.extensions.studies.network.ablation_kind
 import pytest_adaptive_eval.reports.page  # noqa: F401
@@ -97,6 +97,7 @@ def write(lab: Any, server: PeerServer, variants: str, *models: str) -> None:
     (lab.path / "adaptive-eval.toml").write_text(text + variants)
 
 
+@pytest.mark.slow
 def test_an_interviewer_is_swapped(lab: Any, server: PeerServer) -> None:
     write(lab, server, WEAK, "ann", "weak")
     lab.run("--adaptive-eval-html=page.html")
@@ -128,6 +129,7 @@ def test_roles_queries_injected_errors_and_a_static_bank_are_compared(lab: Any, 
     assert ("static", "error rate of addition") not in found
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("variants", "message"),
     [

@@ -53,6 +53,7 @@ def sandbox() -> Sandbox:
         pytest.skip(f"no sandbox here: {error}")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

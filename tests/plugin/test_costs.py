@@ -69,6 +69,7 @@ def test_money_is_told_before_and_after(paid: Any) -> None:
     assert f"Cost of toy: {asked} calls, {150 * asked:,} tokens" in markdown
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("keys", "most"), [("budget_tokens = 2000", 13), (f"{PRICE}\nbudget_money = 3.3", 16), ("budget_tokens = 100", 4)]
 )
@@ -80,6 +81,7 @@ def test_a_budget_in_tokens_or_money_is_kept(paid: Any, keys: str, most: int) ->
     assert "it ends before " in told
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("keys", "error"),
     [
@@ -95,6 +97,7 @@ def test_mistakes(paid: Any, keys: str, error: str) -> None:
     assert error in result.stderr.str() + result.stdout.str()
 
 
+@pytest.mark.slow
 def test_hours_cost_too() -> None:
     spending = Spending(PriceTable(hour=2.0, currency="EUR"))
     assert spending.cost(Usage(1, seconds=1800.0)) == pytest.approx(1.0)

@@ -141,6 +141,7 @@ def dynamic(lab: Any) -> Any:
     return lab
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_gate_before_its_interview_is_moved_after_it_and_recorded(dynamic: Any, way: str) -> None:
     dynamic.tests(WAYS[way], name="test_a")
@@ -151,6 +152,7 @@ def test_gate_before_its_interview_is_moved_after_it_and_recorded(dynamic: Any, 
     assert len(dynamic.asked) == 30
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_gate_in_a_plain_run_is_skipped(dynamic: Any, way: str) -> None:
     dynamic.tests(WAYS[way], name="test_a")
@@ -213,6 +215,7 @@ def test_lazy_fixtures_are_gates(dynamic: Any) -> None:
     assert [outcome for _, outcome in dynamic.outcomes()] == ["PASS"] * 3
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("workers", [0, 2])
 def test_scenarios_are_gates_where_a_step_takes_the_fixture(dynamic: Any, workers: int) -> None:
     pytest.importorskip("pytest_bdd")

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from json_server import JsonServer, completion
+from fake_server import JsonServer, completion
 
 GATED = '[[eval]]\nbank = "toy.jsonl"\nbudget = "100%"\nmodel = "{url}"\n{options}\n[[eval.gate]]\nat_least = 0.6\n'
 
@@ -55,6 +55,7 @@ def test_another_model_in_the_midst_is_an_error_and_never_a_pass(lab: Any, gatew
     assert set(statuses) <= {"ok", "error"}
 
 
+@pytest.mark.slow
 def test_an_accepted_model_passes(lab: Any, gateway: tuple[Gateway, str]) -> None:
     result = prepared(lab, gateway[1], 'model_options = { accept_models = ["spare"] }')
     assert [outcome for _, outcome in lab.outcomes()] == ["PASS"]

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from json_server import JsonServer, completion, failure
+from fake_server import JsonServer, completion, failure
 
 import pytest_adaptive_eval.reports.page  # noqa: F401
 
@@ -35,6 +35,7 @@ def server() -> Iterator[tuple[str, list[str]]]:
         yield f"{running.url}#m", sent
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("verbose", ["-q", "-vv"])
 def test_a_run_leaves_the_key_nowhere(
     lab: Any, server: tuple[str, list[str]], verbose: str, monkeypatch: pytest.MonkeyPatch

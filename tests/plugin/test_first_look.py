@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="checkpoints need torch (extra hf)")
 pytest.importorskip("transformers", reason="checkpoints need transformers (extra hf)")
 
 # loaded once: an in-process run forgets the modules that it loads
-from peer_server import SKILLS, PeerServer
+from fake_server import SKILLS, PeerServer
 
 import pytest_adaptive_eval.extensions.studies.network.kind
 import pytest_adaptive_eval.extensions.studies.peers.kind
@@ -58,6 +58,7 @@ def refused(lab: Any, text: str, message: str, *args: str) -> None:
     assert not lab.records
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("study", [PANEL, NETWORK], ids=["panel", "network"])
 @pytest.mark.parametrize(
     ("member", "message"),
@@ -75,6 +76,7 @@ def test_a_mistake_in_a_member_ends_the_run_before_it_begins(lab: Any, study: st
         refused(lab, study.format(url=server.url, member=member.format(url=server.url)), message, "-n0")
 
 
+@pytest.mark.slow
 def test_a_mistake_in_a_member_is_told_once_by_several_workers(lab: Any) -> None:
     member = f'{{ model = "{folder(lab)}", options = {{ dtyp = "float32" }} }}'
     with PeerServer() as server:
@@ -90,6 +92,7 @@ def test_each_model_of_a_panel_is_looked_at_once(lab: Any) -> None:
         assert server.asked["dog"] == server.asked["ant"] > 0
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -126,6 +129,7 @@ def test_a_model_that_leads_an_interview_is_looked_at(lab: Any) -> None:
     assert lab.asked == []
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("judge", "message"),
     [
@@ -159,6 +163,7 @@ def test_what_a_plugin_makes_of_a_name_is_made_before_anything_is_asked(lab: Any
     refused(lab, '[[eval]]\nbank = "toy.jsonl"\nmodel = "parrot:x"\n', "there is no parrot parrot:x", "-n0")
 
 
+@pytest.mark.slow
 def test_other_names_are_looked_at_beside_such_a_plugin(lab: Any) -> None:
     lab.bank()
     (lab.path / "conftest.py").write_text("def pytest_adaptive_eval_subject(spec):\n    return None\n")

@@ -22,6 +22,7 @@ def checkpoint(folder: Path, mark: Path, *files: str) -> None:
         (folder / file).write_text(MARK.format(str(mark)))
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("flags", [(), ("--adaptive-eval", "--adaptive-eval-model=models/named")])
 @pytest.mark.parametrize("by_name", [False, True])
 def test_a_walk_leaves_them_out_and_says_so(lab: Any, flags: tuple[str, ...], by_name: bool) -> None:
@@ -40,6 +41,7 @@ def test_a_walk_leaves_them_out_and_says_so(lab: Any, flags: tuple[str, ...], by
     assert not mark.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argument", ["models/late", "models/late/test_evil.py", "models/late/test_evil.py::test_evil"])
 def test_such_an_argument_is_refused_before_anything_is_imported(lab: Any, argument: str) -> None:
     checkpoint(lab.path / "models" / "late", lab.path / "mark", "conftest.py", "test_evil.py")
@@ -49,12 +51,14 @@ def test_such_an_argument_is_refused_before_anything_is_imported(lab: Any, argum
     assert not (lab.path / "mark").exists()
 
 
+@pytest.mark.slow
 def test_pytest_looks_into_folders_named_test_by_itself(lab: Any) -> None:
     checkpoint(lab.path / "test-model", lab.path / "mark", "conftest.py")
     assert lab.pytester.runpytest_subprocess().ret == pytest.ExitCode.USAGE_ERROR
     assert not (lab.path / "mark").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_of_tests_with_like_named_data_is_collected(lab: Any) -> None:
     folder = lab.path / "tests"
     folder.mkdir()

@@ -52,6 +52,7 @@ def asking(lab: Any, body: str, more: str = "", tenths: int = 0) -> Any:
     return lab.run("-W", "ignore::pytest.PytestReturnNotNoneWarning")
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("more", ["", ", samples=2", ')\n@pytest.mark.xfail(reason="so"'])
 @pytest.mark.parametrize("body", [GRADE, f"item.grade('right'); {GRADE}"])
 def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None:
@@ -103,6 +104,7 @@ def test_a_named_question_that_does_not_assert(lab: Any) -> None:
     result.stdout.fnmatch_lines([FORGOTTEN])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("body", "scores"),
     [
@@ -118,6 +120,7 @@ def test_a_question_that_says_its_score(lab: Any, body: str, scores: set[float])
     assert lab.record["interviews"][0]["error"] == ""
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("score", "body", "found"),
     [
@@ -157,6 +160,7 @@ def test_answers_of_an_earlier_run_are_graded_no_more(lab: Any) -> None:
     assert (lab.record["interviews"][0]["scored"], len(lab.asked)) == (20, 21)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("body", "kind"), [("item.grade(None)", "NoneType"), ("item.grade(b'right')", "bytes"), ("item.grade(3)", "int")]
 )
@@ -241,6 +245,7 @@ def test_a_gate_for_which_one_verdict_suffices(lab: Any) -> None:
     result.stdout.fnmatch_lines(["*any_of takes verdicts, such as *"])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("body", ["assert accuracy", "assert adaptive_eval['toy']", "assert accuracy and 1"])
 def test_a_gate_that_forgets_to_ask_for_a_verdict(lab: Any, body: str) -> None:
     lab.bank()
@@ -329,6 +334,7 @@ def test_a_verdict_keeps_what_a_plugin_made_of_it(lab: Any) -> None:
     assert lab.record["gates"][0]["verdict"]["notes"] == ["seen"]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("body", "told"),
     [
@@ -375,6 +381,7 @@ def test_a_verdict_asked_for_when_the_test_is_over(lab: Any) -> None:
     assert lab.record["exit_status"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("by", "workers"), [("exit", ()), ("hook", ()), ("hook", ("-n2",))])
 def test_a_run_that_failed_is_not_made_one_that_passed(lab: Any, by: str, workers: tuple[str, ...]) -> None:
     lab.bank()
@@ -398,6 +405,7 @@ def test_a_failed_test_beside_a_gate_that_passes_promotes_nothing(lab: Any) -> N
     assert lab.record["exit_status"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
 def test_a_run_that_finds_no_evaluation(lab: Any, workers: str) -> None:
     lab.tests("def test_plain(): pass")
@@ -410,6 +418,7 @@ def test_a_run_that_finds_no_evaluation(lab: Any, workers: str) -> None:
     assert lab.spawn(workers, "-k", "plain").ret == 0
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("body", "asked"),
     [
@@ -459,6 +468,7 @@ def test_a_gate_that_passed_after_other_tries_names_them(lab: Any) -> None:
     assert lab.record["warnings"] == [], "another checkpoint"
 
 
+@pytest.mark.slow
 def test_a_hook_that_exits_with_a_status_of_its_own_keeps_it(lab: Any) -> None:
     lab.bank()
     lab.toy(9, more="def pytest_sessionfinish(): pytest.exit('done', returncode=3)\n")
@@ -467,6 +477,7 @@ def test_a_hook_that_exits_with_a_status_of_its_own_keeps_it(lab: Any) -> None:
     assert lab.record["exit_status"] == 3
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("end", ["pytest.exit('done', returncode=0)", "sys.exit(0)", "sys.exit()"])
 @pytest.mark.parametrize("hook", ["sessionfinish", "terminal_summary", "unconfigure"])
 def test_no_hook_makes_a_failed_run_end_with_0(lab: Any, hook: str, end: str) -> None:

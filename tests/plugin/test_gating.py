@@ -224,6 +224,7 @@ def test_toml_says_what_stays_open_does(lab: Any) -> None:
 # -- what can be read from a gate -----------------------------------------------------------------
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("head", "gate"),
     [
@@ -267,6 +268,7 @@ def test_thresholds_that_can_be_read_end_the_interview(lab: Any, head: str, gate
     assert "the whole budget was asked" not in sentence(lab)
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     "gate",
     [
@@ -322,6 +324,7 @@ def test_one_gate_that_cannot_be_read_keeps_the_others_waiting(lab: Any) -> None
 # -- fixed form -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_fixed_form_is_the_same_for_all_models_and_seeds(lab: Any) -> None:
     write(lab, "result.accuracy.at_least(0.5)", budget=50, more=", policy='fixed-form'")
     forms = []
@@ -367,6 +370,7 @@ def test_not_worse_than_recorded_answers(lab: Any, tenths: int, outcome: str) ->
     )
 
 
+@pytest.mark.slow
 def test_the_baseline_of_the_flag_is_a_record_and_its_draws_are_followed(lab: Any) -> None:
     write(lab, "result.accuracy.not_worse_than('baseline', margin=0.1)", budget=200)
     lab.toy(9, identity='"first", "hash"')
@@ -419,6 +423,7 @@ def test_a_baseline_of_few_answers_says_so_before_and_after(lab: Any) -> None:
     assert "would probably decide" not in sentence(lab)
 
 
+@pytest.mark.slow
 def test_not_worse_than_another_evaluation_of_the_run(lab: Any) -> None:
     lab.bank(n=300)
     lab.toy(9, more=OLD.format(tenths=9))
@@ -452,6 +457,7 @@ def test_not_worse_than_another_evaluation_of_the_run(lab: Any) -> None:
     assert lab.outcomes() == [("test_gate", "FAIL")]
 
 
+@pytest.mark.slow
 def test_toml_compares_two_evaluations(lab: Any) -> None:
     lab.bank(n=200)
     lab.tests("", name="conftest")
@@ -567,6 +573,7 @@ def test_a_changed_prompt_is_refused(compared: Any) -> None:
     )
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
@@ -631,6 +638,7 @@ def test_banks_and_baselines_that_do_not_go_together(lab: Any) -> None:
 # -- with workers ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_same_with_workers(lab: Any, comparable: Any) -> None:
     pytest.importorskip("xdist")
     lab.bank(n=200)

@@ -26,6 +26,7 @@ def sample(lab: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     entries = about["entry-points"]["pytest11"].items()
     (info / "entry_points.txt").write_text("[pytest11]\n" + "".join(f"{k} = {v}\n" for k, v in entries))
     monkeypatch.syspath_prepend(site)
+    lab.autoload = True
     lab.tests("", "conftest")
     (lab.path / "twelve.count").write_text("12")
     (lab.path / "adaptive-eval.toml").write_text(
@@ -138,6 +139,7 @@ def test_a_bank_that_is_none(project: Any) -> None:
     result.stderr.fnmatch_lines(["ERROR: *: a plugin made 3 of *toy.jsonl, and pytest_adaptive_eval_items gives *"])
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("maker", "problem"),
     [

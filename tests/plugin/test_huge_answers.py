@@ -64,6 +64,7 @@ def test_a_cut_text_gets_the_score_of_the_whole(grader: str) -> None:
         assert item.grade(cut_text(text)) == item.grade(text)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux")
 @pytest.mark.parametrize("subject", ["function", "batches"])
 def test_thirty_long_answers_take_little_memory_and_are_kept_in_part(lab: Any, subject: str) -> None:
@@ -97,6 +98,7 @@ def test_a_status_keeps_part_of_its_text(lab: Any) -> None:
     assert max(len(answer["text"]) for answer in answers) < GRADED_CHARACTERS + 100
 
 
+@pytest.mark.slow
 def test_a_long_answer_is_resumed_as_it_was_kept(lab: Any) -> None:
     lab.bank(n=30)
     lab.toy(fault="if n == 20: raise KeyboardInterrupt\nreturn 'right' + ' ' * 100_000")
@@ -112,9 +114,10 @@ def test_a_long_answer_is_resumed_as_it_was_kept(lab: Any) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_servers_long_replies_are_errors_and_no_answers(lab: Any) -> None:
     pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
-    from json_server import JsonServer, completion
+    from fake_server import JsonServer, completion
 
     def answer(body: Any, headers: Any) -> tuple[dict[str, Any], int]:
         return completion("m", "right" if body["max_tokens"] == 1 else "right" + " " * 5_000_000), 200

@@ -138,6 +138,7 @@ def test_compare_tells_the_change_of_each_part(lab: Any, capsys: pytest.CaptureF
     assert found["parts"]["text"]["high"] < 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("-n2",)], ids=["alone", "n2"])
 def test_a_gate_in_python_plans_for_the_part(lab: Any, more: tuple[str, ...]) -> None:
     project(lab, "reader")
@@ -159,6 +160,7 @@ def test_the_same_seed_asks_the_same(lab: Any) -> None:
     assert first == second
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("toml", "scaled", "message"),
     [

@@ -185,6 +185,7 @@ def live(result: pytest.RunResult) -> list[str]:
     return [command.line for line in output.split("\n") for command in commands(line)]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("style", STYLES)
 def test_no_line_of_a_run_is_a_command(hostile: Any, style: str) -> None:
     result = hostile.run(*style.split())
@@ -193,6 +194,7 @@ def test_no_line_of_a_run_is_a_command(hostile: Any, style: str) -> None:
     assert len(hostile.record["interviews"]) == 8
 
 
+@pytest.mark.slow
 def test_nor_under_xdist(hostile: Any) -> None:
     result = hostile.spawn("-n2", "-v", "-rA")
     assert live(result) == []
@@ -240,6 +242,7 @@ def test_mistakes_that_quote_a_file_or_a_flag(lab: Any) -> None:
         assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.slow
 def test_the_texts_are_commands_where_nothing_guards_them(hostile: Any) -> None:
     hostile.tests("""
         from conftest import BAD, noisy

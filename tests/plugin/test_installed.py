@@ -155,6 +155,7 @@ print(source_hash(node, Path.cwd(), (), "model"))
 """
 
 
+@pytest.mark.slow
 def test_one_hash_wherever_a_library_is_installed(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()

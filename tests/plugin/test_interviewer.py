@@ -109,6 +109,7 @@ def test_without_a_floor_it_may_not_feed_a_gate(lab: Any) -> None:
     result.stderr.fnmatch_lines(["*the selector 'autojudger' gives items no certain propensity*"])
 
 
+@pytest.mark.slow
 def test_an_interview_that_was_cut_off_goes_on_as_it_began(lab: Any) -> None:
     project(lab, ", budget=40, stop='budget'", fault="if n == 15: os.kill(os.getpid(), signal.SIGKILL)")
     lab.spawn()
@@ -121,6 +122,7 @@ def test_an_interview_that_was_cut_off_goes_on_as_it_began(lab: Any) -> None:
     assert len(lab.asked) == 15 + 26
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -150,6 +152,7 @@ def test_mistakes(lab: Any, more: str, message: str) -> None:
     assert message in " ".join(result.stderr.str().split())
 
 
+@pytest.mark.slow
 def test_more_mistakes(lab: Any) -> None:
     lab.calibrated()
     lab.toy()

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
 # loaded once: an in-process run forgets the modules that it loads
-from peer_server import PeerServer
+from fake_server import PeerServer
 
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.markdown import summary_markdown
@@ -90,6 +90,7 @@ def test_a_judge_without_a_model_is_refused(lab: Any, server: PeerServer) -> Non
     assert "judge has no model" in " ".join((result.stderr.str() + result.stdout.str()).split())
 
 
+@pytest.mark.slow
 def test_calls_tokens_and_money_of_a_judge_are_told(lab: Any, server: PeerServer) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     write(lab, server)

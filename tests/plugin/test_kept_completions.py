@@ -50,6 +50,7 @@ def test_an_answer_that_is_asked_for_alone_is_kept_once(lab: Any) -> None:
     assert "completion" not in journal.read_text()
 
 
+@pytest.mark.slow
 def test_a_killed_run_asks_no_answer_of_a_batch_again(pytester: pytest.Pytester, monkeypatch) -> None:
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(test_b=TEST)

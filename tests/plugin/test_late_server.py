@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from json_server import JsonServer, completion
+from fake_server import JsonServer, completion
 
-from tests.plugin.conftest import ALONE
+from tests.plugin.conftest import plugins
 
 #: Seconds after which a run that says nothing, or does not end, counts as hanging.
 DEADLINE = 60
@@ -32,6 +32,7 @@ def evaluation(lab: Any, url: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [(), ("-n2",)], ids=["alone", "xdist"])
 def test_the_wait_for_a_server_is_on_the_terminal_before_the_server_is_there(lab: Any, flags: tuple[str, ...]) -> None:
     if flags:
@@ -39,7 +40,7 @@ def test_the_wait_for_a_server_is_on_the_terminal_before_the_server_is_there(lab
     with JsonServer(["m"], answer) as gone:
         port, url = gone.port, gone.url
     evaluation(lab, url)
-    command = [sys.executable, "-m", "pytest", *ALONE, "--adaptive-eval", *flags]
+    command = [sys.executable, "-m", "pytest", *plugins(flags), "--adaptive-eval", *flags]
     run = subprocess.Popen(command, cwd=lab.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert run.stdout is not None
     guard = threading.Timer(DEADLINE, run.kill)

@@ -81,6 +81,7 @@ def test_the_record_has_likelihoods_and_presentation(project: pytest.Pytester) -
         assert (entry["text"], entry["score"]) == (("yes", 1.0) if even else ("no", 0.0))
 
 
+@pytest.mark.slow
 def test_a_test_that_passes_the_prompt_alone_gets_the_choice(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_b="""
@@ -97,6 +98,7 @@ def test_a_test_that_passes_the_prompt_alone_gets_the_choice(project: pytest.Pyt
     assert all(entry["likelihood"]["normalization"] == "raw" for entry in entries)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_the_likelihoods_and_asks_nothing_again(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
     project.makepyfile(
@@ -117,6 +119,7 @@ def test_a_resumed_run_keeps_the_likelihoods_and_asks_nothing_again(project: pyt
     assert all(entry["resumed"] and entry["likelihood"]["scores"] for entry in interview["administrations"])
 
 
+@pytest.mark.slow
 def test_another_template_does_not_resume(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
     first = record(project)["interviews"][0]["bank"]["content_hash"]
@@ -126,6 +129,7 @@ def test_another_template_does_not_resume(project: pytest.Pytester) -> None:
     assert not any(entry["resumed"] for entry in second["administrations"])
 
 
+@pytest.mark.slow
 def test_a_record_is_rescored_in_the_form_in_which_it_was_asked(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
     before = record(project)["interviews"][0]
@@ -137,6 +141,7 @@ def test_a_record_is_rescored_in_the_form_in_which_it_was_asked(project: pytest.
     assert after["administrations"][0]["likelihood"] == before["administrations"][0]["likelihood"]
 
 
+@pytest.mark.slow
 def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
     project.makeconftest(CONFTEST.replace("rates_texts = True", "rates_texts = False"))
@@ -148,6 +153,7 @@ def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: p
     assert not (project.path / "asked.txt").exists()
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
-from json_server import JsonServer, completion
+from fake_server import JsonServer, completion
 
 TOML = """
 [[eval]]
@@ -21,6 +21,7 @@ at_least = 0.5
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -62,7 +62,7 @@ def session(asked: int) -> Session:
 
 def test_number_estimate_interval_and_time_are_drawn_over_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr("pytest_adaptive_eval.plugin.live_line.clock.elapsed", lambda: float(next(clock)))
+    monkeypatch.setattr("pytest_adaptive_eval.plugin.progress.clock.elapsed", lambda: float(next(clock)))
     reporter = Reporter()
     line = LiveLine(config(reporter), "toy", 20, 22)
     line.count(10)
@@ -212,6 +212,7 @@ def shown(lab: Any) -> Any:
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 120])
 def test_a_terminal_shows_the_line_and_keeps_no_trace_of_it(shown: Any, columns: int) -> None:
     written = in_terminal(shown, columns)
@@ -223,6 +224,7 @@ def test_a_terminal_shows_the_line_and_keeps_no_trace_of_it(shown: Any, columns:
     assert (rows[status - 1], rows[status + 1]) == ("", "")
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_no_trace_of_the_line(shown: Any) -> None:
     shown.toy(fault="if n == 12: os.kill(os.getpid(), signal.SIGINT)")
     written = in_terminal(shown, 80)
@@ -232,6 +234,7 @@ def test_an_interrupted_run_keeps_no_trace_of_the_line(shown: Any) -> None:
     assert rows[rows.index("test_it.py ") + 1] == ""
 
 
+@pytest.mark.slow
 def test_a_warning_stands_on_a_line_of_its_own(shown: Any) -> None:
     shown.toy(
         fault="import logging; n != 20 or logging.getLogger('pytest_adaptive_eval').warning('the server is late')"
@@ -241,6 +244,7 @@ def test_a_warning_stands_on_a_line_of_its_own(shown: Any) -> None:
     assert not any("of 30" in row for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["-s", "-q", "-v", "--setup-show", "--log-cli-level=INFO"])
 def test_other_output_is_not_drawn_over(shown: Any, option: str) -> None:
     shown.toy(fault="print('answered', n)")
@@ -249,6 +253,7 @@ def test_other_output_is_not_drawn_over(shown: Any, option: str) -> None:
     assert ("answered 7" in written) is (option == "-s")
 
 
+@pytest.mark.slow
 def test_lines_of_workers_begin_below_the_count_of_workers(shown: Any) -> None:
     pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
     shown.tests(TESTS.replace(', budget=30, stop="budget"', ""))

@@ -19,8 +19,8 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.serving.supervisor import LINGER
 from pytest_adaptive_eval.models import load_agent, load_subject
-from pytest_adaptive_eval.models.agent import Message
-from tests.plugin.conftest import ALONE
+from pytest_adaptive_eval.models.base import Message
+from tests.plugin.conftest import plugins
 
 SCRIPT = Path(__file__).parent / "model_process.py"
 #: Seconds after which a process counts as hanging.
@@ -75,6 +75,7 @@ def _processes_are_readable() -> None:
         pytest.skip("reads states of processes in /proc")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n0",), ("-n2",)], ids=["alone", "n0", "n2"])
 def test_two_evaluations_share_a_server_that_ends_with_the_run(
     lab: Any, tmp_path: Path, workers: Sequence[str]
@@ -87,13 +88,14 @@ def test_two_evaluations_share_a_server_that_ends_with_the_run(
     wait_until(lambda: ended(pid), "the server ends after the run")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_no_server(lab: Any, tmp_path: Path) -> None:
     log = evaluation(lab, tmp_path)
     (lab.path / "conftest.py").write_text(
         "import pytest, time\n@pytest.fixture(autouse=True)\ndef slow():\n    time.sleep(1)\n"
     )
     run = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *ALONE, "--adaptive-eval"],
+        [sys.executable, "-m", "pytest", *plugins(()), "--adaptive-eval"],
         cwd=lab.path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -107,6 +109,7 @@ def test_a_run_that_is_killed_leaves_no_server(lab: Any, tmp_path: Path) -> None
     wait_until(lambda: ended(pid), "the server ends after its run was killed")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_in_the_midst_is_started_again(tmp_path: Path) -> None:
     log = tmp_path / "served.log"
     from pytest_adaptive_eval.items.item import Item, Status
@@ -143,6 +146,7 @@ def test_a_served_agent_answers(tmp_path: Path) -> None:
         agent.close()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("command", "options", "message"),
     [
@@ -176,6 +180,7 @@ def test_an_unknown_preset_names_the_known_ones(tmp_path: Path) -> None:
         load_subject(str(tmp_path), serve="tgi")
 
 
+@pytest.mark.slow
 def test_a_server_outlives_a_short_time_without_users(tmp_path: Path) -> None:
     log = tmp_path / "served.log"
     for _ in range(2):

@@ -99,6 +99,7 @@ MISSPELT = [
 ]
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(("flags", "setting"), MISSPELT, ids=lambda value: " ".join(value) if value else "-")
 def test_a_baseline_that_is_named_and_not_there_is_a_mistake_before_any_question(
     lab: Any, flags: list[str], setting: str
@@ -136,6 +137,7 @@ def test_a_gate_that_stays_open_is_none_that_passes(lab: Any) -> None:
     assert lab.record["exit_status"] == 1
 
 
+@pytest.mark.slow
 def test_workers_agree(lab: Any) -> None:
     project(lab)
     assert lab.spawn("-n2").ret == 0
@@ -194,6 +196,7 @@ def test_a_run_that_fails_beside_its_gates_makes_no_baseline(lab: Any, more: str
     assert not (lab.path / "base.json").exists()
 
 
+@pytest.mark.slow
 def test_a_record_without_the_evaluation_has_no_baseline_and_stays(lab: Any) -> None:
     project(lab)
     assert lab.run("--adaptive-eval-record=base.json").ret == 0
@@ -209,6 +212,7 @@ def zipped(lab: Any, folder: Path) -> str:
     return Path(shutil.make_archive(str(lab.path / "artifact"), "zip", folder)).name
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("kind", ["run folder", "committed folder", "zip"])
 def test_a_history_stands_for_its_newest_run_that_passed(lab: Any, kind: str) -> None:
     project(lab)
@@ -234,6 +238,7 @@ def test_a_history_stands_for_its_newest_run_that_passed(lab: Any, kind: str) ->
     assert "the bank 'toy' changed since the baseline was recorded" in changed.stderr.str()
 
 
+@pytest.mark.slow
 def test_a_history_without_a_run_that_passed_has_no_baseline(lab: Any) -> None:
     project(lab, tenths=2)
     assert lab.run().ret == 1

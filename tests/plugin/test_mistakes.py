@@ -33,6 +33,7 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
     )
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("marker", "message"),
     [
@@ -103,6 +104,7 @@ def test_other_mistakes_stay(lab: Any) -> None:
     refused(lab, "ERROR: *x.eval.toml: no evaluation*", "test_it.py::test_gate: the bank 'toy' has no reference *")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("args", [(), ("-n1",)])
 def test_a_page_that_could_not_be_written(project: Any, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
@@ -221,6 +223,7 @@ def test_strict_xfail(lab: Any, ini: str) -> None:
         assert lab.run().ret == 0
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -239,6 +242,7 @@ def test_flags(project: Any, args: tuple[str, ...], message: str) -> None:
 # -- banks ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -259,6 +263,7 @@ def test_item_files(lab: Any, lines: list[str], message: str) -> None:
     refused(lab, f"ERROR: */{message}")
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("name", ["bank.json", "params.npz", "items.jsonl"])
 @pytest.mark.parametrize("how", ["missing", "garbage"])
 def test_bank_folders(lab: Any, name: str, how: str) -> None:
@@ -310,6 +315,7 @@ def test_a_grader_of_ones_own(lab: Any) -> None:
     assert lab.record["interviews"][0]["administrations"][0]["score"] == 0.25
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 @pytest.mark.parametrize(
     "skip", ["pytest.importorskip('no_such_module')", "pytest.skip('not here', allow_module_level=True)"]

@@ -40,6 +40,7 @@ def test_it_is_as_large_as_the_gate_needs_and_says_so(toy: Any) -> None:
     assert first == min(budget + 2, 100)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("settings", "args", "expected"),
     [

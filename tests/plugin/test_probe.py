@@ -101,6 +101,7 @@ SUBJECT = """
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("setup", ["", SUBJECT], ids=["object", "subject"])
 @pytest.mark.parametrize(("kind", "bodies"), [("nothing", NOTHING), ("something", SOMETHING)])
 def test_bodies(lab: Any, kind: str, bodies: dict[str, Any], setup: str) -> None:
@@ -209,6 +210,7 @@ def pytest_pyfunc_call(pyfuncitem):
 UNREADABLE = "if n % 3: return 'so'\nreturn '\"right\"'"
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("samples", [0, 1])
 @pytest.mark.parametrize("by", ["decorator", "hook"])
 def test_a_test_cannot_ask_until_it_can_read_the_answer(lab: Any, by: str, samples: int) -> None:

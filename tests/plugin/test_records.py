@@ -7,16 +7,13 @@ import io
 import json
 import random
 import shutil
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_server import AlertReceiver
 
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.records.history import History
@@ -31,30 +28,6 @@ stop = "budget"
 [[eval.gate]]
 at_least = 0.5
 """
-
-
-@contextmanager
-def listening() -> Iterator[tuple[str, list[Any]]]:
-    """Run a service for alerts on loopback, and collect the messages it received."""
-    told: list[Any] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"json://127.0.0.1:{server.server_port}/hooks/secret", told
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 class Project:
@@ -174,6 +147,7 @@ def test_compare_tells_what_changed(two: Project) -> None:
     assert two.command("history", "--compare", "good.json", "bad.json")[1] == out
 
 
+@pytest.mark.slow
 def test_compare_refuses_another_bank(two: Project) -> None:
     two.text("toy.jsonl", (two.path / "toy.jsonl").read_text().replace("question 3", "question three"))
     assert two.run("good") == 0, two.said
@@ -237,6 +211,7 @@ def test_rescoring_by_other_gates_and_a_baseline(two: Project) -> None:
     assert "no baseline yet" in out
 
 
+@pytest.mark.slow
 def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) -> None:
     gates = TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n'
     two.text("adaptive-eval.toml", gates)
@@ -488,6 +463,7 @@ def test_report_of_no_run_is_an_error_and_promotes_nothing(project: Project, mon
     assert project.command("report")[0] == 4
 
 
+@pytest.mark.slow
 def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.answers("good", 0.9)
     project.answers("bad", 0.3, seed=1)
@@ -517,13 +493,13 @@ def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.Mon
     assert project.command("history", "--drift", "--alert-file", "alert.json", *link)[0] == 1
     messages: list[Any] = [json.loads((project.path / "alert.json").read_text())]
     if find_spec("apprise"):
-        with listening() as (url, received):
-            monkeypatch.setenv("ALERTS", url)
+        with AlertReceiver() as receiver:
+            monkeypatch.setenv("ALERTS", f"json://127.0.0.1:{receiver.port}/hooks/secret")
             code, out, err = project.command("history", "--drift", "--webhook", "ALERTS", *link)
         assert code == 1
         assert "the alert was sent" in err
         assert "secret" not in out + err
-        messages += received
+        messages += [body for _, body in receiver.requests]
         assert len(messages) == 2
     for message in messages:
         assert "accuracy of toy fell from" in json.dumps(message)

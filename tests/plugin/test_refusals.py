@@ -23,6 +23,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("plugin", "module", "argument"), REFUSED)
 def test_option_that_no_verdict_survives_is_a_usage_error(
     project: Any, monkeypatch: pytest.MonkeyPatch, plugin: str, module: str, argument: str
@@ -36,6 +37,7 @@ def test_option_that_no_verdict_survives_is_a_usage_error(
     assert project.asked == []
 
 
+@pytest.mark.slow
 def test_option_of_the_same_name_of_another_plugin_is_not_refused(project: Any) -> None:
     more = 'def pytest_addoption(parser):\n    parser.addoption("--count", type=int, default=1)\n'
     project.toy(more=more)
@@ -57,6 +59,7 @@ def test_option_of_a_loaded_module_is_refused_before_any_question(project: Any) 
     assert len(project.asked) == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["def test_toy(", "def test_gate("])
 def test_marker_that_forks_an_interview_or_a_gate_is_refused(project: Any, place: str) -> None:
     (project.path / "pytest_forked.py").write_text(
@@ -71,6 +74,7 @@ def test_marker_that_forks_an_interview_or_a_gate_is_refused(project: Any, place
     assert project.asked == []
 
 
+@pytest.mark.slow
 def test_testmon_that_selects_nothing_is_allowed(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("testmon")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
@@ -80,6 +84,7 @@ def test_testmon_that_selects_nothing_is_allowed(project: Any, monkeypatch: pyte
         assert project.outcomes() == [("test_gate", "PASS")]
 
 
+@pytest.mark.slow
 def test_reporter_of_python_files_is_refused_beside_a_toml_file(project: Any) -> None:
     """The check itself, without pytest-csv: a module of its name with its option."""
     (project.path / "pytest_csv.py").write_text(

@@ -90,6 +90,7 @@ def asked_once(lab: Any) -> dict[str, Any]:
     return interview
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("plugin", [RERUNS, RETRIES], ids=["protocol", "makereport"])
 @pytest.mark.parametrize("text", [IN_TEST, IN_FIXTURE], ids=["test", "fixture"])
 def test_an_unreadable_model_is_not_asked_until_it_can_be_read(lab: Any, plugin: str, text: str) -> None:
@@ -174,10 +175,12 @@ def test_a_report_that_is_turned_into_a_pass_does_not_pass_the_run(lab: Any) -> 
     assert lab.outcomes() == [("test_gate", "FAIL")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_PLUGINS)
 def test_plugins_for_flaky_tests(lab: Any, name: str) -> None:
     module, switches = WITH_PLUGINS[name]
     pytest.importorskip(module)
+    lab.autoload = True
     lab.bank()
     lab.toy(fault=UNREADABLE)
     lab.tests(IN_TEST)

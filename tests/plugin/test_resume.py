@@ -49,6 +49,7 @@ def test_control_c_and_on_again(project: Any, comparable: Any) -> None:
     assert project.journals == []
 
 
+@pytest.mark.slow
 def test_finished_interviews_of_an_interrupted_run_are_kept(lab: Any) -> None:
     for name in ("one", "two"):
         lab.bank(name)
@@ -93,6 +94,7 @@ def test_answers_that_cannot_be_read_are_asked_anew(project: Any) -> None:
     assert len(project.asked) == 60
 
 
+@pytest.mark.slow
 def test_fresh_starts_anew(project: Any) -> None:
     project.toy(fault=INTERRUPT)
     project.run()
@@ -101,6 +103,7 @@ def test_fresh_starts_anew(project: Any) -> None:
     assert len(project.asked) == 12 + 30
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     "change",
     [
@@ -123,6 +126,7 @@ def test_another_interview_shares_nothing(project: Any, change: dict[str, Any]) 
     assert not any(a["resumed"] for a in project.record["interviews"][0]["administrations"])
 
 
+@pytest.mark.slow
 def test_who_is_not_known_leaves_no_journal(project: Any) -> None:
     project.toy(fault=INTERRUPT, identity='"toy"')
     project.run().stdout.no_fnmatch_line(KEPT)
@@ -149,6 +153,7 @@ def test_a_model_without_identity_leaves_no_journal(project: Any) -> None:
     assert "journal" not in project.record["interviews"][0]
 
 
+@pytest.mark.slow
 def test_errors_are_asked_again(project: Any) -> None:
     project.toy(fault="if n > 9: raise OSError('down')")
     assert project.run().ret == 1
@@ -158,6 +163,7 @@ def test_errors_are_asked_again(project: Any) -> None:
     assert len(project.asked) == 9 + 2 + 21
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 @pytest.mark.parametrize("batch", [1, 5])
 def test_kill_9(lab: Any, comparable: Any, batch: int) -> None:
@@ -186,6 +192,7 @@ def test_kill_9(lab: Any, comparable: Any, batch: int) -> None:
     assert len(lab.asked) <= 30 + batch
 
 
+@pytest.mark.slow
 def test_another_process_at_the_same_journal(project: Any) -> None:
     """Two runs of one interview at a time: the second is told, and disturbs nothing."""
     project.toy(
@@ -230,6 +237,7 @@ def asking(
     lab.tests(HELPER.format(helper=helper, plain=plain), name="helper")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("change", "resumed"),
     [
@@ -270,6 +278,7 @@ def test_a_grader_that_changed_grades_anew(lab: Any) -> None:
     assert {a["score"] for a in interview["administrations"]} == {0.0}
 
 
+@pytest.mark.slow
 def test_a_baseline_of_other_prompts_is_refused(lab: Any) -> None:
     lab.bank()
     lab.toy()
@@ -291,6 +300,7 @@ def test_an_assertion_of_the_model_is_no_wrong_answer(lab: Any) -> None:
     assert "an assertion of the model or the grader failed: HTTP 500" in interview["error"]
 
 
+@pytest.mark.slow
 def test_a_long_message_of_an_assertion_is_cut(lab: Any) -> None:
     lab.bank()
     lab.toy(fault="assert n < 0, 'down ' * 100")
@@ -301,6 +311,7 @@ def test_a_long_message_of_an_assertion_is_cut(lab: Any) -> None:
     assert interview["administrations"][0]["detail"] == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_a_pattern_that_does_not_end_is_an_error_that_a_resumed_run_does_not_meet_again(
     lab: Any, workers: tuple[str, ...]
@@ -339,6 +350,7 @@ def test_a_grader_that_does_not_return_is_an_error_of_its_item(lab: Any) -> None
     assert "item 'q3': its grader 'python:mine:grade' did not return within 0.2 s" in asked["detail"]
 
 
+@pytest.mark.slow
 def test_a_score_that_the_kept_text_does_not_get_is_refused(lab: Any) -> None:
     lab.bank()
     lab.toy(tenths=3, fault="if n == 50: pytest.exit('stop')")

@@ -41,6 +41,7 @@ def pytest_runtestloop(session):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["True", "'gate' in item.name", "'toy' in item.name"])
 @pytest.mark.parametrize(
     "how",
@@ -97,6 +98,7 @@ def test_gate_that_takes_the_fixture_in_a_thread_fails(project: Any) -> None:
     assert "another plugin runs this test in another thread" in result.stdout.str()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_report_of_a_forked_test_says_what_is_wrong(project: Any) -> None:
     loop = LOOP.replace("os._exit(0)", "item.session._setupstate.teardown_exact(None); os._exit(0)")

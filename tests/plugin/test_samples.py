@@ -200,6 +200,7 @@ def test_gates_stop_the_interview_and_the_noise_is_added(lab: Any) -> None:
     assert found["decoding_noise"]["allowed"] > 0  # ten pairs that agree are no proof
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("at", [5, 33])
 def test_an_interrupted_interview_goes_on(lab: Any, comparable: Any, at: int) -> None:
     """In the midst of an item, and of the repeats."""
@@ -341,6 +342,7 @@ def test_with_workers(lab: Any, comparable: Any) -> None:
     result.stdout.fnmatch_lines(["* [[]100%]"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
 def test_kill_9_in_the_repeats(lab: Any, comparable: Any) -> None:
     settings = 'budget=10, stop="budget", samples=2, repeat=8'

@@ -34,6 +34,7 @@ def answers(interview: dict[str, Any]) -> dict[tuple[str, int], str]:
     return {(a["item"], a["sample"]): a["text"] for a in interview["administrations"]}
 
 
+@pytest.mark.slow
 def test_sampled_answers_differ_and_greedy_ones_do_not(lab: Any) -> None:
     bank, model = FIXTURES / "banks" / "text.bank", FIXTURES / "checkpoints" / "text-mid"
     (lab.path / "adaptive-eval.toml").write_text(

@@ -82,6 +82,7 @@ def test_a_tenth_of_the_items_is_asked_again(lab: Any) -> None:
     result.stdout.fnmatch_lines(["*[[]100%]*"])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("repeat", "noted"), [(5, True), (4, False)])
 def test_equal_answers_to_each_of_five_repeated_items_are_told(lab: Any, repeat: int, noted: bool) -> None:
     settings = f'budget=30, stop="budget", repeat={repeat}'
@@ -105,6 +106,7 @@ def test_a_verdict_says_that_the_noise_was_not_measured(lab: Any) -> None:
     assert "another run may decide otherwise" in (lab.path / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_different_answers_of_an_earlier_run_are_noise(lab: Any) -> None:
     ask(lab, identity='"toy", "hash"', fault="", threshold=0.85)
     assert lab.outcomes() == [("test_gate", "PASS")]
@@ -120,6 +122,7 @@ def test_different_answers_of_an_earlier_run_are_noise(lab: Any) -> None:
     assert again(found) == 0
 
 
+@pytest.mark.slow
 def test_noise_that_an_earlier_run_measured_is_allowed_for_from_the_first_question_on(lab: Any) -> None:
     ask(lab, WHOLE + ", repeat=20", identity='"toy", "hash"')
     found = ask(lab, identity='"toy", "hash"')

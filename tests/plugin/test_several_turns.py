@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from peer_server import PeerServer
+from fake_server import PeerServer
 
 JUDGED = """
 [[eval]]

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from json_server import JsonServer, completion, failure
+from fake_server import JsonServer, completion, failure
 
 from pytest_adaptive_eval.models.endpoint.identity import Answerer
 
@@ -81,6 +81,7 @@ def run(
     return lab.record_without("run", "started", "seconds", "resumed"), busy
 
 
+@pytest.mark.slow
 def test_requests_of_two_interviews_are_open_at_once(served: Any) -> None:
     alone, one_by_one = run(served, 8, FRESH)
     together, side_by_side = run(served, 12, FRESH, FLAG)
@@ -91,6 +92,7 @@ def test_requests_of_two_interviews_are_open_at_once(served: Any) -> None:
     assert all(interview["costs"]["subject"]["prompt_tokens"] > 0 for interview in alone["interviews"])
 
 
+@pytest.mark.slow
 def test_workers_have_the_answers_of_one_process(served: Any) -> None:
     alone, one_by_one = run(served, 1, FRESH, at_least=0.9)
     together, in_workers = run(served, 1, FRESH, FLAG, at_least=0.9, workers=["-n2"])
@@ -115,6 +117,7 @@ def pytest_runtest_logreport(report):
 """
 
 
+@pytest.mark.slow
 def test_the_next_questions_are_asked_while_tests_run(served: Any) -> None:
     def answer(busy: Busy, body: Any, headers: Mapping[str, str]) -> tuple[dict[str, Any], int]:
         reply = busy(body, headers)
@@ -129,6 +132,7 @@ def test_the_next_questions_are_asked_while_tests_run(served: Any) -> None:
     assert int((served.path / "seen.txt").read_text()) > 8  # in the first test of a batch of eight
 
 
+@pytest.mark.slow
 def test_a_question_that_fails_ahead_of_its_test_is_asked_once(served: Any) -> None:
     first, _ = run(served, 1, FRESH, at_least=0.9)
     failing = {interview["administrations"][20]["item"].replace("-", " ") for interview in first["interviews"]}
@@ -157,6 +161,7 @@ def pytest_runtest_logreport(report):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["raise KeyboardInterrupt", "os._exit(9)"])
 def test_answers_that_came_before_the_run_was_ended_are_kept(served: Any, ending: str) -> None:
     alone, one_by_one = run(served, 1, FRESH, at_least=0.9)
@@ -174,6 +179,7 @@ def asked_and_scored(record: Any) -> list[list[tuple[str, float]]]:
     return [[(a["item"], a["score"]) for a in interview["administrations"]] for interview in record["interviews"]]
 
 
+@pytest.mark.slow
 def test_a_fault_of_the_connections_ends_no_run_in_a_wait(served: Any, monkeypatch: Any) -> None:
     check, seen = Answerer.check, []
 

@@ -58,6 +58,7 @@ def subtests_lab(lab: Any, request: pytest.FixtureRequest) -> Any:
     return lab
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [(), ("-n0",), ("-n2",)], ids=["plain", "n0", "n2"])
 def test_a_failed_subtest_is_a_wrong_answer(subtests_lab: Any, args: tuple[str, ...]) -> None:
     lab = subtests_lab
@@ -92,6 +93,7 @@ def test_a_failed_report_of_a_plugin_is_a_wrong_answer(lab: Any) -> None:
     assert xml.count('<property name="adaptive_eval" value="0"') == wrong > 0
 
 
+@pytest.mark.slow
 def test_a_long_message_of_a_check_is_cut(lab: Any) -> None:
     lab.bank()
     lab.toy(0, more=CHECKS.replace('"a check failed"', '"failed " * 100'))
@@ -114,12 +116,14 @@ def test_a_killed_run_goes_on_with_wrong_answers_as_wrong(lab: Any) -> None:
     assert scores(lab) == WRONG
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "fixture", "check"), [
     ("pytest_check", ", check", "check.equal(graded, 1)"),
     ("pytest_assume", "", "pytest.assume(graded == 1)"),
 ])  # fmt: skip
 def test_plugins_for_soft_assertions(lab: Any, module: str, fixture: str, check: str) -> None:
     pytest.importorskip(module)
+    lab.autoload = True
     lab.bank()
     lab.toy(2)
     lab.tests(SOFT.format(fixture=fixture, check=check))
@@ -127,6 +131,7 @@ def test_plugins_for_soft_assertions(lab: Any, module: str, fixture: str, check:
     assert scores(lab) == WRONG
 
 
+@pytest.mark.slow
 def test_a_gate_may_use_subtests(subtests_lab: Any) -> None:
     lab = subtests_lab
     lab.toy()

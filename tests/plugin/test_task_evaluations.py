@@ -127,6 +127,7 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
     assert len(asked(lab)) == 30
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -194,6 +195,7 @@ def model():
 """
 
 
+@pytest.mark.slow
 def test_a_guesser_is_not_asked_to_the_last_level(lab: Any) -> None:
     interview = climb_of(lab, "5", ", queries=20")
     assert interview["stop"] == "GUESSING"
@@ -203,6 +205,7 @@ def test_a_guesser_is_not_asked_to_the_last_level(lab: Any) -> None:
     assert f"({sum(floors):.2f} by guessing)".replace("(0.", "(.") in lab.run().stdout.str()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("said", ["I am not sure", "I don't know.", "Das weiß ich nicht: keine Ahnung"])
 def test_an_answer_that_is_not_sure_is_wrong(lab: Any, said: str) -> None:
     interview = climb_of(lab, said, ", queries=10")
@@ -210,6 +213,7 @@ def test_an_answer_that_is_not_sure_is_wrong(lab: Any, said: str) -> None:
     assert interview["levels"]["accuracy"] == [0.0]
 
 
+@pytest.mark.slow
 def test_answers_without_sense_void_a_climb(lab: Any) -> None:
     assert "hold no answer at all" in climb_of(lab, "## ## ##", ", queries=10")["error"]
 
@@ -218,6 +222,7 @@ def gated(text: str) -> str:
     return f"\ndef test_gate(adaptive_eval):\n    result = adaptive_eval['addition']\n    assert {text}\n"
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("asked_for", "outcome"),
     [
@@ -241,6 +246,7 @@ def test_gates_on_the_area_and_the_last_level(lab: Any, asked_for: str, outcome:
     assert f"AUC 3.00 [{levels['auc']['low']:.2f}" in lab.run().stdout.str()
 
 
+@pytest.mark.slow
 def test_the_area_is_compared_with_a_baseline_on_the_same_questions(lab: Any) -> None:
     more = ", levels=6, queries=20"
     project(lab, 3, more)
@@ -304,6 +310,7 @@ def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
     assert "settle leaves some out: remove settle" in lab.run().stderr.str()
 
 
+@pytest.mark.slow
 def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
     project(lab, 3, ", levels=10, width=0.8", gated("result.auc.at_least(2.5)"))
     assert lab.run().ret == 0

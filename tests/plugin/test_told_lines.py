@@ -15,6 +15,7 @@ def test_a_log_keeps_them_whole(project: Any, monkeypatch: pytest.MonkeyPatch) -
     assert told[0].endswith(("expected", "questions")) or "WARNING" in told[0]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_width_breaks_them_between_words(project: Any, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))

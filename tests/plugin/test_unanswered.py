@@ -50,6 +50,7 @@ def bounds(verdict: dict[str, Any]) -> list[float]:
     return [round(verdict["interval"][name], 3) for name in ("estimate", "low", "high")]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("settings", "outcome", "interval"),
     [
@@ -68,6 +69,7 @@ def test_empty_answers_count_as_the_setting_says(lab: Any, settings: str, outcom
     assert interview["statuses"] == {"ok": 30, "empty": 10}
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("status", ["", "empty", "refused", "truncated"])
 def test_a_silent_model_fails(lab: Any, status: str) -> None:
     answers(lab, "model", (40, "", status))
@@ -90,6 +92,7 @@ def test_faults_of_the_infrastructure_stay_missing(lab: Any) -> None:
     assert "empty" not in verdict["sentence"]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("silent", [0, 4, 20])
 def test_a_model_equals_its_own_record(lab: Any, silent: int) -> None:
     answers(lab, "model", (40 - silent, "right", ""), (silent, "", ""))
@@ -159,6 +162,7 @@ CAUGHT = """try:
     item.score(item.grade(text))"""
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("body", "settings", "scores"),
     [

@@ -13,6 +13,7 @@ pytest.importorskip("pytest_timeout")
 SLOW = "import time; time.sleep(0.08)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "func_only"), [("signal", "false"), ("thread", "false"), ("signal", "true")])
 def test_a_gate_may_wait_longer_than_its_timeout(project: Any, method: str, func_only: str) -> None:
     project.ini(f"timeout = 1\ntimeout_method = {method}\ntimeout_func_only = {func_only}\nfaulthandler_timeout = 1")
@@ -23,6 +24,7 @@ def test_a_gate_may_wait_longer_than_its_timeout(project: Any, method: str, func
     assert "Timeout" not in result.stderr.str(), "faulthandler writes the stacks of a test that takes too long"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["signal", "thread"])
 def test_a_gate_that_takes_too_long_itself_is_no_pass(project: Any, method: str) -> None:
     project.ini(f"timeout = 1\ntimeout_method = {method}")
@@ -37,6 +39,7 @@ def test_a_gate_that_takes_too_long_itself_is_no_pass(project: Any, method: str)
     assert ("test_gate", "PASS") not in project.outcomes()
 
 
+@pytest.mark.slow
 def test_an_interview_may_wait_for_its_baseline(lab: Any) -> None:
     lab.ini("timeout = 1\nfaulthandler_timeout = 1")
     lab.bank("toy")

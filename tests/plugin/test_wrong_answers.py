@@ -15,6 +15,7 @@ def asked_for(project: Any, answer: str, text: str, grader: str = "exact") -> No
     project.run()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("answer", "text", "grader"),
     [

@@ -66,6 +66,7 @@ def test_the_same_with_any_number_of_workers(suite: Any, comparable: Any) -> Non
 THREADS = "log('threads.txt', os.environ.get('OMP_NUM_THREADS'))"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dist", ["loadscope", "loadfile", "worksteal"])
 def test_other_distributions(project: Any, monkeypatch: pytest.MonkeyPatch, dist: str) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
@@ -76,6 +77,7 @@ def test_other_distributions(project: Any, monkeypatch: pytest.MonkeyPatch, dist
     assert project.lines("threads.txt") == ["3"], "what the user says holds"
 
 
+@pytest.mark.slow
 def test_more_workers_than_items(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     project.toy(setup=THREADS)
@@ -85,6 +87,7 @@ def test_more_workers_than_items(project: Any, monkeypatch: pytest.MonkeyPatch) 
     assert project.lines("threads.txt") == [str(max(1, len(os.sched_getaffinity(0)) // 4))]
 
 
+@pytest.mark.slow
 def test_a_selection_and_the_last_failed(suite: Any) -> None:
     suite.spawn("-n2", "-k", "gate_two").assert_outcomes(passed=1, failed=1)
     assert [i["name"] for i in suite.record["interviews"]] == ["two"]
@@ -93,6 +96,7 @@ def test_a_selection_and_the_last_failed(suite: Any) -> None:
     assert suite.outcomes() == [("test_gate_two", "FAIL")]
 
 
+@pytest.mark.slow
 def test_an_interview_that_a_worker_left_goes_on(project: Any) -> None:
     project.toy(fault="if n == 12: os.kill(os.getpid(), signal.SIGKILL)")
     assert project.spawn("-n1").ret == 1
@@ -154,6 +158,7 @@ LOST = [
 ]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("what", "workers"),
     [*((what, "-n2") for what in FAULTS), *((what, "-n1") for what in LOST)],  # nobody else is there to tell of these
@@ -184,6 +189,7 @@ def test_mistakes_are_told(lab: Any) -> None:
     assert not (lab.path / ".adaptive-eval").exists()
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_be_written_is_told(project: Any) -> None:
     (project.path / ".adaptive-eval").write_text("in the way")
     result = project.spawn("-n1")
@@ -198,6 +204,7 @@ def test_exit_first(project: Any) -> None:
     assert project.outcomes() == [("test_gate", "FAIL")]
 
 
+@pytest.mark.slow
 def test_workers_of_a_plugin_that_is_named_by_its_module(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTEST_PLUGINS", "pytest_adaptive_eval.plugin.entry")

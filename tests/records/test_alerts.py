@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from fake_server import AlertReceiver
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, AlertError, ConfigError
@@ -22,54 +21,18 @@ from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord,
 
 SECRET = "T0SECRET/B0SECRET/xyzzy"
 MESSAGE = Alert("Adaptive evaluation: 1 drop", "run 7", ("a drop, 1 €",), "")
-Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
-class Receiver:
-    """A service on this machine that gives its answers in order, and the last one again and again."""
-
-    def __init__(self, *answers: Answer) -> None:
-        self.requests: list[tuple[str, Any]] = []
-        receiver, remaining = self, list(answers)
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.requests.append((self.path, json.loads(body)))
-                answer = remaining.pop(0) if len(remaining) > 1 else remaining[0]
-                answer(self)
-
-            def log_message(self, *arguments: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+class Receiver(AlertReceiver):
+    """A service whose address holds a secret."""
 
     @property
     def url(self) -> str:
-        return f"json://127.0.0.1:{self.server.server_port}/services/{SECRET}?wait=0"
-
-    def __enter__(self) -> Receiver:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        return f"json://127.0.0.1:{self.port}/services/{SECRET}?wait=0"
 
 
-def status(code: int, body: bytes = b"", **headers: str) -> Answer:
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(code)
-        for name, value in headers.items():
-            handler.send_header(name, value)
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return answer
+def status(code: int, body: bytes = b"", **headers: str) -> tuple[int, bytes, dict[str, str]]:
+    return code, body, headers
 
 
 @pytest.fixture
@@ -223,7 +186,6 @@ def texts(blocks: list[dict[str, Any]]) -> list[str]:
     return [part["text"] for some in parts for part in some]
 
 
-@settings(max_examples=100)
 @given(st.lists(HOSTILE, max_size=3), HOSTILE, HOSTILE, HOSTILE)
 def test_foreign_text_makes_no_mention_and_no_link(sentences: list[str], subject: str, name: str, url: str) -> None:
     alert = compose_alert([alarm(s) for s in sentences], run=run([gate("FAIL", name)], subject), report_url=url)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from climbs import bare, climb
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import norm, pearsonr, spearmanr
 
@@ -44,7 +44,6 @@ def test_coefficients_and_intervals_by_hand() -> None:
     assert (pearson.low, pearson.high) == pytest.approx((interval.low, interval.high))
 
 
-@settings(max_examples=50)
 @given(VALUES)
 def test_coefficients_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
     x, y = ([float(pair[k]) for pair in pairs] for k in (0, 1))
@@ -57,7 +56,6 @@ def test_coefficients_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
         assert one.high - one.low > 0.0
 
 
-@settings(max_examples=50)
 @given(VALUES)
 def test_what_does_not_matter_changes_nothing(pairs: list[tuple[int, int]]) -> None:
     x, y = ([float(pair[k]) for pair in pairs] for k in (0, 1))
@@ -109,6 +107,7 @@ def test_sums_that_differ_by_rounding_are_the_same() -> None:
     assert spearman.estimate == pytest.approx(spearmanr([1, 1, 2, 3], [1, 2, 3, 4]).statistic)
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(("n", "rho"), [(5, 0.0), (5, 0.9), (12, 0.0), (12, 0.9), (30, 0.5)])
 def test_intervals_hold_what_they_should(n: int, rho: float) -> None:
     rng = np.random.default_rng(3)

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_adaptive_eval.records.journal import Journal
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals and limits")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals and limits")]
 
 #: Appends numbered answers for ever, and says so after each; now and then a long one, to be killed within.
 WRITER = """

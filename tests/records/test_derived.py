@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from climbs import bare, run
 
-from pytest_adaptive_eval.records.derived import copied_from, merged, sources_of
-from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord, StudyRecord, copied_from, merged, sources_of
 
 
 def test_what_was_made_from_others_says_so() -> None:

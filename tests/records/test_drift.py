@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, poisson, t
 
@@ -78,6 +78,7 @@ def test_students_t_becomes_normal() -> None:
 # --- rates and delays -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("spread", "young"), [(1.0, 1.0), (math.sqrt(2.0), 2.0)], ids=["errors right", "errors leave out half the variance"]
 )
@@ -115,6 +116,7 @@ def wandering(rng: np.random.Generator, runs: int, count: int, rho: float) -> np
     return values
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("rho", [0.2, 0.4, 0.6, 0.8])
 @pytest.mark.parametrize(("length", "most"), [(200.0, 1.6), (1000.0, 1.1)])
 def test_the_limit_of_autocorrelated_residuals_gives_the_stated_run_length(
@@ -321,7 +323,6 @@ def test_mistakes_are_told() -> None:
 RUNS = st.lists(st.tuples(st.floats(-6, 6), st.floats(0.2, 3)), min_size=11, max_size=40)
 
 
-@settings(max_examples=60)
 @given(RUNS, RUNS, st.integers(1, 40))
 def test_later_runs_take_no_alarm_back(
     first: list[tuple[float, float]], second: list[tuple[float, float]], cut: int
@@ -332,7 +333,6 @@ def test_later_runs_take_no_alarm_back(
     assert before == [place for place in places(monitor(whole, average_run_length=20.0)) if place[1] < cut]
 
 
-@settings(max_examples=60)
 @given(RUNS, RUNS, st.sampled_from([0.25, 8.0]), st.floats(-3, 3))
 def test_neither_the_unit_nor_the_order_matters(
     first: list[tuple[float, float]], second: list[tuple[float, float]], scale: float, origin: float

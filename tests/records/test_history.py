@@ -14,9 +14,8 @@ from climbs import climb, run
 
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.inputs import read_regular
-from pytest_adaptive_eval.records.derived import merged
 from pytest_adaptive_eval.records.history import LATEST, History
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, StudyRecord, merged
 from pytest_adaptive_eval.records.runs import write_record, write_run
 
 

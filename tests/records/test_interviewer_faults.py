@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.records.interviewer_faults import fallback_counts, interviewer_faults
+from pytest_adaptive_eval.records.run_record import fallback_counts, interviewer_faults
 
 ACCOUNT = {
     "interviewer": {

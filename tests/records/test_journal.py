@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import JournalError, UsageError
-from pytest_adaptive_eval.records import files
 from pytest_adaptive_eval.records import journal as journal_module
 from pytest_adaptive_eval.records.journal import Journal, answer_key, interview_key
 
@@ -52,7 +51,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(records=RECORDS)
-@settings(max_examples=60)
 def test_what_was_appended_is_read_back(place: Path, records: list[tuple[str, dict[str, Any]]]) -> None:
     path = place / "round.jsonl"
     expected = dict(records)
@@ -68,7 +66,6 @@ def test_what_was_appended_is_read_back(place: Path, records: list[tuple[str, di
 
 
 @given(records=RECORDS, data=st.data())
-@settings(max_examples=150)
 def test_a_cut_anywhere_loses_only_what_comes_after(
     place: Path, records: list[tuple[str, dict[str, Any]]], data: st.DataObject
 ) -> None:
@@ -90,7 +87,6 @@ def test_a_cut_anywhere_loses_only_what_comes_after(
 
 
 @given(records=RECORDS, data=st.data())
-@settings(max_examples=250)
 def test_a_flipped_byte_is_mended_in_the_last_record_and_refused_before_it(
     place: Path, records: list[tuple[str, dict[str, Any]]], data: st.DataObject
 ) -> None:
@@ -293,7 +289,7 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_probe_leaves_nothing_but_folders(tmp_path: Path) -> None:
-    files.probe(tmp_path / "a" / "b")
+    journal_module.probe(tmp_path / "a" / "b")
     assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*")) == [
         "a",
         "a/b",
@@ -301,22 +297,22 @@ def test_the_probe_leaves_nothing_but_folders(tmp_path: Path) -> None:
         "a/b/journal/.gitignore",
         "a/b/runs",
     ]
-    files.probe(tmp_path / "a" / "b")
+    journal_module.probe(tmp_path / "a" / "b")
 
 
 def test_the_probe_says_what_cannot_be_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"cannot make the folder: .*--adaptive-eval-dir"):
-        files.probe(tmp_path / "file")
+        journal_module.probe(tmp_path / "file")
 
     def fails(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
     for name, step in (("lock", "lock a file"), ("write_all", "write to it"), ("sync", "sync to the disk")):
         with monkeypatch.context() as patch:
-            patch.setattr(files, name, fails)
+            patch.setattr(journal_module, name, fails)
             with pytest.raises(JournalError, match=f"cannot {step}.*: Input/output error"):
-                files.probe(tmp_path / "dir")
+                journal_module.probe(tmp_path / "dir")
     assert sorted(p.name for p in (tmp_path / "dir").iterdir()) == ["journal", "runs"]
 
 

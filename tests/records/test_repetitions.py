@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from climbs import bare, climb, climb_of, run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import norm
@@ -71,7 +71,6 @@ def test_levels_that_were_not_asked_add_no_error() -> None:
         assert error(climb([9, 4, 0], cap=cap)) == pytest.approx(error(climb([9, 4, 0], cap=3)))
 
 
-@settings(max_examples=50)
 @given(SCORES)
 def test_every_climb_has_an_error_above_nought(scores: list[list[float]]) -> None:
     assert 0.0 < error(climb_of(scores, 10)) < len(scores)
@@ -92,6 +91,7 @@ def test_missing_scores_add_to_the_error() -> None:
     assert error(climb_of(gaps, 3)) > 1.2 * error(climb_of(whole, 3))
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("parts", [1, 8])
 @pytest.mark.parametrize("middle", [0.0, 3.0])
 def test_the_error_is_the_spread_of_repeated_climbs(parts: int, middle: float) -> None:
@@ -173,7 +173,6 @@ def test_rounds_are_of_one_subject_task_and_way() -> None:
     ]
 
 
-@settings(max_examples=50)
 @given(st.lists(st.lists(st.integers(0, 10), min_size=1, max_size=4), min_size=1, max_size=6))
 def test_mean_accuracies_add_up_to_the_mean_area(rounds: list[list[int]]) -> None:
     rows = [climb(right) for right in rounds]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import UsageError
@@ -190,7 +190,6 @@ ODD = st.recursive(
 )
 
 
-@settings(max_examples=75)
 @given(st.data())
 def test_no_value_breaks_an_export(make: SimpleNamespace, data: st.DataObject) -> None:
     fields = (
@@ -480,7 +479,6 @@ def test_names_stay_within_the_folder(make: SimpleNamespace, tmp_path: Path, nam
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
 
 
-@settings(max_examples=50)
 @given(st.data())
 def test_hostile_records_keep_the_schemas(
     make: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -645,7 +643,6 @@ def test_metrics_of_studies(make: SimpleNamespace) -> None:
     assert [name for name in void if name.startswith("council")] == ["council/rounds"]
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_no_study_breaks_an_export(
     make: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

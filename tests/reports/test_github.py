@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import UsageError
@@ -150,7 +150,6 @@ def test_payloads(make: SimpleNamespace, text: str) -> None:
         "".join
     )
 )
-@settings(max_examples=100)
 def test_any_text_is_data(make: SimpleNamespace, text: str) -> None:
     alone(hostile(make, text), text)
 

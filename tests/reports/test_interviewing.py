@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.reports.interviewing import interviewer_section
+from pytest_adaptive_eval.reports.page import interviewer_section
 
 
 def facts(**account: Any) -> dict[str, str]:

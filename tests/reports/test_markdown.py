@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import html
 
@@ -326,7 +326,6 @@ MARKS = st.sampled_from([*"|`*_~[]()<>!#@:.-+=&;$\\/\"'{}^%1a \n\t", "```", "~~~
 
 @given(st.lists(MARKS | st.text(st.characters(exclude_categories=()), max_size=3), max_size=16).map("".join))
 @example("a\\|b")
-@settings(max_examples=150)
 def test_any_text_is_inert(make: SimpleNamespace, harmless: list[tuple[str, ...]], text: str) -> None:
     inert(make, harmless, text)
 
@@ -343,6 +342,7 @@ def big(make: SimpleNamespace) -> RunRecord:
     return record
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("limit", [2_000, 5_000, 12_000, 65_000, 150_000, 900_000])
 def test_sections_that_do_not_fit_are_named(make: SimpleNamespace, limit: int) -> None:
     text = summary_markdown(big(make), limit=limit)

@@ -474,6 +474,7 @@ def test_no_text_of_a_record_makes_an_element(make: SimpleNamespace, sums: ItemB
     assert shapes[0] == shapes[1]
 
 
+@pytest.mark.slow
 def test_no_single_text_makes_an_element(make: SimpleNamespace, sums: ItemBank) -> None:
     data = full(make, sums)
     unchanged = read(RunRecord.from_json(data), banks={"sums": sums}).shape
@@ -628,6 +629,7 @@ def hostile_page(make: SimpleNamespace, payloads: list[str]) -> str:
     return html_page(run(interview, *gates), banks={payloads[0]: bank(whole)})
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_a_hostile_page_in_a_browser(make: SimpleNamespace, in_chromium: Callable[[str], str]) -> None:
     attack = "document.title='owned';document.documentElement.dataset.owned='yes'"
@@ -656,6 +658,7 @@ def test_a_hostile_page_in_a_browser(make: SimpleNamespace, in_chromium: Callabl
     assert '<p id="end">Not to be promoted: adder-2</p>' in seen
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_searching_in_a_browser(record: RunRecord, sums: ItemBank, in_chromium: Callable[[str], str]) -> None:
     script = """
@@ -701,6 +704,7 @@ def test_searching_in_a_browser(record: RunRecord, sums: ItemBank, in_chromium: 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_a_narrow_page_does_not_scroll_sideways(make: SimpleNamespace, tmp_path: Path) -> None:
     payloads = [*PAYLOADS.values(), "x" * 3_000, "模型" * 300, "Z\u0301\u0302\u0303" * 300, "https://example.org/" * 50]

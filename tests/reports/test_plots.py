@@ -12,16 +12,16 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Point, Series
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
-from pytest_adaptive_eval.reports import axes, curves, plots, values
-from pytest_adaptive_eval.reports.curves import Bin, Funnel, Kind, Threshold, Trace
+from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
+from pytest_adaptive_eval.reports.plots import Bin, Funnel, Kind, Threshold, Trace
 from tests.reports.held import bank, held, items
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
@@ -58,7 +58,6 @@ def of_class(root: ElementTree.Element, name: str) -> list[ElementTree.Element]:
 
 
 @given(text=st.text(st.characters(exclude_categories=())))
-@settings(max_examples=200)
 def test_everything_in_a_text_can_be_seen(text: str) -> None:
     shown = clean_html(text)
     shown.encode("utf-8")
@@ -81,7 +80,6 @@ SURROGATES: Any = ("Cs",)
 
 
 @given(text=st.text(st.characters(exclude_categories=SURROGATES)), name=st.sampled_from(["x", "class_", "aria_label"]))
-@settings(max_examples=200)
 def test_an_element_holds_its_text(text: str, name: str) -> None:
     element = parsed(tag("g", tag("text", text, **{name: text}), text))
     assert [child.tag for child in element.iter()] == ["g", "text"]
@@ -104,12 +102,12 @@ def test_markup_is_taken_as_it_is_and_a_text_is_not() -> None:
 
 @pytest.mark.parametrize("value", ["1", None, True, math.nan, math.inf, 10**400, 1e300, [1]])
 def test_what_is_no_sensible_number_is_absent(value: Any) -> None:
-    assert values.plottable(value) is None
-    assert curves.kind_of(Administration(1, "a", "h", score=value)) is Kind.NONE
+    assert words.plottable(value) is None
+    assert plots.kind_of(Administration(1, "a", "h", score=value)) is Kind.NONE
 
 
 def test_kinds() -> None:
-    found = [curves.kind_of(Administration(1, "a", "h", score=score)) for score in (1.0, 1, 0.0, 0.5, None)]
+    found = [plots.kind_of(Administration(1, "a", "h", score=score)) for score in (1.0, 1, 0.0, 0.5, None)]
     assert found == [Kind.RIGHT, Kind.RIGHT, Kind.WRONG, Kind.PARTLY, Kind.NONE]
 
 
@@ -117,7 +115,7 @@ def test_kinds() -> None:
 def test_the_band_of_the_ability_is_that_of_the_interview(estimator: str, guess: float) -> None:
     on = bank(items(80), guess=guess)
     interview = held(on, missing=(7, 20), estimator=ESTIMATORS[estimator](), batch=3)
-    trace = curves.ability_trace(interview, on)
+    trace = plots.ability_trace(interview, on)
     assert trace is not None
     assert trace.before == [*(a.theta_before[0] for a in interview.administrations), interview.theta[0]]
     assert trace.error is not None
@@ -141,21 +139,21 @@ def test_the_band_of_the_ability_is_that_of_the_interview(estimator: str, guess:
 def test_no_band_without_the_bank_or_with_another() -> None:
     on = bank(items(60))
     interview = held(on)
-    assert curves.ability_trace(interview, None).error is None
-    assert curves.ability_trace(interview, on.only("odd")).error is None
-    assert curves.ability_trace(interview, replace(on, scale="another")).error is None
+    assert plots.ability_trace(interview, None).error is None
+    assert plots.ability_trace(interview, on.only("odd")).error is None
+    assert plots.ability_trace(interview, replace(on, scale="another")).error is None
     interview.administrations[9].score = 1.0 - interview.administrations[9].score
-    assert curves.ability_trace(interview, on).error is None, "these are not the abilities of these answers"
+    assert plots.ability_trace(interview, on).error is None, "these are not the abilities of these answers"
     interview.policy["estimator"] = "oracle"
-    assert curves.ability_trace(interview, on).error is None
+    assert plots.ability_trace(interview, on).error is None
     interview.theta = [0.1, 0.2]
-    assert curves.ability_trace(interview, on) is None
+    assert plots.ability_trace(interview, on) is None
 
 
 def test_the_funnel_ends_at_the_interval_by_the_draws() -> None:
     on = bank(items(80))
     interview = held(on)
-    funnel = curves.accuracy_funnel(interview)
+    funnel = plots.accuracy_funnel(interview)
     assert funnel is not None
     assert funnel.asked == list(range(1, 31))
     for n in (5, 30):
@@ -170,7 +168,7 @@ def test_missing_scores_widen_the_funnel_on_both_sides() -> None:
     on = bank(items(80))
     whole, lacking = held(on), held(on)
     lacking.administrations[10].score = None
-    one, two = curves.accuracy_funnel(whole), curves.accuracy_funnel(lacking)
+    one, two = plots.accuracy_funnel(whole), plots.accuracy_funnel(lacking)
     assert two.high[-1] - two.low[-1] > one.high[-1] - one.low[-1]
     assert two.low[9] == one.low[9]
 
@@ -178,7 +176,7 @@ def test_missing_scores_widen_the_funnel_on_both_sides() -> None:
 def test_long_interviews_have_curves_of_few_points() -> None:
     on = bank(items(400))
     interview = held(on, budget=360, batch=1)
-    funnel, trace = curves.accuracy_funnel(interview), curves.ability_trace(interview, on)
+    funnel, trace = plots.accuracy_funnel(interview), plots.ability_trace(interview, on)
     assert len(funnel.asked) <= 120
     assert funnel.asked[-1] == 360
     assert trace.error is not None
@@ -192,7 +190,7 @@ def test_no_funnel_from_damaged_draws(field: str, value: Any) -> None:
     interview = held(bank(items(40)), budget=10)
     for a in interview.administrations:
         setattr(a, field, value)
-    funnel = curves.accuracy_funnel(interview)
+    funnel = plots.accuracy_funnel(interview)
     assert funnel is None or all(0 <= v <= 1 for v in (*funnel.low, *funnel.high, *funnel.estimate))
     if value in (None, "x") and field == "propensity":
         assert funnel is None
@@ -210,10 +208,10 @@ def test_thresholds_of_gates(make: SimpleNamespace) -> None:
     ]
     for gate, condition in zip(gates, given, strict=True):
         gate.verdict["condition"] = condition
-    assert curves.thresholds(gates, None) == [Threshold(0.55, ">= .55")]
+    assert plots.thresholds(gates, None) == [Threshold(0.55, ">= .55")]
     on = bank(items(60))
     p = 1 / (1 + np.exp(-on.discrimination[:, 0] * 0.4 - on.intercept))
-    (_, ability) = curves.thresholds(gates, on)
+    (_, ability) = plots.thresholds(gates, on)
     assert ability.label == "ability >= .40"
     assert ability.value == pytest.approx(p.mean())
 
@@ -225,13 +223,13 @@ def test_bins_by_difficulty() -> None:
     ]
     interview = InterviewRecord("", "", {}, {}, {}, 12, 12, 20, {}, "", "", None, None, None, None)
     interview.administrations = asked
-    low, high = curves.difficulty_bins(interview)
+    low, high = plots.difficulty_bins(interview)
     assert (low.count, low.easiest, low.hardest, low.right, low.predicted) == (6, -2.0, -2.0, 1.0, pytest.approx(0.9))
     assert (high.right, high.predicted) == (0.0, pytest.approx(0.4))
     assert low.high == pytest.approx(1.0)
     assert low.low == pytest.approx(6 / (6 + 1.6449**2), rel=1e-3), "Wilson's lower bound of 6 out of 6"
     interview.administrations = asked[:10]
-    assert curves.difficulty_bins(interview) is None
+    assert plots.difficulty_bins(interview) is None
 
 
 # pictures
@@ -245,7 +243,6 @@ def test_bins_by_difficulty() -> None:
     band=st.booleans(),
     half=st.none() | st.floats(0.0, 100.0),
 )
-@settings(max_examples=100)
 def test_any_trace_stays_in_its_picture(
     values: list[tuple[float, float | None, Kind, float]], end: float, band: bool, half: float | None
 ) -> None:
@@ -301,7 +298,6 @@ def test_a_threshold_just_below_another_has_its_label_below_its_line() -> None:
 )
 @example(rows=[(0.0, 0.1, 0.2)], required=[0.0, 0.01, 0.0, 0.02], decided=None)
 @example(rows=[(0.0, 0.1, 0.2)], required=[1.0, 0.99, 1.0, 0.98], decided=None)
-@settings(max_examples=100)
 def test_any_funnel_stays_in_its_picture(
     rows: list[tuple[float, float, float]], required: list[float], decided: tuple[float, float, float] | None
 ) -> None:
@@ -317,7 +313,6 @@ def test_any_funnel_stays_in_its_picture(
 
 
 @given(rows=st.lists(st.tuples(numbers, shares, shares), min_size=2, max_size=8))
-@settings(max_examples=50)
 def test_any_response_curve_stays_in_its_picture(rows: list[tuple[float, float, float]]) -> None:
     bins = [Bin(6, d, d, right, right / 2, (1 + right) / 2, predicted) for d, right, predicted in sorted(rows)]
     root = inside(plots.response_plot(bins, "k"))
@@ -348,14 +343,12 @@ def test_a_history_marks_this_run_and_the_alarms() -> None:
 
 
 @given(values=st.lists(numbers, min_size=1, max_size=30))
-@settings(max_examples=50)
 def test_any_history_stays_in_its_picture(values: list[float]) -> None:
     series = history(values[:28])
-    inside(plots.history_plot(series, [], "run-0", axes.span_of(values, 1.0), 1.645, "h"))
+    inside(plots.history_plot(series, [], "run-0", plots.span_of(values, 1.0), 1.645, "h"))
 
 
 @given(low=numbers, estimate=numbers, high=numbers, target=st.none() | numbers)
-@settings(max_examples=50)
 def test_any_bar_stays_in_its_picture(low: float, estimate: float, high: float, target: float | None) -> None:
     root = inside(plots.interval_bar(low, estimate, high, target=target))
     assert root.get("aria-hidden") == "true"

@@ -9,16 +9,15 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.records.derived import merged
-from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord, merged
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs
 from pytest_adaptive_eval.reports.junit import gate_report
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.sections import section_of
+from pytest_adaptive_eval.reports.studies import section_of
 from pytest_adaptive_eval.reports.terminal import summary_lines
 
 HOSTILE = "<script>alert(1)</script>|@you ::error::x\u202e\x1b[31m"
@@ -129,7 +128,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@pytest.mark.slow
 @given(st.data())
 def test_a_forged_record_breaks_no_report(make: SimpleNamespace, data: st.DataObject) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
@@ -158,7 +157,7 @@ def test_section_of_another_package_is_found_by_its_entry_point(
 ) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     (tmp_path / "votes.py").write_text(
-        "from pytest_adaptive_eval.reports.sections import StudySection, Table\n"
+        "from pytest_adaptive_eval.reports.studies import StudySection, Table\n"
         "REGISTERED = (StudySection('vote', lambda study: [Table('Votes', ('model', 'votes'), [('ann', '3')])]),)\n"
     )
     info = tmp_path / "votes-1.dist-info"

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.reports.pictures import THUMBNAIL, Thumbnail, thumbnail
+from pytest_adaptive_eval.reports.questions import THUMBNAIL, Thumbnail, thumbnail
 
 image = pytest.importorskip("PIL.Image")
 
@@ -135,7 +135,6 @@ def test_what_is_no_picture_is_said(tmp_path: Path, name: str, content: bytes | 
 
 
 @given(data=st.binary(max_size=200), cut=st.integers(0, 300))
-@settings(max_examples=50)
 def test_no_file_raises(tmp_path_factory: pytest.TempPathFactory, data: bytes, cut: int) -> None:
     folder = tmp_path_factory.mktemp("pictures")
     whole = png(16, 16, data)

@@ -11,6 +11,8 @@ from hostile import NOT_HELD_BY_LOCKDOWN, PROGRAMS
 from conftest import opened  # type: ignore[attr-defined]  # mypy reads the conftest of the root
 from pytest_adaptive_eval.extensions.sandbox import Sandbox
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = bool(os.environ.get("ADAPTIVE_EVAL_SANDBOX_ALL"))
 
 

@@ -118,6 +118,7 @@ def test_there_are_enough() -> None:
     assert len(FORGERIES) >= 12
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize("name", FORGERIES)
 def test_no_forgery_is_right(best: Sandbox, name: str) -> None:
     run = best.call(FORGERIES[name], "f", INPUTS)
@@ -130,6 +131,7 @@ def test_the_best_forgery_gives_values_and_no_more(best: Sandbox) -> None:
     assert run == Run(Status.OK, (True,) * 20)
 
 
+@pytest.mark.slow
 def test_noise_on_the_channel_is_an_error_of_the_code(best: Sandbox) -> None:
     """Random bytes, with and without the nonce, whole lines and torn ones, where the true results go."""
     code = (

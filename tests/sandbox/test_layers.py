@@ -11,6 +11,8 @@ from pytest_adaptive_eval.errors import SandboxUnavailable
 from pytest_adaptive_eval.extensions.sandbox import Sandbox
 from pytest_adaptive_eval.extensions.sandbox.runner import LAYERS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("layer", [*sorted(LAYERS), "deadline", "size"])
 def test_a_missing_layer_is_noticed(sandbox: Sandbox, layer: str) -> None:

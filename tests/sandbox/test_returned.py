@@ -131,6 +131,7 @@ def cases() -> list[tuple[str, float]]:
     return [(body, float(n < 3)) for n, body in enumerate(BODIES)]
 
 
+@pytest.mark.fast_rows(3)
 @pytest.mark.parametrize(("body", "score"), cases(), ids=[str(n) for n in range(len(BODIES))])
 def test_what_a_program_returns_is_right_or_wrong(runner: Sandbox, body: str, score: float) -> None:
     code = f"def solve(values, k):\n {body}\n"
@@ -139,6 +140,7 @@ def test_what_a_program_returns_is_right_or_wrong(runner: Sandbox, body: str, sc
     assert len(mark.why) < 1000
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("code", WHOLE, ids=[str(n) for n in range(len(WHOLE))])
 def test_a_program_that_does_not_return_is_wrong(runner: Sandbox, code: str) -> None:
     assert by_calls([([1], 2)], [4])(f"```python\n{code}```", runner).score == 0

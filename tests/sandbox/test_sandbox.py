@@ -158,6 +158,7 @@ def test_no_calls_are_no_outputs(best: Sandbox) -> None:
     assert best.call("f = len", "f", []) == Run(Status.OK, ())
 
 
+@pytest.mark.slow
 def test_time_is_up(sandbox: Sandbox) -> None:
     start = time.monotonic()
     run = ask(sandbox, "import time\ndef f(): time.sleep(60)", deadline=0.3)
@@ -165,6 +166,7 @@ def test_time_is_up(sandbox: Sandbox) -> None:
     assert time.monotonic() - start < 10
 
 
+@pytest.mark.slow
 def test_processor_time_is_up_whatever_signals_are_ignored(best: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(runner.LIMITS, "RLIMIT_CPU", 1)
     code = "import signal\ndef f():\n  signal.signal(signal.SIGXCPU, signal.SIG_IGN)\n  while True: pass"
@@ -172,6 +174,7 @@ def test_processor_time_is_up_whatever_signals_are_ignored(best: Sandbox, monkey
     assert (run.status, run.detail) == (Status.TIMEOUT, "no results within 1 s of processor time")
 
 
+@pytest.mark.slow
 def test_many_at_once(best: Sandbox) -> None:
     with ThreadPoolExecutor(8) as pool:
         runs = list(pool.map(lambda n: ask(best, "def f(n): return n * n", n), range(24)))
@@ -179,6 +182,7 @@ def test_many_at_once(best: Sandbox) -> None:
     assert threading.active_count() < 20
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_parent_that_is_killed(sandbox: Sandbox) -> None:
     code = (
         "from pytest_adaptive_eval.extensions.sandbox import Sandbox, runner\n"
@@ -197,6 +201,7 @@ def test_nothing_outlives_a_parent_that_is_killed(sandbox: Sandbox) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_threads_are_few_but_there_whatever_else_the_user_runs(sandbox: Sandbox) -> None:
     code = """
 import threading, time

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pytest_adaptive_eval.evaluation.study import StudyKind
 from pytest_adaptive_eval.evaluation.tables import StudyTable
 from pytest_adaptive_eval.gates.condition import Metric
-from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
+from pytest_adaptive_eval.gates.result import Measured, StudyResult
 
 
 class WeightsTable(StudyTable, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
+from pytest_adaptive_eval.gates.result import Measured, StudyResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 
 NAMES = ("ant", "bee", "cat")

@@ -16,6 +16,8 @@ from cells_of import SLOW, write_answers
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.records.runs import read_run
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("ray")
 
 COMMAND = (sys.executable, "-c", "from pytest_adaptive_eval.cli import main; raise SystemExit(main())", "sweep")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.answers import by_choice, by_letters, by_number, by_sequence, last_line, shortened
-from pytest_adaptive_eval.tasks.lookalikes import SAME_LETTERS
 from pytest_adaptive_eval.tasks.numbers import by_values
 from pytest_adaptive_eval.tasks.scrambled import by_restoration
 from pytest_adaptive_eval.tasks.strings import FIELD
+from pytest_adaptive_eval.tasks.words import SAME_LETTERS
 
 
 @pytest.mark.parametrize(

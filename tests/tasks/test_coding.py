@@ -78,7 +78,6 @@ def test_the_reference_passes_and_constants_do_not(family: Any, level: int, seed
     assert question.judge(other.answer, runner).score == 0.0
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 9), seeds)
 def test_a_program_to_be_repaired_is_broken(level: int, seed: int) -> None:
     question = REPAIR.question(level, seed)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
@@ -22,7 +22,7 @@ from pytest_adaptive_eval.tasks.rules import (
     sentences_in,
     words_in,
 )
-from pytest_adaptive_eval.tasks.sentences import compose
+from pytest_adaptive_eval.tasks.words import compose
 from tests.tasks.solvers import written
 
 seeds = st.integers(0, 10**9)
@@ -134,7 +134,6 @@ def test_all_rules_or_the_fraction() -> None:
 TEXT = " ".join(" ".join(words).capitalize() + "." for words in compose(random.Random(3), 40))
 
 
-@settings(max_examples=60)
 @given(st.integers(1, 9), seeds)
 def test_tasks_over_own_texts(level: int, seed: int) -> None:
     family = families([own_texts({"a": TEXT, "b": TEXT.upper()})])["own_texts"]

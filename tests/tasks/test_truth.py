@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.graphs import shortest
-from pytest_adaptive_eval.tasks.sentences import LEXICON
-from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
+from pytest_adaptive_eval.tasks.words import ANAGRAMS, LEXICON, WORDS
 from tests.tasks.solvers import matched
 
 seeds = st.integers(0, 10**9)
@@ -64,7 +63,6 @@ def test_the_share_of_scrambled_words(level: int, seed: int) -> None:
         assert sorted(shown[i].casefold()) == sorted(truth[i].casefold())
 
 
-@settings(max_examples=30)
 @given(st.integers(1, 10), seeds)
 def test_the_share_of_hidden_letters(level: int, seed: int) -> None:
     question = FAMILIES["masked"].question(level, seed)

@@ -8,12 +8,13 @@ from array import array
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+from pytest_adaptive_eval.items.responses import FormatResponses, LoggedQuestion, Responses
+from pytest_adaptive_eval.tables import SUBJECT_WORDS, read_rows
 
 #: Levels of folders searched below the path; the tools' own layouts have three.
 _DEPTH = 5
@@ -37,11 +38,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def score(value: Any, where: str) -> float:
-    """Return a score as a number, NaN where it is missing.
-
-    Raises:
-        ResponsesError: The value is not a number in [0, 1], a truth value, None or NaN.
-    """
+    """Return a score as a number, NaN where it is missing; refuse what is not in [0, 1], a truth value, None or NaN."""
     if value is None:
         return math.nan
     if isinstance(value, int | float) and (0 <= value <= 1 or math.isnan(value)):
@@ -52,11 +49,7 @@ def score(value: Any, where: str) -> float:
 
 
 def named(value: Any, field: str, where: str) -> str:
-    """Return an id as text; whole numbers are ids too.
-
-    Raises:
-        ResponsesError: The value is empty or of another type.
-    """
+    """Return an id as text; whole numbers are ids too; raise ResponsesError for other values."""
     if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
         return text
     raise ResponsesError(f"{where}: {field} is {value!r:.80}, expected a text or a whole number")
@@ -69,7 +62,6 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
         setting: Name of the setting that `requested` is from, for messages.
         requested: One name, or several separated by commas. The first of them in `names_present` is used, so that tasks
             with different names can be read together.
-        where: File or task, for messages.
 
     Raises:
         ResponsesError: Several names and no request, or no requested name is present.
@@ -91,11 +83,7 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
 
 
 class Collected:
-    """Accumulator of scores.  Several scores of one subject on one item count as their mean.
-
-    Args:
-        source: File or folder, for messages.
-    """
+    """Accumulator of scores.  Several scores of one subject on one item count as their mean."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -124,11 +112,7 @@ class Collected:
             replies.append((text, score))
 
     def check_questions(self, fix: str) -> None:
-        """Refuse items whose question differs between logs.
-
-        Raises:
-            ResponsesError: Names the first such item, both places, and `fix`.
-        """
+        """Refuse items whose question differs between logs; the error names the first one, both places, and `fix`."""
         if self._changed:
             item, where = next(iter(self._changed.items()))
             raise ResponsesError(
@@ -161,3 +145,45 @@ class Collected:
 def _words(question: LoggedQuestion) -> list[str]:
     """Return the words of a question, by which two logs' questions are compared."""
     return str(question.prompt or question.messages).split()
+
+
+Matrix = TypeVar("Matrix", Responses, FormatResponses)
+
+
+def with_families(responses: Matrix, path: Path) -> Matrix:
+    """Return a copy of the responses with the families of a two-column CSV.
+
+    Args:
+        path: CSV with the header ``subject,family`` and a row for each subject. A subject with an empty family has a
+            family of its own. Subjects without responses are ignored.
+
+    Raises:
+        ResponsesError: Wrong columns, a duplicate subject, or a subject of the responses without a row.
+    """
+    families = _read_families(path)
+    if missing := [subject for subject in responses.subjects if subject not in families]:
+        raise ResponsesError(
+            f"{path}: no family for {len(missing)} of {len(responses.subjects)} subjects of {responses.source}, the "
+            f"first {missing[0]!r}; add a row for each, with an empty family where it stands alone"
+        )
+    return replace(responses, families=tuple(families[subject] for subject in responses.subjects))
+
+
+def _read_families(path: Path) -> dict[str, str]:
+    """Return the family of each subject in the file."""
+    rows = read_rows(path)
+    _, header = next(rows, (0, []))
+    words = [word.strip().lower() for word in header]
+    if len(words) != 2 or words[0] not in SUBJECT_WORDS or words[1] not in ("family", "families", "run"):
+        raise ResponsesError(f"{path}, line 1: found {','.join(header)!r:.80}, expected 'subject,family'")
+    families: dict[str, str] = {}
+    for number, row in rows:
+        subject = row[0].strip()
+        if len(row) != 2 or not subject:
+            raise ResponsesError(
+                f"{path}, line {number}: found {','.join(row)!r:.80}, expected a subject and its family"
+            )
+        if subject in families:
+            raise ResponsesError(f"{path}, line {number}: the subject {subject!r} stands twice; keep one row")
+        families[subject] = row[1].strip() or subject
+    return families

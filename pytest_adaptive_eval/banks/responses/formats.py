@@ -22,8 +22,7 @@ from types import MappingProxyType
 import numpy as np
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings
-from pytest_adaptive_eval.banks.responses.families import with_families
-from pytest_adaptive_eval.banks.responses.files import Collected
+from pytest_adaptive_eval.banks.responses.files import Collected, with_families
 from pytest_adaptive_eval.banks.responses.readers.matrix import read_matrix
 from pytest_adaptive_eval.banks.responses.readers.runs import is_record, read_runs
 from pytest_adaptive_eval.errors import EstimationError, ResponsesError
@@ -75,7 +74,6 @@ def read_format_responses(
     Args:
         bank: Name of the bank, for recorded runs; needed when they used several.
         families: As in `read_responses`.
-        note: Called with a sentence about each omission.
 
     Returns:
         The modalities are those of the fullest format; a missing score is NaN.
@@ -98,7 +96,9 @@ def read_format_responses(
 def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object]) -> FormatResponses:
     """Merge the responses of all sources, with items and formats as separate axes."""
     families = dict(chain(*(zip(part.subjects, part.families, strict=True) for part in parts)))
-    _note_absent_subjects(parts, len(families), note)
+    for part in parts:
+        if absent := len(families) - len(part.subjects):
+            note(f"{part.source}: no answers of {absent} of the {len(families)} subjects")
     pairs = [[name.split(_SEPARATOR, 1) for name in part.items] for part in parts]
     forms = {form for form, _ in chain(*pairs)}
     modalities = _modalities(forms, source)
@@ -112,12 +112,6 @@ def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object
         part_rows = np.array([rows[name] for name in part.subjects])
         scores[part_rows[:, None], positions[:, 0], positions[:, 1]] = part.scores
     return FormatResponses(tuple(rows), tuple(columns), modalities, scores, tuple(families.values()), source)
-
-
-def _note_absent_subjects(parts: Sequence[Responses], count: int, note: Callable[[str], object]) -> None:
-    for part in parts:
-        if absent := count - len(part.subjects):
-            note(f"{part.source}: no answers of {absent} of the {count} subjects")
 
 
 def _check_distinct_items(parts: Sequence[Responses], item_sets: Sequence[set[str]]) -> None:

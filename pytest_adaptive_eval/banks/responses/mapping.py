@@ -22,19 +22,8 @@ _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "score": (
             *("score", "is_correct", "correct", "passed", "if_right", "is_right", "hit", "resolved", "success", "acc"),
-            *(
-                "accuracy",
-                "exact_match",
-                "em",
-                "match",
-                "right",
-                "solved",
-                "true_false",
-                "verdict",
-                "judgement",
-                "grade",
-            ),
-            *("judgment", "result", "pass", "evaluation", "reward"),
+            *("accuracy", "exact_match", "em", "match", "right", "solved", "true_false", "verdict", "judgement"),
+            *("grade", "judgment", "result", "pass", "evaluation", "reward"),
         ),
         "answer": (
             *("response", "output", "completion", "model_output", "generated_text", "generation", "model_response"),
@@ -57,8 +46,6 @@ _EXTRACTED = (
     *("pred", "prediction", "predicted_answer", "extracted_answer", "parsed_pred", "parsed_answer", "model_answer"),
     *("extraction", "extracted", "pred_indexs", "predicted", "choice"),
 )
-#: Fields whose expression may be suggested by the name of a column.
-_SUGGESTED = tuple(_NAMES)
 #: Rows that a suggestion is made from, and levels of objects in which it looks, and in which scores are compared.
 _SAMPLE, _DEPTH, _CHECKED_DEPTH = 50, 3, 6
 
@@ -95,11 +82,7 @@ class ResponseMapping:
         return dataclasses.replace(other, **self.given)
 
     def parsed(self) -> dict[str, Expression]:
-        """Return the expressions by field, without that for the rows.
-
-        Raises:
-            ConfigError: One of them is malformed.
-        """
+        """Return the expressions by field, without that for the rows; raise ConfigError if one of them is malformed."""
         return {name: parse_expression(text, name) for name, text in self.given.items() if name != "rows"}
 
 
@@ -108,11 +91,6 @@ def _quoted(text: str) -> str:
     if text.replace("_", "").replace(".", "").replace("-", "").isalnum():
         return text
     return f"'{text}'" if "'" not in text else f'"{text}"'
-
-
-def compares(mapping: ResponseMapping) -> bool:
-    """Return whether the score of a mapping is a comparison of two columns."""
-    return " == " in mapping.score
 
 
 def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[str, float]:
@@ -132,16 +110,11 @@ def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[
 
 
 def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> ResponseMapping:
-    """Suggest expressions from the names of columns, those whose values fit.
-
-    Args:
-        rows: The first `_SAMPLE` are looked at.
-        read: Return a verdict as a score; raise ValueError for a value that is none.
-    """
+    """Suggest expressions from the names of columns whose values fit; `read` makes a verdict a score, or raises."""
     sample = list(islice(rows, _SAMPLE))
     columns = list(dict.fromkeys(path for row in sample for path in _columns(row.record)))
     suggested = _suggest_wide(sample, columns, read)
-    for field in _SUGGESTED:
+    for field in _NAMES:
         if field in suggested:
             continue
         candidates = (text for name in _NAMES[field] for text in _standing(name, columns, field))
@@ -255,11 +228,5 @@ def _fits_list(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
 
 
 _FITS = MappingProxyType(
-    {
-        "score": _fits_score,
-        "item": _fits_item,
-        "subject": _fits_subject,
-        "question": _fits_text,
-        "choices": _fits_list,
-    }
+    {"score": _fits_score, "item": _fits_item, "subject": _fits_subject, "question": _fits_text, "choices": _fits_list}
 )

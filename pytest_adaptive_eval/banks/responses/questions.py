@@ -118,9 +118,6 @@ def _graded(item: Item | None, text: str) -> float | None:
         return None
 
 
-# --- items of a bank -------------------------------------------------------------------------------------------------
-
-
 def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) -> list[Item]:
     """Return the items whose question and right answer are in the logs, with their images in `folder`.
 
@@ -184,10 +181,7 @@ def _choose_grader(questions: Mapping[str, LoggedQuestion], note: Callable[[str]
         for text, score in question.replies
         if score in (0.0, 1.0)
     ][:_TRIED]
-    agreed = {}
-    for grader in candidates:
-        graded = [_agrees(question, text, score, grader) for question, text, score in tried]
-        agreed[grader] = sum(graded)
+    agreed = {grader: sum(_agrees(*each, grader) for each in tried) for grader in candidates}
     best = max(candidates, key=lambda grader: agreed[grader])
     first = next(iter(questions))
     about = f"{counted(len(questions), 'item')} such as {first!r:.60}: grader {best}"
@@ -209,11 +203,7 @@ def _agrees(question: LoggedQuestion, text: str, score: float, grader: str) -> b
 
 
 def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str], root: str) -> Item:
-    """Return a question as an item.
-
-    Raises:
-        BankError: It cannot be asked or graded.
-    """
+    """Return a question as an item; raise BankError if it cannot be asked or graded."""
     data: dict[str, Any] = {"id": name, **_expected(question, grader)}
     if question.messages:
         data["messages"] = [dict(message) for message in question.messages]
@@ -240,11 +230,7 @@ def _expected(question: LoggedQuestion, grader: str) -> dict[str, Any]:
 
 
 def _write_images(images: Sequence[str | bytes], folder: Path, name: str) -> list[str]:
-    """Write images to a folder under names by their content; return the names.
-
-    Raises:
-        BankError: An image cannot be read, or is not of a known kind.
-    """
+    """Write images to a folder under names by their content, and return the names; refuse unknown kinds."""
     names = []
     for image in images:
         content = _content(image, name)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from pytest_adaptive_eval.banks.reader import is_bank
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.families import with_families
-from pytest_adaptive_eval.banks.responses.files import files_of
+from pytest_adaptive_eval.banks.responses.files import files_of, with_families
 from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.banks.responses.readers.mapped import propose
 from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
@@ -34,10 +33,7 @@ _TABLES = {".feather", ".arrow", ".npy", ".npz", ".xls", ".ods"}
 #: Contents of JSON lines that no reader reads: keys of which one has to be present besides ``id``, and a description.
 _OTHER_LINES = (
     ({"prompt", "messages", "grader"}, "looks like the items of a bank, which are questions without responses"),
-    (
-        {"text", "score", "status"},
-        "looks like the answers of one subject for replaying; a matrix in CSV holds several",
-    ),
+    ({"text", "score", "status"}, "looks like the answers of one subject for replaying; a matrix in CSV holds several"),
 )
 
 
@@ -66,7 +62,6 @@ def read_responses(
         families: A CSV ``subject,family``: training runs or model families.
         mapping: Expressions for the fields of a response, for rows of any other tool.
         items: One's own items by id in the log, which grade answers without a score; with a mapping.
-        note: Called with a sentence about each omission.
 
     Returns:
         A missing score is NaN; an error is never a wrong answer.
@@ -82,7 +77,7 @@ def read_responses(
     try:
         if not source.exists():
             raise ResponsesError(f"{source} does not exist; check the path")
-        reader = FORMATS[format] if format else _mapped_reader() if mapping else _recognise(source)
+        reader = FORMATS[format if format else "mapping"] if format or mapping else _recognise(source)
         _check_settings(
             source, reader, {"orientation": orientation, "metric": metric, "filter": filter, "mapping": mapping}
         )
@@ -97,11 +92,6 @@ def read_responses(
 def is_responses(path: Path) -> bool:
     """Return whether a file is of a format that is made for responses alone, unlike a table in CSV."""
     return any(reader.recognises(path) for reader in FORMATS.values() if reader.generality == 0)
-
-
-def _mapped_reader() -> ResponseReader:
-    """Return the reader whose columns a mapping names."""
-    return next(reader for reader in FORMATS.values() if "mapping" in reader.settings)
 
 
 def _check_settings(source: Path, reader: ResponseReader, settings: Mapping[str, object]) -> None:

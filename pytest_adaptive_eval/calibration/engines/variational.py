@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
-from pytest_adaptive_eval.calibration.subject_grid import SubjectGrid, subject_grid
+from pytest_adaptive_eval.calibration.subject_grid import SubjectGrid, curvature_at, subject_grid
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array
@@ -81,11 +80,7 @@ class Fit:
 
 
 def checked(responses: ArrayLike) -> Array:
-    """Return responses (S, n) as numbers, NaN where missing.
-
-    Raises:
-        EstimationError: Fewer than two subjects, a value outside [0, 1], or a subject or item without a response.
-    """
+    """Return responses (S, n) as numbers, NaN where missing; raise EstimationError if they allow no fit."""
     scores = np.asarray(responses, dtype=np.float64)
     if scores.ndim != 2 or len(scores) < 2:
         raise EstimationError(f"responses have shape {scores.shape}; at least two subjects (rows) are needed")
@@ -326,10 +321,7 @@ class _State:
 
     @staticmethod
     def _inverse(matrices: Any) -> Any:
-        """Return the inverses of positive definite matrices (F, F, ...).
-
-        Gauss and Jordan's elimination of all at once takes a tenth of the time of `linalg.inv`, which goes one by one.
-        """
+        """Return the inverses of positive definite matrices (F, F, ...)."""
         inverse = matrices * 1.0
         for k in range(len(matrices)):
             pivot = 1.0 / inverse[k, k]

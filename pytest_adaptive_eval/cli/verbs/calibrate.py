@@ -91,6 +91,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe, folder: Path) -> int:
     """Read, fit, check and write; images of the logs go to `folder` first."""
+    from pytest_adaptive_eval.banks.items import parse_item
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.calibration.build import calibrate, matched
     from pytest_adaptive_eval.calibration.families import copies
@@ -106,8 +107,9 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     policies = _policies(options, names, len(responses.items))
     if options.output is None:
         policies = []  # conformal tables belong to a bank
-    elif items is None:
-        _check_ids(responses)
+    elif items is None:  # ids that no bank can have are refused before hours of work
+        for name in responses.items:
+            parse_item(json.dumps({"id": name, "meta": {"textless": True}}), responses.source)
     parameters = choice = None
     firsts = copies(responses)
     if options.parameters is not None:
@@ -278,14 +280,6 @@ def _write(built: Built, options: argparse.Namespace, source: dict[str, Any]) ->
     if bank.report["textless"]:
         lines.append("it has no texts and cannot be asked: give --items for that")
     return lines
-
-
-def _check_ids(responses: Responses) -> None:
-    """Refuse ids that no bank can have, before hours of work."""
-    from pytest_adaptive_eval.banks.items import parse_item
-
-    for name in responses.items:
-        parse_item(json.dumps({"id": name, "meta": {"textless": True}}), responses.source)
 
 
 REGISTERED = (

@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 #: Margin of a comparison when ``--margin`` is omitted, and confidence of each one-sided verdict.
 _MARGIN, _CONFIDENCE = 0.02, 0.95
 #: Options of logs, and of recorded runs.
-_OF_LOGS = ("margin", "at-least", "confidence", "like-questions", "each-task", "must-pass", "on-inconclusive", "json")
-_OF_LOGS = (*_OF_LOGS, "ids", "config", "set")
+_OF_LOGS = (
+    *("margin", "at-least", "confidence", "like-questions", "each-task", "must-pass", "on-inconclusive", "json", "ids"),
+    *("config", "set"),
+)
 _OF_RUNS = ("gates", "bank", "output")
 
 

@@ -33,8 +33,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "items that one checkpoint answered right in one run and wrong in another"
     add("--flicker", action="store_true", help=text)
     add = parser.add_argument_group("which runs").add_argument
-    add("--evaluation", metavar="PATTERN", default="*", help='of this name, such as "text*"')
-    add("--subject", metavar="PATTERN", default="*", help='of this model, such as "step-*"')
+    add("--evaluation", metavar="PATTERN", help='of this name, such as "text*"')
+    add("--subject", metavar="PATTERN", help='of this model, such as "step-*"')
     add("--last", metavar="N", type=parse_count, help="only the newest N")
     add_source_argument(add)
     add = parser.add_argument_group("alarms, with --drift").add_argument
@@ -48,14 +48,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if not options.drift:
+        refuse(options, _OF_DRIFT, "goes with --drift")
+    if options.drift or options.compare or options.correlate is not None:
+        refuse(options, ("last",), "goes with lists")
     if options.drift:
         from pytest_adaptive_eval.cli.drift import watch
 
         return watch(options)
-    refuse(options, _OF_DRIFT, "goes with --drift")
     if options.compare:
         from pytest_adaptive_eval.cli.compare import compare
 
+        refuse(options, ("evaluation", "subject"), "is not for --compare, which names two runs")
         return compare(options)
     if options.correlate is not None:
         from pytest_adaptive_eval.cli.correlate import correlate
@@ -92,7 +96,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _flickers(history: History, options: argparse.Namespace, newest: slice) -> tuple[list[Any], list[str]]:
     """Return the items that flicker, as data and as the lines of a table."""
-    from pytest_adaptive_eval.records.flicker import flickering
+    from pytest_adaptive_eval.records.comparison import flickering
     from pytest_adaptive_eval.reports.history import flicker_lines
 
     named = {(record.run, entry.nodeid) for record, entry in history.interviews(**history_patterns(options))}

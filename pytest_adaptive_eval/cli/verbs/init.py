@@ -25,7 +25,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.cli.project import look_at
     from pytest_adaptive_eval.cli.setup import set_up
-    from pytest_adaptive_eval.evaluation.schema import file_schema
+    from pytest_adaptive_eval.evaluation.toml import file_schema
     from pytest_adaptive_eval.outputs import replacing
     from pytest_adaptive_eval.text import clean_terminal
 

@@ -21,7 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Merge the runs; returns the worst exit code of theirs."""
-    from pytest_adaptive_eval.records.derived import merged
+    from pytest_adaptive_eval.records.run_record import merged
 
     records = [open_run(name, options.source, {"-o": options.output}) for name in options.runs]
     if len({record.run for record in records}) < len(records):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.drift import Alarm, Series
     from pytest_adaptive_eval.records.run_record import RunRecord
 
+#: Kinds of exports, and whether each takes a path.
+_EXPORTS = {"responses": True, "studies": True, "every-eval-ever": True, "mlflow": False, "wandb": False}
 #: Runs on the page of a history, and the newest of them that get a page of their own.
 _RUNS, _PAGES = 100, 10
 
@@ -84,7 +86,7 @@ def _run(options: argparse.Namespace) -> int:
             )
         _write(options, record, banks, series, alarms)
         for kind, path in exports.items():
-            _EXPORTS[kind](record, path, banks)
+            _export(record, kind, path, banks)
         if "responses" in exports and "studies" not in exports and record.studies:
             names = ", ".join(study.name for study in record.studies)
             screen.note(f"answers to items leave out the studies {names}: see --export studies=FILE")
@@ -142,8 +144,8 @@ def _write(
 
 def _write_index(source: Path, folder: Path) -> None:
     """Write the page over the newest runs of a history, and their pages."""
-    from pytest_adaptive_eval.records.derived import copied_from
-    from pytest_adaptive_eval.records.flicker import flickering
+    from pytest_adaptive_eval.records.comparison import flickering
+    from pytest_adaptive_eval.records.run_record import copied_from
     from pytest_adaptive_eval.reports.index_page import write_index
     from pytest_adaptive_eval.reports.page import write_page
     from pytest_adaptive_eval.text import counted
@@ -161,64 +163,34 @@ def _write_index(source: Path, folder: Path) -> None:
     screen.note(f"index: {index}, {counted(len(runs), 'run')}, {counted(len(flickers), 'item')} that flicker")
 
 
-def _export_of(text: str) -> tuple[str, Path | None]:
+def _export_of(text: str) -> tuple[str, Path]:
     """Return kind and path of an export such as ``responses=answers.csv``."""
     kind, sign, path = text.partition("=")
     if kind not in _EXPORTS:
         raise argparse.ArgumentTypeError(f"{text!r}: known kinds are {', '.join(_EXPORTS)}")
-    if (kind in _WITHOUT_PATH) == bool(sign):
-        raise argparse.ArgumentTypeError(f"{text!r}: {kind} takes {'no path' if sign else 'a path, ' + kind + '=PATH'}")
-    return kind, Path(path) if sign else None
+    if bool(path) != _EXPORTS[kind] or bool(sign) != bool(path):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected {kind}{'=PATH' if _EXPORTS[kind] else ' alone'}")
+    return kind, Path(path)
 
 
-def _export_rows(record: RunRecord, path: Path | None, content: str) -> None:
-    """Write answers or studies as JSON lines or, by the path's suffix, as CSV."""
+def _export(record: RunRecord, kind: str, path: Path, banks: Mapping[str, ItemBank]) -> None:
+    """Write a run for other tools."""
     from pytest_adaptive_eval.text import counted
 
-    assert path is not None
-    studies = content == "studies"
-    rows = service("write_export", "exports")(
-        record, path, "csv" if path.suffix.lower() == ".csv" else "jsonl", studies=studies
-    )
-    none = ": the run held no study" if studies and not record.studies else ""
-    screen.note(f"{content}: {path}, {counted(rows, 'row')}{none}")
-
-
-def _export_responses(record: RunRecord, path: Path | None, _banks: Mapping[str, ItemBank]) -> None:
-    _export_rows(record, path, "answers")
-
-
-def _export_studies(record: RunRecord, path: Path | None, _banks: Mapping[str, ItemBank]) -> None:
-    _export_rows(record, path, "studies")
-
-
-def _export_every_eval_ever(record: RunRecord, path: Path | None, banks: Mapping[str, ItemBank]) -> None:
-    from pytest_adaptive_eval.text import counted
-
-    assert path is not None
-    written = service("every_eval_ever", "exports")(record, path, banks=banks)
-    screen.note(f"Every Eval Ever: {path}, {counted(len(written), 'file')}")
-
-
-def _export_mlflow(record: RunRecord, _path: Path | None, _banks: Mapping[str, ItemBank]) -> None:
-
-    service("log_mlflow", "exports")(record)
-
-
-def _export_wandb(record: RunRecord, _path: Path | None, _banks: Mapping[str, ItemBank]) -> None:
-
-    screen.note(f"Weights & Biases: baseline = {service('log_wandb', 'exports')(record)!r} compares with this run")
-
-
-#: Functions that export a run, by the kind that ``--export`` names.
-_EXPORTS: Mapping[str, Callable[[RunRecord, Path | None, Mapping[str, ItemBank]], None]] = {
-    "responses": _export_responses,
-    "studies": _export_studies,
-    "every-eval-ever": _export_every_eval_ever,
-    "mlflow": _export_mlflow,
-    "wandb": _export_wandb,
-}
-_WITHOUT_PATH = {"mlflow", "wandb"}
+    match kind:
+        case "mlflow":
+            service("log_mlflow", "exports")(record)
+        case "wandb":
+            baseline = service("log_wandb", "exports")(record)
+            screen.note(f"Weights & Biases: baseline = {baseline!r} compares with this run")
+        case "every-eval-ever":
+            written = service("every_eval_ever", "exports")(record, path, banks=banks)
+            screen.note(f"Every Eval Ever: {path}, {counted(len(written), 'file')}")
+        case _:
+            studies, form = kind == "studies", "csv" if path.suffix.lower() == ".csv" else "jsonl"
+            rows = service("write_export", "exports")(record, path, form, studies=studies)
+            none = ": the run held no study" if studies and not record.studies else ""
+            screen.note(f"{'studies' if studies else 'answers'}: {path}, {counted(rows, 'row')}{none}")
 
 
 def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:

@@ -8,26 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.formats import read_formats
-from pytest_adaptive_eval.cli.options import RECIPE, budgets_of, check_writable, names_of, refuse
+from pytest_adaptive_eval.cli.options import RECIPE, budgets_of, names_of, refuse
 from pytest_adaptive_eval.cli.screen import screen
-from pytest_adaptive_eval.cli.settings import FitTable
+from pytest_adaptive_eval.cli.settings import FitTable, settings_of
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.backtests.processes import run_backtest
+from pytest_adaptive_eval.extensions.backtests.processes import check_results, run_backtest
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.extensions.backtests.format_backtest import FormatBacktest
 
-#: Default budgets of a backtest in formats, and interviews of each subject by policies that draw.
+#: Default budgets of a backtest in formats.
 FORMAT_BUDGETS = "5%,10%,30%,50%"
-REPEATS = 10
 
 
-def backtest_in_formats(options: argparse.Namespace, given: FitTable, repeats: int) -> int:
+def backtest_in_formats(options: argparse.Namespace, repeats: int) -> int:
     """Leave each subject out, interview it in formats, print the tables; returns the exit code.
 
-    Args:
-        given: Settings of the verb.
-        repeats: Interviews of each subject by policies that draw.
+    `repeats` is the number of interviews of each subject by policies that draw.
     """
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.calibration.families import grouped
@@ -43,11 +40,9 @@ def backtest_in_formats(options: argparse.Namespace, given: FitTable, repeats: i
         raise ConfigError(
             f"--policy {unknown[0]}: with responses in formats known are {', '.join(FORMAT_CONTENDERS)}, and all"
         )
+    given = settings_of(options, FitTable)
     families = Path(given.families) if given.families else None
-    inputs = [options.source, options.items, families, *options.low_quality]
-    for flag, path in (("--json", options.json), ("--plot", options.plot)):
-        if path is not None:
-            check_writable(flag, path, inputs)
+    check_results(options, [options.source, options.items, families, *options.low_quality])
     items = None if options.items is None else list(read_bank(options.items).items)
     responses, low = read_formats([options.source], options.low_quality, items, given.filter, families)
     responses = replace(responses, families=grouped(responses.whole).families)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED
+from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED, check_writable
 from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -31,6 +32,13 @@ Shared = TypeVar("Shared")
 Reported = TypeVar("Reported", bound=Reportable)
 Part = TypeVar("Part")
 Result = TypeVar("Result", bound=Mergeable)
+
+
+def check_results(options: argparse.Namespace, inputs: Iterable[Path | None]) -> None:
+    """Refuse files of results that cannot be written or are inputs."""
+    for flag, path in (("--json", options.json), ("--plot", options.plot)):
+        if path is not None:
+            check_writable(flag, path, inputs)
 
 
 def run_backtest(

@@ -18,8 +18,8 @@ from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.study_rows import member, study_rows
-from pytest_adaptive_eval.reports.values import as_count, as_mapping, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.reports.studies import member, study_rows
+from pytest_adaptive_eval.reports.words import as_count, as_mapping, as_number, as_numbers, as_text, as_texts
 
 _VERSION = "0.3.0"
 _LIBRARY = "pytest-adaptive-eval"

@@ -20,8 +20,8 @@ from pytest_adaptive_eval.extensions.exports import evaleval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
-from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, study_rows
-from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.reports.studies import STUDY_COLUMNS, study_rows
+from pytest_adaptive_eval.reports.words import as_count, as_number, as_numbers, as_text, as_texts
 from pytest_adaptive_eval.text import clean_xml
 
 #: Version of the columns of `responses_jsonl`; a changed or removed column raises it, a new one does not.

@@ -14,8 +14,8 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import read_run, write_record
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.study_rows import member, study_rows
-from pytest_adaptive_eval.reports.values import as_mapping, as_number, as_numbers, as_text
+from pytest_adaptive_eval.reports.studies import member, study_rows
+from pytest_adaptive_eval.reports.words import as_mapping, as_number, as_numbers, as_text
 
 #: Folder of a run's artifacts, or name and type of an artifact, and the record's file in it.
 FOLDER, RECORD = "adaptive-eval", "record.json"

@@ -106,8 +106,8 @@ class Drafter:
         if self._where is not None and not self._where(data, names):
             return None
         name = "" if self._id is None else as_text(self._id(data, names))
-        by_position = None if isinstance(self._labels, Mapping) else self._labels[number : number + 1]
-        label = self._labels.get(name) if by_position is None else next(iter(by_position), None)
+        labels = self._labels
+        label = labels.get(name) if isinstance(labels, Mapping) else next(iter(labels[number : number + 1]), None)
         names = {**names, "label": label, "number": number}
 
         def value(expression: Expression | None) -> Any:

@@ -10,9 +10,9 @@ from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd
 from pytest_adaptive_eval.extensions.sweeps.matrix import GLYPHS, Curve, Entry, Matrix
 from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.reports.axes import Frame, path, share_label, signed_label, span_of, ticks_in, whisker
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.page import asset, content_policy
+from pytest_adaptive_eval.reports.plots import Frame, path, share_label, signed_label, span_of, ticks_in, whisker
 from pytest_adaptive_eval.text import counted
 
 #: Most pictures of estimates along training steps, and most lines of one that have intervals.

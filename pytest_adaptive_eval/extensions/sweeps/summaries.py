@@ -11,8 +11,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.extensions.sweeps.cells import Cell
 from pytest_adaptive_eval.extensions.sweeps.driver import cell_folder
 from pytest_adaptive_eval.extensions.sweeps.running import RECORD
-from pytest_adaptive_eval.records.derived import merged
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, plain
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, merged, plain
 from pytest_adaptive_eval.records.runs import new_run_id, read_run, write_record
 
 

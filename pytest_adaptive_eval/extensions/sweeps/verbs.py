@@ -77,7 +77,7 @@ def _drive(sweep: Sweep, cells: Sequence[Cell], signatures: Signatures, options:
     """Run all cells; returns whether every one passed."""
     from pytest_adaptive_eval.extensions.sweeps.driver import SweepRun, job_of
     from pytest_adaptive_eval.extensions.sweeps.live import LiveTable
-    from pytest_adaptive_eval.records.files import make_private
+    from pytest_adaptive_eval.records.journal import make_private
 
     make_private(sweep.folder)
     jobs = [job_of(sweep, cell, signatures) for cell in cells]

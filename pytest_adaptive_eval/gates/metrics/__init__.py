@@ -11,8 +11,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-#: Metrics of other packages, by name.
-REGISTERED: dict[str, Any] = {}
+REGISTERED: dict[str, Any] = {}  #: Metrics of other packages, by name.
 
 
 @cache

@@ -13,9 +13,8 @@ from pytest_adaptive_eval.claims.projection import ability_at, accuracy_at
 from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
-from pytest_adaptive_eval.gates.condition import Condition, Metric
-from pytest_adaptive_eval.gates.decisions import decide_by_bounds, with_note
-from pytest_adaptive_eval.gates.misfit import misfit_reason
+from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_bounds, with_note
+from pytest_adaptive_eval.gates.findings import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -25,12 +24,9 @@ from pytest_adaptive_eval.inference.interval import ABILITY_BOUND, Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import counted
 
-#: Fewest answers per dimension that decide a component.
-FEWEST_ANSWERS = 10
-#: Warn above this standard error of a component, in standard deviations of the bank's subjects.
-UNKNOWN_ABOVE = 0.9
-#: The setting `method` that trusts the bank's model.
-_MODEL_METHOD = "likelihood-ratio"
+FEWEST_ANSWERS = 10  #: Fewest answers per dimension that decide a component.
+UNKNOWN_ABOVE = 0.9  #: Warn above this standard error of a component, in standard deviations of the bank's subjects.
+_MODEL_METHOD = "likelihood-ratio"  #: The setting `method` that trusts the bank's model.
 
 
 class Ability(Metric[SessionResult]):
@@ -113,11 +109,7 @@ class Ability(Metric[SessionResult]):
 
 
 class AbilityComponent(Metric[SessionResult]):
-    """One component of ability, in standard deviations of the bank's subjects, decided by weighted draws.
-
-    Args:
-        part: Name of the component, such as ``cross``.
-    """
+    """One component of ability, such as ``cross``, in standard deviations of the bank's subjects, by weighted draws."""
 
     name = "ability"
     description = "a part of ability, on a bank that is administered in formats"

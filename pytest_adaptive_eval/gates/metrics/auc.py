@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
-from pytest_adaptive_eval.gates.condition import Condition, LadderPolicy, Metric
-from pytest_adaptive_eval.gates.decisions import decide_by_bounds
+from pytest_adaptive_eval.gates.condition import Condition, LadderPolicy, Metric, decide_by_bounds
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.ladder.result import Ladder, difference
@@ -21,14 +22,10 @@ class Auc(Metric[SessionResult]):
     unit = "levels"
     minimum = 0.0
     kinds = ("at_least", "not_worse_than")
+    margin = (math.inf, "a number of levels above 0 such as 0.5")
     on_studies = True
     by_levels = True
     whole_bank = "area by levels"
-
-    def check_value(self, condition: Condition) -> None:
-        """Refuse a margin of no levels."""
-        if condition.kind == "not_worse_than" and condition.value <= 0:
-            raise ConfigError(f"margin is {condition.value!r}, expected a number of levels above 0 such as 0.5")
 
     def check_ladder(self, ladder: LadderPolicy) -> None:
         """Refuse a ladder whose answers do not measure the area."""

@@ -12,8 +12,7 @@ from pytest_adaptive_eval.claims.gain import fullest, gap_claims
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import claim_family, cut_to_outcome, decide_claims, missing_score_notes
-from pytest_adaptive_eval.gates.condition import Condition, Metric
-from pytest_adaptive_eval.gates.decisions import undecided_interval
+from pytest_adaptive_eval.gates.condition import Condition, Metric, undecided_interval
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, first_chances
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -64,11 +63,7 @@ class Gain(Metric[SessionResult]):
         order = tie_ranks([gap.estimate for gap in gaps])
         smallest = min(range(len(gaps)), key=lambda n: (outcomes[n] is not Outcome.FAIL, order[n]))
         gains = ", ".join(f"{number(gap.estimate)} over {claim.form}" for claim, gap in zip(claims, gaps, strict=True))
-        notes = (
-            f"accuracy as {fullest(result.bank)} gains {gains}",
-            *missing_score_notes(result),
-            *verdict.notes,
-        )
+        notes = (f"accuracy as {fullest(result.bank)} gains {gains}", *missing_score_notes(result), *verdict.notes)
         interval = cut_to_outcome(gaps[smallest], outcome, condition.value, (-1.0, 1.0))
         if outcome is Outcome.INCONCLUSIVE:
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.condition import Condition, LadderPolicy, Metric
-from pytest_adaptive_eval.gates.decisions import decide_by_bounds
+from pytest_adaptive_eval.gates.condition import Condition, LadderPolicy, Metric, decide_by_bounds
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pytest_adaptive_eval.cat.policy import Policy
-from pytest_adaptive_eval.claims.macro import macro_claim, macro_weights
+from pytest_adaptive_eval.claims.categories import macro_claim, macro_weights
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim

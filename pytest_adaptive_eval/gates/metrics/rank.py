@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.condition import Condition, Metric
-from pytest_adaptive_eval.gates.decisions import decide_by_probability
+from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_probability
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.inference.ranks import Predictive, above_probability, rank_distribution, rank_probability
@@ -14,8 +13,7 @@ from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_m
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
 
-#: Confidence of bounds one standard error to either side.
-ONE_STANDARD_ERROR = 0.8413
+ONE_STANDARD_ERROR = 0.8413  #: Confidence of bounds one standard error to either side.
 
 
 class Rank(Metric[SessionResult]):
@@ -33,11 +31,7 @@ class Rank(Metric[SessionResult]):
 
 
 def check_references(condition: Condition, bank: ItemBank) -> None:
-    """Refuse a bank without the reference subjects that the condition ranks.
-
-    Raises:
-        ConfigError: There are none, too few, or none of the name.
-    """
+    """Refuse a bank without the reference subjects that the condition ranks."""
     if not bank.accuracies:
         raise ConfigError(
             f"the bank {bank.name!r} has no reference subjects to rank among: calibrate it again, from responses "

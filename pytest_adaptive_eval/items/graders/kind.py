@@ -44,24 +44,11 @@ class Leniency(NamedTuple):
     fix: str = "correct it"
 
 
-def _no_fault(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
-    return ""
-
-
-def _strict(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG001
-    return None
-
-
-def _any_text(question: Asked, text: str) -> bool:  # noqa: ARG001
-    return bool(text.strip())
-
-
 @dataclass(frozen=True, slots=True)
 class GraderKind:
     """A kind of grader.
 
     Args:
-        name: As an item names it.
         help: When an answer is right, in a few words.
         grade: ``grade(question, text)`` returns the score of an answer, in [0, 1]. With several accepted answers it is
             that of the best. It raises ValueError for an item that it cannot grade, TimeoutError if it did not end for
@@ -76,9 +63,9 @@ class GraderKind:
     name: str
     help: str
     grade: Callable[[Asked, str], float]
-    check: Callable[[Asked, str], str] = _no_fault
-    leniency: Callable[[Asked, str], Leniency | None] = _strict
-    readable: Callable[[Asked, str], bool] = _any_text
+    check: Callable[[Asked, str], str] = lambda _question, _answer: ""
+    leniency: Callable[[Asked, str], Leniency | None] = lambda _question, _answer: None
+    readable: Callable[[Asked, str], bool] = lambda _question, text: bool(text.strip())
     within: tuple[str, ...] = ()
 
 
@@ -95,9 +82,5 @@ def finding_kind(question: Asked, grader: str, text: str) -> str:
 
 @functools.cache
 def grader_kinds() -> Mapping[str, GraderKind]:
-    """Return the registered kinds by name: those of this package, and those of plugins.
-
-    Raises:
-        ConfigError: A plugin cannot be loaded, registers another type, or uses a name that is taken.
-    """
+    """Return the registered kinds by name, of plugins too; raise ConfigError if one cannot be loaded."""
     return registered("pytest_adaptive_eval.items.graders.kinds", "adaptive_eval.graders", GraderKind)

@@ -6,9 +6,8 @@ import functools
 import re
 from collections.abc import Sequence
 
-from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.reading.cleaning import ends_word, plain_characters, whole_words
-from pytest_adaptive_eval.items.reading.denial import without_denied
+from pytest_adaptive_eval.items.reading.denial import abstains, without_denied
 from pytest_adaptive_eval.items.reading.expression import normal_expression
 from pytest_adaptive_eval.items.reading.numbers import expected_number, is_lone_number
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
@@ -34,7 +33,7 @@ _MORE = lazy_pattern(
     rf"[\s)\]}}>*'\"$.]*(?:,?\s*(?P<or>or|oder|ou|или|o|vs\.?|或|又は|または)\s+"
     r"|,?\s*(?:and|as well as|und|et|и|y|e)\s+"
     r"|\s*(?:(?P<bar>[|/])|[,;&+、和及与,])\s*(?:and\s+|(?P<also>or)\s+)?)"
-    rf"(?:(?:maybe|perhaps|possibly|probably|even|else)\s+)?(?i:{_WORD}[\s_]*)?[\s(\[{{<*'\"$]*([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])",
+    rf"(?:(?:maybe|perhaps|possibly|probably|even|else)\s+)?(?i:{_WORD}[\s_]*)?[\s(\[{{<*'\"$]*([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])"
 )
 #: A letter that ends a sentence.
 _ENDING = r"(?=[\s(\[*\"'$`]*(?-i:[A-Z])[)\]*\"'$`]*(?:[.,;!:\n]|\s*\Z))"
@@ -270,13 +269,10 @@ class _Choices:
             return several
         if len(bare) > _SHORT:
             bare = _SUBQUESTION.sub("", bare)
-        for find in (self._suffix, self._leading, self._truth_of_text, self._last_line, self._only):
+        for find in (self._suffix, self._leading, self._truth, self._last_line, self._only):
             if chosen := find(bare):
                 return chosen
         return []
-
-    def _truth_of_text(self, text: str) -> list[Chosen]:
-        return self._truth(text) if self.truths else []
 
     def _suffix(self, text: str) -> list[Chosen]:
         indexes = [index for match in _SUFFIX.finditer(text) if (index := self.letter(match[1])) is not None]
@@ -287,9 +283,7 @@ class _Choices:
             return chosen
         line = text.strip().partition("\n")[0]
         begin = self.begins(line)
-        if begin is None or not re.match(
-            r"[\s\"')\]*]*(?:[.,:;!(\n\u2013\u2014-]|\Z)", _after(line, self.texts[begin])
-        ):
+        if begin is None or not _ENDED.match(_after(line, self.texts[begin])):
             return []
         return [(begin,)]
 
@@ -328,11 +322,9 @@ def _parser(choices: tuple[str, ...], subjects: bool) -> Parser[Chosen]:
 
 
 def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> Reading[Chosen]:
-    """Return the choices that a text gives as its answer.
+    """Return the choices that a text gives as its answer; any letter is one if they stand in the prompt.
 
-    Args:
-        choices: Empty if they stand in the prompt; then any letter is one.
-        question: "A is wrong" denies A unless the question asks for what is wrong.
+    "A is wrong" denies A unless the question asks for what is wrong.
     """
     return read_answer(text, _parser(tuple(choices), not _ASKS_WRONG.search(question)))
 

@@ -44,7 +44,7 @@ _AFTER = lazy_pattern(
 #: Where the reason of such words ends.
 _REASON = lazy_pattern(
     r"[;!?。；\n]|\.(?=\s|\Z)|,(?=\s*(?:so|but|hence|thus|therefore|leaving|which\s+leaves|and|while|whereas)\b|\s*(?:\w+\s+){0,2}\(?[A-Z]\)?\s+is)"
-    r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，",
+    r"|\s(?=(?:but|while|whereas|so|hence|therefore|and)\b)|，"
 )
 #: Characters before a denial that are its subject, and words of one part of a list.
 _LONGEST, _SHORT_PART = 300, 4
@@ -55,10 +55,6 @@ _SENTENCE = lazy_pattern(
 _VERB = lazy_pattern(
     r"\b(?:is|are|was|were|be|it's|choose|pick|select|take|answer|answers|go|think|believe|has|have)\b|[=:]", re.I
 )
-
-
-def _overlaps(start: int, end: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start < stop and begin < end for begin, stop in spans)
 
 
 def without_denied(text: str, kept: Sequence[str] = (), *, subjects: bool = True) -> str:
@@ -104,3 +100,29 @@ def _subject(text: str, end: int) -> int:
             break
         length += len(part) + 2
     return end - length
+
+
+#: Characters of an answer, from its end, that are searched.
+_CHARACTERS = 400
+#: Patterns in languages with spaces, and phrases in others.
+_PATTERNS = (
+    r"i(?: a|')m (?:not (?:\w+ )?(?:sure|certain|able)|unsure|unable|afraid|sorry)",
+    r"i (?:do not|don'?t)(?: really)? (?:know|have (?:an|the) answer|have enough)",
+    r"i have no (?:idea|answer)",
+    r"i (?:cannot|can not|can't|could not|couldn't) (?:answer|say|tell|determine|solve|find|compute|calculate|do)",
+    r"(?:cannot|can not|can't|impossible to|not possible to) (?:be )?(?:determined?|answered?|said|say|tell|know)",
+    r"(?:no idea|not sure|unsure|insufficient information|not enough information)",
+    r"je ne (?:sais pas|suis pas sûre?)",
+    r"(?:ich weiß (?:es )?nicht|ich bin (?:mir )?nicht sicher|keine ahnung)",
+    r"(?:no lo sé|no sé|no estoy segur[oa])",
+    r"(?:não sei|não tenho certeza)",
+    r"(?:non lo so|non sono sicur[oa])",
+    r"(?:не знаю|не уверена?)",
+)
+_PHRASES = ("不知道", "不确定", "无法确定", "无法回答", "わかりません", "分かりません", "모르겠")
+_ABSTENTION = lazy_pattern(rf"\b(?:{'|'.join(_PATTERNS)})\b|{'|'.join(_PHRASES)}", re.IGNORECASE)
+
+
+def abstains(text: str) -> bool:
+    """Return whether an answer says that its author does not know, is not sure or cannot tell."""
+    return _ABSTENTION.search(text[-_CHARACTERS:].replace("\u2019", "'")) is not None

@@ -36,40 +36,15 @@ _LOOKS = (
     (r"\A[A-Za-z](?:\\in|=|∈)(?=.)", ""),
 )
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
+#: Fractions, roots and powers within each other that are read.
+_NESTED = 8
 #: Words that join several expressions.
 _OR = lazy_pattern(r"(?:\\text\s*\{\s*)?\b(?:or|and)\b(?:\s*\})?", re.IGNORECASE)
 #: Words that are names of functions and numbers.
-_NAMES = frozenset(
-    [
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "arcsin",
-        "arccos",
-        "arctan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "log",
-        "ln",
-        "exp",
-        "lim",
-        "max",
-        "min",
-        "sup",
-        "inf",
-        "mod",
-        "gcd",
-        "lcm",
-        "det",
-        "deg",
-        "pi",
-        "sqrt",
-    ]
-)
+_NAMES = {
+    *("sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log"),
+    *("ln", "exp", "lim", "max", "min", "sup", "inf", "mod", "gcd", "lcm", "det", "deg", "pi", "sqrt"),
+}
 _COMMAND = lazy_pattern(r"\\(?:text\w{0,2}|math\w{2}|mbox|boxed|left|right|displaystyle)(?![a-z])|\\[(){}\[\],;:! ]|\$")
 
 
@@ -87,10 +62,6 @@ def normal_expression(text: str) -> str:
     for pattern, replacement in _LOOKS:
         text = re.sub(pattern, replacement, text)
     return text.casefold()
-
-
-#: Fractions, roots and powers within each other that are read.
-_NESTED = 8
 
 
 def _operand(text: str) -> str:

@@ -201,8 +201,5 @@ def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:
 
 def _asks(text: str, start: int, rest: str) -> bool:
     """Return whether a place stands in a question."""
-    before = text[max(0, start - 80) : start]
-    sentence = re.split(r"[.!?\n:]", before)[-1]
-    return bool(_QUESTION.match(rest)) and bool(
-        re.search(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", sentence, re.IGNORECASE)
-    )
+    sentence = re.split(r"[.!?\n:]", text[max(0, start - 80) : start])[-1]
+    return bool(_QUESTION.match(rest) and _ASKING.search(sentence))

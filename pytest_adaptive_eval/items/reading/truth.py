@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pytest_adaptive_eval.items.abstention import abstains
+from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
 from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 

@@ -108,10 +108,7 @@ class Rater:
         return logits
 
     def _shared(self, groups: Sequence[TokenGroup]) -> int:
-        """Return the number of tokens that all heads share; 0 if too few to be read apart.
-
-        A single head is compared with the last one of the call before.
-        """
+        """Return the number of tokens that all heads share; 0 if too few to be read apart."""
         heads = [group.head for group in groups]
         first, others = heads[0], heads[1:] or [self._last_head]
         self._last_head = heads[-1]
@@ -136,10 +133,7 @@ class Rater:
     def _read_heads(
         self, batch: Sequence[TokenGroup], shared: int, past: Any
     ) -> tuple[torch.Tensor, torch.Tensor, Any]:
-        """Return the log-probabilities after each head, shape (B, V), and the cache with its mask, shape (B, T).
-
-        The first `shared` tokens of each head are in the cache `past`; the others are padded on the left.
-        """
+        """Return the log-probabilities after each head, shape (B, V), and the cache with its mask, shape (B, T)."""
         rows = [group.head[shared:] for group in batch]
         self.read += sum(map(len, rows))
         width = max(map(len, rows))
@@ -155,10 +149,8 @@ class Rater:
         """Return the log-likelihood of each text of each head.
 
         Args:
-            batch: Heads, each with its texts.
             firsts: Shape (heads, vocabulary). Log-probabilities of the first token after each head.
             heads: Shape (heads, tokens). Mask of the heads' tokens in `cache`.
-            cache: Cache of the model after the heads.
         """
         rated = [[float(firsts[n, text[0]]) for text in group.texts] for n, group in enumerate(batch)]
         rows = [(n, k) for n, group in enumerate(batch) for k, text in enumerate(group.texts) if len(text) > 1]
@@ -227,11 +219,7 @@ def _forward(generator: Generator, inputs: Mapping[str, Any], cache: Any, count:
 
 
 def log_likelihood(logits: torch.Tensor, tokens: Sequence[int]) -> float:
-    """Return the summed log-probability of tokens, in nats.
-
-    Args:
-        logits: Shape (T, V). Before each token.
-    """
+    """Return the summed log-probability of tokens, in nats, from the logits before each of them, shape (T, V)."""
     words = torch.log_softmax(logits.float(), dim=-1)
     chosen = words.gather(1, torch.tensor(list(tokens), device=words.device)[:, None])
     return float(chosen.sum())

@@ -9,24 +9,20 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.agent import Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Reply, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, cap_of
-from pytest_adaptive_eval.models.endpoint.additions import Additions, read_additions
-from pytest_adaptive_eval.models.endpoint.api import APIS, Api, Question
 from pytest_adaptive_eval.models.endpoint.body import excerpt
-from pytest_adaptive_eval.models.endpoint.bounds import Bounds, context_length
-from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL, find_accepted_fields
+from pytest_adaptive_eval.models.endpoint.chat import APIS, Api, Question
 from pytest_adaptive_eval.models.endpoint.identity import Answerer, check_accept_models
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.secrets import from_environment
-from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
+from pytest_adaptive_eval.models.endpoint.settings import Additions, EndpointSettings, read_additions
 from pytest_adaptive_eval.models.endpoint.wire import Wire
 from pytest_adaptive_eval.text import shown_address
 
@@ -45,13 +41,9 @@ class Endpoint:
     """A model on a server that has answered once.
 
     Args:
-        model: Name of the model on the server.
-        api: The path by which it is asked.
         answerer: Checks which model each reply comes from.
         bounds: Checks whether a prompt or an answer was cut.
-        fields: Further fields of each request.
         usage: Cost of connecting.
-        cap: Cap on answers.
         cap_field: Field of a request that caps its answer.
     """
 
@@ -79,15 +71,9 @@ class Endpoint:
         return _body(self.model, {self.api.field: question}, decoding, self.fields)
 
     def post(
-        self,
-        bodies: Sequence[bytes | Callable[[], bytes]],
-        arrived: Callable[[int, Delivery], object] | None = None,
+        self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object] | None = None
     ) -> list[Delivery]:
-        """Send requests.  A reply of a model that is not accepted is a delivery with status ``error``.
-
-        `arrived` is called with the index of a request and its delivery as soon as that is there, in the thread of the
-        connections.
-        """
+        """Send requests, see `Wire.post`; a reply of a model that is not accepted has status ``error``."""
         if arrived is None:
             return [self.answerer.check(delivery) for delivery in self.wire.post(self.api.path, bodies)]
         return self.wire.post(self.api.path, bodies, self._checking(arrived))
@@ -234,12 +220,7 @@ def _environment(
 
 
 def _base(url: str, model: str) -> str:
-    """Return the address that paths are added to.
-
-    Raises:
-        ConfigError: The address has a user, a query or a path below the base, or it is no URL, or the model's name is
-            missing.
-    """
+    """Return the address that paths are added to."""
     if "@" in url:
         raise ConfigError(  # the address is not shown: it holds a secret
             "the address of the model holds a user name or a password, which would be recorded; expected "
@@ -335,3 +316,124 @@ def _decoding(max_tokens: int, temperature: float, seed: int, sample: int, cap_f
     """Return the fields of a request that say how tokens are chosen."""
     sample_seed = int.from_bytes(hashlib.sha256(f"{seed} {sample}".encode()).digest()[:4], "big") >> 1
     return {cap_field: max_tokens, "temperature": temperature, "seed": sample_seed if temperature else None}
+
+
+#: Fields of a model's entry with the context length: vLLM and SGLang, OpenRouter, LM Studio.
+_LENGTHS = ("max_model_len", "context_length", "loaded_context_length")
+#: Fields of llama.cpp with the context length: as it runs, else as the model was trained.
+_LLAMA_LENGTHS = ("n_ctx", "n_ctx_train")
+
+
+def context_length(entry: Mapping[str, Any] | None) -> int:
+    """Return the limit of prompt and answer tokens together, from a server's entry for a model; 0 if unknown."""
+    fields = entry or {}
+    meta = fields.get("meta")
+    candidates = [fields.get(name) for name in _LENGTHS]
+    candidates += [meta.get(name) for name in _LLAMA_LENGTHS if isinstance(meta, Mapping)]
+    return next((int(length) for length in candidates if isinstance(length, int) and length > 0), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Observed behaviour of a server at the end of its context and of an answer.
+
+    Args:
+        context: Limit of prompt and answer tokens together; 0 if unknown.
+        reports_caps: Whether a reply that reached its cap had the finish reason ``length``.
+    """
+
+    context: int
+    reports_caps: bool
+
+    def check(self, reply: Reply, max_tokens: int) -> Reply:
+        """Return the reply, with another status if its prompt or text was cut although it says ``stop``."""
+        if reply.status is not Status.OK:
+            return reply
+        prompt, answer = reply.usage.prompt_tokens, reply.usage.completion_tokens
+        if self.context and prompt + answer > self.context + 1:  # some count the token that ends an answer
+            detail = (
+                f"prompt and answer have {prompt} + {answer} tokens, and the server's context has {self.context}: it "
+                "ran over, or cut the prompt; raise its context, or shorten the prompt"
+            )
+            return replace(reply, status=Status.ERROR, detail=detail)
+        if self.context and prompt and prompt + max_tokens == self.context:
+            detail = (
+                f"the prompt has {prompt} tokens, which with the cap of {max_tokens} fill the server's context of "
+                f"{self.context} exactly: it was cut to fit; raise the context, or shorten the prompt"
+            )
+            return replace(reply, status=Status.ERROR, detail=detail)
+        if not self.reports_caps and answer >= max_tokens:
+            detail = (
+                f"the answer has {answer} tokens, its cap is {max_tokens}, and this server does not say when it cuts "
+                "an answer"
+            )
+            return replace(reply, status=Status.TRUNCATED, detail=detail)
+        return reply
+
+    def warn_if_blind(self, reply: Reply) -> None:
+        """Warn if cut answers cannot be detected, given the reply to a request with a cap of one token."""
+        if reply.status is Status.OK and not self.reports_caps and not reply.usage.completion_tokens:
+            warnings.warn(
+                AdaptiveEvalWarning(
+                    "the server neither says when it cuts an answer nor counts its tokens, so that a cut answer counts "
+                    "as complete: give max_tokens so high that no answer reaches it"
+                ),
+                stacklevel=2,
+            )
+
+
+#: Values without effect.  Without them servers use their own, often those of a checkpoint's generation_config.  vLLM
+#: and llama.cpp take all of them from the request; `transformers serve` sets its repetition penalty to 1 + the
+#: frequency penalty; `repeat_penalty` is llama.cpp's name for `repetition_penalty`.
+NEUTRAL: Mapping[str, float] = {
+    "top_p": 1.0,
+    "top_k": -1,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
+#: HTTP status codes by which a server refuses a field.
+REFUSALS = frozenset({400, 422})
+
+
+def find_accepted_fields(
+    probe: Callable[[Mapping[str, Any]], Delivery], fields: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Delivery]:
+    """Send a request with all fields, and again without those that the server refuses.
+
+    Args:
+        probe: Sends one short request with the given fields.
+
+    Returns:
+        accepted: The fields that the server did not refuse.
+        delivery: The last reply with all of them; a failure if the request fails without any of them, too.
+    """
+    remaining = dict(fields)
+    delivery = probe(remaining)
+    while remaining and _refuses(delivery):
+        if not (named := [name for name in remaining if re.search(rf"(?<!\w){name}(?!\w)", delivery.detail)]):
+            return _one_by_one(probe, remaining, delivery)
+        remaining = {name: value for name, value in remaining.items() if name not in named}
+        delivery = probe(remaining)
+    return remaining, delivery
+
+
+def _one_by_one(
+    probe: Callable[[Mapping[str, Any]], Delivery], fields: Mapping[str, Any], refused: Delivery
+) -> tuple[Mapping[str, Any], Delivery]:
+    """Add the fields one at a time, because the server does not name those that it refuses."""
+    accepted: dict[str, Any] = {}
+    last = probe(accepted)
+    if last.status is not Status.OK:
+        return accepted, last if _refuses(last) else refused
+    for name, value in fields.items():
+        delivery = probe({**accepted, name: value})
+        if delivery.status is Status.OK:
+            accepted[name], last = value, delivery
+    return accepted, last
+
+
+def _refuses(delivery: Delivery) -> bool:
+    return delivery.code in REFUSALS and delivery.status is Status.ERROR

@@ -13,13 +13,10 @@ from typing import Annotated, Any, Self, TypeVar
 import msgspec
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
-from pytest_adaptive_eval.models.base import Completion, Subject, Usage, sample_of
+from pytest_adaptive_eval.items.item import Item, Status, items_by_likelihood, items_naming
+from pytest_adaptive_eval.models.base import Completion, Message, Preference, Reply, Subject, Usage, added, sample_of
 from pytest_adaptive_eval.models.caps import Cap
-from pytest_adaptive_eval.models.endpoint.api import APIS, CHAT
-from pytest_adaptive_eval.models.endpoint.chat import chat_of_messages, first_token, read_reply
+from pytest_adaptive_eval.models.endpoint.chat import APIS, CHAT, chat_of_messages, first_token, read_reply
 from pytest_adaptive_eval.models.endpoint.likelihood import LikelihoodReader
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint, connect
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -79,12 +76,7 @@ class EndpointSubject(Subject):
         self._pictures_checked = False
 
     @classmethod
-    def load(
-        cls,
-        url: str,
-        model: str,
-        **options: Any,
-    ) -> Self:
+    def load(cls, url: str, model: str, **options: Any) -> Self:
         """Connect to a server and check that its model answers.
 
         One token is requested, so that a wrong address, key or model is an error here and not a row of items without
@@ -93,7 +85,6 @@ class EndpointSubject(Subject):
         Args:
             url: Address that ``/chat/completions`` or ``/completions`` is added to, such as
                 ``http://localhost:8000/v1``.
-            model: Name of the model on the server.
             **options: Those of `pytest_adaptive_eval.models.endpoint.settings.EndpointSettings`.
 
         Raises:
@@ -128,11 +119,7 @@ class EndpointSubject(Subject):
         return super().no_reuse
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Check that the server can do what the items need: show pictures to its model, or rate texts.
-
-        Raises:
-            ConfigError: It refuses pictures, or nothing shows that the model sees them, or it gives no log-likelihoods.
-        """
+        """Raise ConfigError if the server cannot do what the items need: show pictures to its model, or rate texts."""
         if rated := items_by_likelihood(items):
             self._reader.prepare(rated)
         if not self._pictures_checked and any(item.images for item in items_naming(items, "images")):
@@ -164,11 +151,8 @@ class EndpointSubject(Subject):
     def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> None:
         cap = self.cap
 
-        def finish(index: int, delivery: Delivery) -> None:
-            arrived(index, self._complete(delivery, items[index], cap))
-
         def note(index: int, delivery: Delivery) -> None:
-            self._arrivals.put(functools.partial(finish, index, delivery))
+            self._arrivals.put(lambda: arrived(index, self._complete(delivery, items[index], cap)))
 
         sent = self._endpoint.begin([self._body(item) for item in items], note)
         sent.add_done_callback(lambda done: None if done.cancelled() else self._arrivals.put(done.result))
@@ -225,14 +209,7 @@ class EndpointAgent:
         self._usage = endpoint.usage
 
     @classmethod
-    def load(
-        cls,
-        url: str,
-        model: str,
-        *,
-        answers: MutableMapping[str, Any] | None = None,
-        **options: Any,
-    ) -> Self:
+    def load(cls, url: str, model: str, *, answers: MutableMapping[str, Any] | None = None, **options: Any) -> Self:
         """Connect to a server, check that its model answers, and find out whether it returns likelihoods.
 
         Args:
@@ -277,7 +254,10 @@ class EndpointAgent:
             chat = chat_of_messages(messages)
         except BankError as error:
             return Reply("", Status.ERROR, f"{type(error).__name__}: {error}")
-        form: dict[str, Any] = {} if schema is None else {"response_format": _response_format(schema)}
+        form: dict[str, Any] = {}
+        if schema is not None:
+            described = {"name": "reply", "strict": True, "schema": dict(schema)}
+            form["response_format"] = {"type": "json_schema", "json_schema": described}
         sample = draw if self._endpoint.samples else 0
         key = self._key(self._endpoint.body(chat, cap, sample, **form), sample)
         stored = _stored(self._answers.get(key), _StoredReply)
@@ -359,20 +339,13 @@ class EndpointAgent:
         return hashlib.sha256(f"{self.identity.checkpoint}{draw}\n".encode() + body).hexdigest()
 
 
-def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": dict(schema)}}
-
-
 def _likelihood_fields(top: int) -> dict[str, Any]:
     """Return fields that request likelihoods; at temperature 0 some servers return that of the chosen token alone."""
     return {"logprobs": True, "top_logprobs": top, "temperature": 1.0}
 
 
 def _likelihoods(endpoint: Endpoint) -> tuple[int, Usage]:
-    """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost.
-
-    Most servers without likelihoods ignore the fields, and a stand-in may return the same for every prompt.
-    """
+    """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost."""
     usage = Usage()
     for top in _TOP:
         bodies = [endpoint.body([{"role": "user", "content": text}], 1, **_likelihood_fields(top)) for text in _PROBES]

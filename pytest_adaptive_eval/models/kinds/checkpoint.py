@@ -14,8 +14,7 @@ from pytest_adaptive_eval.models.kind import SubjectKind
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Agent, Subject
 
 
 class Checkpoint(SubjectKind):
@@ -25,7 +24,7 @@ class Checkpoint(SubjectKind):
     form = "FOLDER"
     help = "a checkpoint folder"
     subject = "pytest_adaptive_eval.models.checkpoint.subject:TransformersSubject"
-    agent = "pytest_adaptive_eval.models.checkpoint.agent:TransformersAgent"
+    agent = "pytest_adaptive_eval.models.checkpoint.subject:TransformersAgent"
     subject_options = (
         *("serve", "device", "dtype", "device_map", "attention", "compile"),
         *("max_tokens", "reasoning", "batch_size", "temperature", "seed", "cache"),

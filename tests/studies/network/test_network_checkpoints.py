@@ -15,6 +15,8 @@ from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.models.pool import AgentPool
 
+pytestmark = pytest.mark.slow
+
 CHECKPOINTS = Path(__file__).resolve().parents[3] / "fixtures" / "checkpoints"
 NODES = [
     {"task": "unscramble", "terse": True, "levels": 3},
@@ -32,8 +34,7 @@ DATA = {"topology": "hybrid", "queries": 4, "retries": 0, "node": NODES}
 
 
 def pool(capacity: int | None = None) -> AgentPool:
-    from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
-    from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
+    from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent, TransformersSubject
 
     loaders: dict[str, Any] = {
         name: (lambda name=name: TransformersSubject.load(CHECKPOINTS / name, device="cpu"))

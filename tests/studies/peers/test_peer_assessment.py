@@ -18,8 +18,7 @@ from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.scoring import paper_scores
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Agent, Message, Preference, Reply, SubjectIdentity, Usage
 
 COST = Usage(1, 10, 5, 0, 0.25, 100.0)
 SKILLS = {"ant": 3.0, "bee": 3.4, "cat": 3.8, "dog": 4.2, "elk": 4.6}
@@ -392,6 +391,7 @@ class Kept(dict[str, str]):
         super().__setitem__(key, value)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("left", [0, 1, 7, 20, 140, 300])
 def test_a_run_that_was_killed_goes_on_to_the_same_result(left):
     replies = {"cat": {"answer": Reply("", Status.REFUSED, usage=COST)}}

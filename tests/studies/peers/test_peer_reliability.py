@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.extensions.studies.peers.reliability import fit_reliability, part_qualities
 from pytest_adaptive_eval.extensions.studies.peers.scoring import paper_scores
-from pytest_adaptive_eval.gates.study_result import Measured
+from pytest_adaptive_eval.gates.result import Measured
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 
 N = 12
@@ -176,7 +176,7 @@ def test_judgments_must_be_matrices():
         fit_reliability(np.ones((3, 4)))
 
 
-@settings(max_examples=40)
+@pytest.mark.slow
 @given(st.integers(3, 5), st.integers(1, 4), st.integers(0, 2**32), st.floats(0.0, 0.9))
 def test_any_scores_give_finite_numbers(n, rounds, seed, missing):
     rng = np.random.default_rng(seed)

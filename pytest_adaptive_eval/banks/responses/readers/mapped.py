@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from typing import Any
 from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, files_of
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, compares, own_scores, suggest_mapping
+from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, own_scores, suggest_mapping
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
 from pytest_adaptive_eval.banks.rows import SUFFIXES, Row, load_file, read_records
 from pytest_adaptive_eval.errors import ResponsesError
@@ -38,11 +38,7 @@ _CHECKED = 5000
 
 
 def verdict(value: Any) -> float:
-    """Return a score, truth value or verdict in words as a number, NaN where it is missing.
-
-    Raises:
-        ValueError: It is something else, or outside [0, 1].
-    """
+    """Return a score in [0, 1], truth value or verdict in words as a number, NaN if missing; or raise ValueError."""
     if value is None:
         return math.nan
     if isinstance(value, str):
@@ -62,7 +58,7 @@ class _Counts:
     rows: int = 0
     scored: int = 0
     repeated: int = 0
-    seen: set[tuple[str, str]] | None = None
+    seen: set[tuple[str, str]] = field(default_factory=set)
 
 
 def read_mapped(path: Path, settings: ReadSettings) -> Responses:
@@ -75,7 +71,7 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     if not files:
         raise ResponsesError(f"{path}: no file with rows; expected {', '.join(SUFFIXES)}")
     chosen = settings.mapping or ResponseMapping()
-    collected, counts, skipped = Collected(str(path)), _Counts(seen=set()), []
+    collected, counts, skipped = Collected(str(path)), _Counts(), []
     for file in files:
         mapping = _complete(chosen, file, settings)
         reader = _Reader(mapping, settings, collected, counts)
@@ -115,7 +111,7 @@ def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> Re
 
 def _fault(file: Path, mapping: ResponseMapping) -> str:
     """Return why the scores of a suggested comparison are not those of the log; empty if nothing says so."""
-    if not compares(mapping):
+    if " == " not in mapping.score:
         return ""
     compared = parse_expression(mapping.score)
     rows = equal = 0
@@ -169,7 +165,6 @@ class _Reader:
         counts.scored += 1
         subject = self._name(values.get("subject", names["file"]), "subject", row)
         item = self._name(values.get("item"), "item", row)
-        assert counts.seen is not None
         counts.repeated += (subject, item) in counts.seen
         counts.seen.add((subject, item))
         self._collected.add(subject, item, values["score"])
@@ -258,7 +253,7 @@ def _proposal(file: Path, rows: str, faults: list[str]) -> str:
         if fault := _fault(file, mapping):
             faults.append(f"in {file.name}, {fault}")
             return ""
-        counts = _Counts(seen=set())
+        counts = _Counts()
         _Reader(mapping, ReadSettings(), Collected(str(file)), counts).read(file)
     except ResponsesError:
         return ""

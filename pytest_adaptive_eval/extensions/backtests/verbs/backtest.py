@@ -16,7 +16,6 @@ from pytest_adaptive_eval.cli.options import (
     add_low_quality_argument,
     add_responses_argument,
     budgets_of,
-    check_writable,
     names_of,
     parse_count,
     read,
@@ -28,8 +27,8 @@ from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.cli.settings import FitTable, add_reading_arguments, settings_of
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
-from pytest_adaptive_eval.extensions.backtests.formats import FORMAT_BUDGETS, REPEATS, backtest_in_formats
-from pytest_adaptive_eval.extensions.backtests.processes import run_backtest
+from pytest_adaptive_eval.extensions.backtests.formats import FORMAT_BUDGETS, backtest_in_formats
+from pytest_adaptive_eval.extensions.backtests.processes import check_results, run_backtest
 from pytest_adaptive_eval.inputs import open_text
 from pytest_adaptive_eval.typed_tables import Count, described
 
@@ -40,21 +39,20 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
-    from pytest_adaptive_eval.models.agent import Agent
+    from pytest_adaptive_eval.models.base import Agent
 
 #: Defaults for a matrix of responses.
 POLICIES = "estimate,random,maximum-information"
 BUDGETS = "1%,2%,5%"
 SPLITS = 20
-CONFIDENCE = 0.975
 
 
 class BacktestTable(FitTable, frozen=True):
     """Settings of ``backtest``."""
 
-    encoder: Annotated[str, described("embeds the texts of --items for cluster and autojudger: a folder or a name")] = (
-        ""
-    )
+    encoder: Annotated[
+        str, described("encoder of the texts of --items, for cluster and autojudger: a folder or a name")
+    ] = ""
     interviewer: Annotated[
         str, described("model that leads autojudger's interviews and reads the texts of --items: a folder or URL#MODEL")
     ] = ""
@@ -62,10 +60,8 @@ class BacktestTable(FitTable, frozen=True):
     stratify: Annotated[
         str, described("CSV with models, params and unit, to split the subjects evenly by model size")
     ] = ""
-    confidence: Annotated[float | None, described("of each one-sided bound (0.975: a 95 % interval)")] = None
-    repeats: Annotated[
-        Count | None, described(f"in formats, interviews a subject of policies that draw ({REPEATS})")
-    ] = None
+    confidence: Annotated[float, described("of each one-sided bound (0.975: a 95 % interval)")] = 0.975
+    repeats: Annotated[Count, described("in formats, interviews a subject of policies that draw (10)")] = 10
 
 
 def _add_arguments(parser: VerbParser) -> None:
@@ -87,27 +83,22 @@ def _add_arguments(parser: VerbParser) -> None:
     add("--jobs", metavar="N", type=parse_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
     add_low_quality_argument(parser)
     add_fit_arguments(parser)
-    parser.details += [_policies, _variants, _format_policies]
+    parser.details += [lambda: _policies(variants=False), lambda: _policies(variants=True), _format_policies]
     add_reading_arguments(parser, lambda: BacktestTable)
 
 
-def _policies() -> tuple[str, Iterator[tuple[str, str]]]:
-    """Return the policies for the help."""
+def _policies(*, variants: bool) -> tuple[str, Iterator[tuple[str, str]]]:
+    """Return the policies for the help, or those of AutoJudger with a change."""
     from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS
 
-    return "policies", ((name, c.summary) for name, c in CONTENDERS.items() if not c.variant)
-
-
-def _variants() -> tuple[str, Iterator[tuple[str, str]]]:
-    from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS
-
-    return "AutoJudger with one switch changed", ((name, c.summary) for name, c in CONTENDERS.items() if c.variant)
+    title = "AutoJudger with one switch changed" if variants else "policies"
+    return title, ((name, c.summary) for name, c in CONTENDERS.items() if c.variant == variants)
 
 
 def _format_policies() -> tuple[str, Iterator[tuple[str, str]]]:
     from pytest_adaptive_eval.extensions.backtests.format_backtest import FORMAT_CONTENDERS
 
-    title = "policies with responses in formats (filtered: items that gain by all modalities)"
+    title = "policies in formats (filtered: items that gain by all modalities)"
     return title, ((name, c.summary) for name, c in FORMAT_CONTENDERS.items())
 
 
@@ -118,11 +109,9 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg
 
     if in_formats(options.source):
-        given = settings_of(options, BacktestTable)
-        return backtest_in_formats(options, given, given.repeats or REPEATS)
+        return backtest_in_formats(options, settings_of(options, BacktestTable).repeats)
     _check_options(options)
-    recipe, confidence = recipe_of(options), settings_of(options, BacktestTable).confidence or CONFIDENCE
-    bank = None
+    recipe, bank = recipe_of(options), None
     if is_bank(options.source):
         bank, responses = _of_bank(options)
         work = [_all_subjects(responses)]
@@ -140,7 +129,7 @@ def _run(options: argparse.Namespace) -> int:
         "contenders": names,
         "recipe": recipe if bank is not None else with_chosen_model(options, recipe, responses)[0],
         "seed": options.seed,
-        "confidence": confidence,
+        "confidence": settings_of(options, BacktestTable).confidence,
         "intervals": options.intervals,
         "bank": bank,
         "categories": categories,
@@ -160,14 +149,12 @@ def _check_options(options: argparse.Namespace) -> None:
     options.policy, options.budget = options.policy or POLICIES, options.budget or BUDGETS
     if options.policy != "all" and (unknown := set(names_of(options, "policy")) - set(CONTENDERS)):
         raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(CONTENDERS)}, and all")
-    if given.confidence is not None and not 0.5 < given.confidence < 1:
+    if not 0.5 < given.confidence < 1:
         raise ConfigError(f"confidence {given.confidence}: expected a number above 0.5 and below 1")
     if options.plot is not None and options.plot.suffix != ".svg":
         raise ConfigError(f"--plot {options.plot}: the picture is an SVG; name a file that ends with .svg")
-    inputs = (options.source, options.responses, options.items, given.stratify or None, given.families)
-    for flag, path in (("--json", options.json), ("--plot", options.plot)):
-        if path is not None:
-            check_writable(flag, path, inputs)
+    more = [Path(name) for name in (given.stratify, given.families) if name]
+    check_results(options, [options.source, options.responses, options.items, *more])
 
 
 def _all_subjects(responses: Responses) -> Split:
@@ -200,7 +187,7 @@ def _split(options: argparse.Namespace) -> tuple[Responses, list[Split]]:
     test = given.test or max(2, round(len(responses.subjects) / 5))
     strata = _sizes(Path(given.stratify), responses) if given.stratify else None
     work = list(splits(responses, options.splits or SPLITS, test=test, seed=options.seed, strata=strata))
-    if options.intervals and not conformal_possible(responses.of(work[0].train), given.confidence or CONFIDENCE):
+    if options.intervals and not conformal_possible(responses.of(work[0].train), given.confidence):
         screen.note(f"left out: conformal intervals, for which {len(work[0].train)} subjects are too few")
     return responses, work
 

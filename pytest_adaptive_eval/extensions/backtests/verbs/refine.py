@@ -63,7 +63,7 @@ def _write_twin(options: argparse.Namespace) -> int:
     from collections import Counter
 
     from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.banks.texts import write_items
+    from pytest_adaptive_eval.banks.writer import write_items
     from pytest_adaptive_eval.items.contamination import LOW_QUALITY, contaminated
 
     _check_output(options.output)
@@ -122,7 +122,7 @@ def _check_texts(path: Path, texts: set[str], names: Sequence[str], low: Bools) 
 
 def _write_items(path: Path, items: Sequence[Item]) -> str:
     """Write the items that are kept; return a sentence on the file."""
-    from pytest_adaptive_eval.banks.texts import write_items
+    from pytest_adaptive_eval.banks.writer import write_items
 
     if not items:
         return "nothing was written: no item is kept"

@@ -43,7 +43,7 @@ from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
+from pytest_adaptive_eval.gates.result import Bounded, StudyResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.text import counted

@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.agent import Message
-from pytest_adaptive_eval.models.base import Completion, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Completion, Message, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import recorded_caps
 from pytest_adaptive_eval.models.pool import AgentPool
-from pytest_adaptive_eval.models.replies import ReplyStore
-from pytest_adaptive_eval.models.requests import draw_number, identity_key, request_key
+from pytest_adaptive_eval.models.reuse import ReplyStore, draw_number, identity_key, request_key
 
 Role = Literal["interviewee", "panel", "interviewer", "supervisor"]
 Value = TypeVar("Value")
@@ -80,7 +78,7 @@ class Engine:
     """Scheduler of conversations.
 
     Args:
-        replies: See `pytest_adaptive_eval.models.replies.ReplyStore`.
+        replies: See `pytest_adaptive_eval.models.reuse.ReplyStore`.
     """
 
     def __init__(self, pool: AgentPool, replies: MutableMapping[str, str], concurrency: int = 8) -> None:

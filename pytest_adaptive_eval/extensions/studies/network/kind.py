@@ -38,7 +38,7 @@ from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
+from pytest_adaptive_eval.gates.result import Bounded, StudyResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence

@@ -31,11 +31,10 @@ from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
+from pytest_adaptive_eval.gates.result import Measured, StudyResult
 from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.models import resolve
-from pytest_adaptive_eval.models.agent import Agent, Message, Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.base import Agent, Message, Reply, SubjectIdentity
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import Number, Table, described

@@ -9,8 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.extensions.studies.peers.scoring import agreement
 from pytest_adaptive_eval.records.correlation import measures
-from pytest_adaptive_eval.records.derived import copied_from
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, copied_from
 
 #: Least number of members with an accuracy.
 LEAST = 3

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_adaptive_eval.records.run_record import StudyRecord
-from pytest_adaptive_eval.reports.sections import ROWS, StudySection, Table, short
-from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
-from pytest_adaptive_eval.reports.words import number_or_dash
+from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
+from pytest_adaptive_eval.reports.words import as_list, as_mapping, number_or_dash, plottable
 
 
 def _tables(study: StudyRecord) -> list[Table]:

@@ -8,8 +8,8 @@ from typing import Any
 from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
-from pytest_adaptive_eval.reports.sections import ROWS, StudySection, Table, short
-from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
+from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
+from pytest_adaptive_eval.reports.words import as_list, as_mapping, plottable
 from pytest_adaptive_eval.text import number
 
 #: Size of a box, and the distances between boxes.

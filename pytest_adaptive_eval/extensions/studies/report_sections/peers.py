@@ -8,9 +8,8 @@ from typing import Any
 from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.plots import heatmap, series_plot
-from pytest_adaptive_eval.reports.sections import ROWS, StudySection, Table, short
-from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
-from pytest_adaptive_eval.reports.words import number_or_dash
+from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
+from pytest_adaptive_eval.reports.words import as_list, as_mapping, number_or_dash, plottable
 from pytest_adaptive_eval.text import number
 
 #: Columns of the table by topic, and models of a heatmap; more would be unreadable.

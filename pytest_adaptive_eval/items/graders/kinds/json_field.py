@@ -45,12 +45,9 @@ def _field(value: Any, path: str) -> Any:
     return value
 
 
-def _name(question: Asked) -> str:
-    return str(question.meta.get("field", "answer"))
-
-
 def _read(question: Asked, text: str) -> Any:
-    fields = [_field(value, _name(question)) for value in _objects(without_reasoning(text))]
+    path = str(question.meta.get("field", "answer"))
+    fields = [_field(value, path) for value in _objects(without_reasoning(text))]
     return next((value for value in reversed(fields) if value is not _MISSING), _MISSING)
 
 

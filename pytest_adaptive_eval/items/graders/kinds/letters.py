@@ -26,10 +26,6 @@ def _check_choice(question: Asked, answer: str) -> str:
     return ""
 
 
-def _one_choice(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG001 - has the form of a check
-    return Leniency("is the only choice") if len(question.choices) == 1 else None
-
-
 def _truth(question: Asked, text: str) -> float:
     """Return 1 for yes, no or unknown as accepted, in many languages; true is yes."""
     values = _truths(question, text)
@@ -45,24 +41,20 @@ def _truths(question: Asked, text: str) -> Sequence[str | None]:
     return [truth_of(question.choices[index]) for index in chosen or ()]
 
 
-def _check_truth(question: Asked, answer: str) -> str:  # noqa: ARG001
-    return "" if truth_of(answer) else "is none of yes, no and unknown; one of them, true or false is expected"
-
-
 REGISTERED = (
     GraderKind(
         "choice",
         "the answer names the right choice, by letter or text",
         _choice,
         check=_check_choice,
-        leniency=_one_choice,
+        leniency=lambda question, _: Leniency("is the only choice") if len(question.choices) == 1 else None,
         readable=lambda question, text: bool(read_choice(text, question.choices, question.prompt).values),
     ),
     GraderKind(
         "yesno",
         "the answer is yes (true), no (false) or unknown, as accepted, in many languages",
         _truth,
-        check=_check_truth,
+        check=lambda _, answer: "" if truth_of(answer) else "is none of yes, no and unknown, or true or false",
         readable=lambda question, text: bool(_truths(question, text)),
     ),
 )

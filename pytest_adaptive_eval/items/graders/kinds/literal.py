@@ -35,18 +35,14 @@ def _value(text: str) -> Any:
 def _typed(value: Any) -> Any:
     """Return a value that differs from those of other types; numbers compare as numbers."""
     if isinstance(value, dict):
-        return "dict", {_typed_key(key): _typed(part) for key, part in value.items()}
+        return "dict", {repr(_typed(key)): _typed(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return type(value).__name__, [_typed(part) for part in value]
     if isinstance(value, set | frozenset):
-        return "set", frozenset(map(_typed_key, value))
+        return "set", frozenset(repr(_typed(part)) for part in value)
     if isinstance(value, str):
         return "str", unicodedata.normalize("NFC", value)
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__, value
-
-
-def _typed_key(value: Any) -> Any:
-    return repr(_typed(value))
 
 
 def _written(text: str) -> str:

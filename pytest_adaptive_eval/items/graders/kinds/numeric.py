@@ -14,11 +14,7 @@ _WIDE = 100
 
 
 def tolerance_of(question: Asked) -> float:
-    """Return ``meta.tolerance``.
-
-    Raises:
-        ValueError: It is not a number of at least 0.
-    """
+    """Return ``meta.tolerance``; raise ValueError if it is not a number of at least 0."""
     tolerance = question.meta.get("tolerance", 0.0)
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0.0 <= tolerance < math.inf:
         raise ValueError(f"meta.tolerance is {tolerance!r:.80}, expected a number of at least 0")
@@ -26,11 +22,7 @@ def tolerance_of(question: Asked) -> float:
 
 
 def _numeric(question: Asked, text: str) -> float:
-    """Return 1 if the number that the text gives is within ``meta.tolerance`` of an accepted one.
-
-    Without a tolerance, a number that rounds to the other is right where the rounded one has a decimal point and at
-    least five significant digits: 1.5708 for 1.570796. Whole numbers are exact.
-    """
+    """Return 1 if the number that the text gives is within ``meta.tolerance`` of an accepted one."""
     tolerance = Fraction(tolerance_of(question))
     if why := next(filter(None, (_check(question, answer) for answer in question.answers)), ""):
         raise ValueError(f"the answer {question.answers[0]!r:.80} {why}")
