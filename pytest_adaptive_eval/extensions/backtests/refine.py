@@ -162,7 +162,6 @@ def refine(
     Raises:
         ResponsesError: No item has responses in the fullest format and in a smaller one, or all are known to be of low
             quality.
-        EstimationError: See `fit_multimodal`.
     """
     modalities = responses.modalities
     scores, full = responses.scores, modalities.fullest

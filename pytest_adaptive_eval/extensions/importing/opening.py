@@ -60,9 +60,6 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     Args:
         pattern: Glob of the files that count, relative to the folder.
         split: The split that counts, also of the folder of a file, instead of the first.
-
-    Raises:
-        DatasetError: There is no data file.
     """
     if not source.exists():
         raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
@@ -101,11 +98,7 @@ def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
-    """Return the answers of a second file: a line each, or by id.
-
-    Raises:
-        DatasetError: The file is of another form.
-    """
+    """Return the answers of a second file: a line each, or by id."""
     suffix = suffix_of(path)
     if suffix == ".json":
         data = without_nan(json.loads(read_bounded(path)))
@@ -235,9 +228,6 @@ def open_files(
     Args:
         files: Glob of an importer, where the user gives none.
         name: Begin of ids; the file's name when omitted.
-
-    Raises:
-        DatasetError: There is no file.
     """
     path = Path(source)
     whole_split = "" if settings.split or not path.is_dir() else files

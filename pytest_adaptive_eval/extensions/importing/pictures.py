@@ -47,11 +47,7 @@ class ImageStore:
         self._stored: dict[str, str] = {}
 
     def add(self, value: Any) -> str:
-        """Copy an image and return its name in the bank.
-
-        Raises:
-            DatasetError: It is missing, outside the data set, a link, an address, too large, or no PNG, JPEG or WEBP.
-        """
+        """Copy an image and return its name in the bank."""
         if isinstance(value, Mapping):
             value = value.get("bytes") or value.get("path") or value.get("url")
         if isinstance(value, bytes):

@@ -101,9 +101,6 @@ def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iter
         rows: Place of the records in nested JSON, such as ``data[*].paragraphs[*].qas[*]`` or ``*.qa_pairs[*]``. Empty:
             the only list of objects, an object of objects by its keys, or what is nested in them.
         header: Names of the columns of a table without a header.
-
-    Raises:
-        DatasetError: Unreadable, a pickle, or larger than the limits; the message names file and line.
     """
     about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
     try:
@@ -184,11 +181,7 @@ def _json_lines(path: Path) -> Iterator[Record]:
 
 
 def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
-    """Return the bytes of a file, unpacked where its name ends with ``.gz``.
-
-    Raises:
-        DatasetError: More bytes than the limit, or a broken archive.
-    """
+    """Return the bytes of a file, unpacked where its name ends with ``.gz``."""
     packed = path.name.lower().endswith(".gz")
     with open_regular(path) as raw, gzip.open(raw) if packed else contextlib.nullcontext(raw) as stream:
         try:
@@ -313,10 +306,6 @@ def _descend(record: Record, value: Any, steps: Sequence[str]) -> Iterator[Recor
         key: entry for key, entry in value.items() if key != name and not (isinstance(entry, list) and len(entry) > 50)
     }
     yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest)
-
-
-def _is_records(value: Any) -> bool:
-    return isinstance(value, list) and len(value) > 50
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------

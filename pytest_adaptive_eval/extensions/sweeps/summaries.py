@@ -16,11 +16,7 @@ from pytest_adaptive_eval.records.runs import new_run_id, read_run, write_record
 
 
 def merge_cells(folder: Path, cells: Iterable[Cell], path: Path) -> RunRecord | None:
-    """Write one record of the cells' records, under the names of their checkpoints; None where there is none.
-
-    Raises:
-        JournalError: The record of a cell is damaged, or the file cannot be written.
-    """
+    """Write one record of the cells' records, under the names of their checkpoints; None where there is none."""
     records = [_named(read_run(cell_folder(folder, cell) / RECORD), cell) for cell in cells]
     if not records:
         return None

@@ -80,7 +80,6 @@ def read_log(path: Path) -> Log:
 
     Raises:
         UnusableLog: It has no samples, or none of them has a score; the message names the errors in it.
-        ResponsesError: It cannot be read.
     """
     if path.suffix == ".json":
         header = load_file(path)
