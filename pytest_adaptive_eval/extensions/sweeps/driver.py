@@ -14,7 +14,7 @@ from pytest_adaptive_eval.extensions.sweeps.checks import Signatures, fingerprin
 from pytest_adaptive_eval.extensions.sweeps.executors import Executor
 from pytest_adaptive_eval.extensions.sweeps.running import RECORD
 from pytest_adaptive_eval.extensions.sweeps.settings import Sweep
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, merged
 from pytest_adaptive_eval.records.runs import new_run_id, read_run, write_record
 
 #: Folder of the cells' folders, in that of the sweep.
