@@ -221,9 +221,6 @@ def file_of(where: str) -> str:
     return re.split(r", (?:line|row|record|key) ", where)[0]
 
 
-# --- with choices ----------------------------------------------------------------------------------------------------
-
-
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
     convention: str = mapping.counted
     if convention == "auto":  # of questions whose choices do not mark the right one
@@ -344,9 +341,6 @@ def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled:
     )
 
 
-# --- without choices -------------------------------------------------------------------------------------------------
-
-
 def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mixed: bool) -> list[_Question]:
     rows: list[tuple[Draft, Row]] = []
     ungraded = mapping.grader in (CODE, JUDGE) or mapping.grader.startswith("python:")
@@ -386,9 +380,6 @@ def _instruction(free: Free, draft: Draft) -> str:
     if free.classes and free.grader != "yesno":
         return f"Answer with one of: {', '.join(free.classes)}."
     return _INSTRUCTIONS.get(free.grader, "")
-
-
-# --- items -----------------------------------------------------------------------------------------------------------
 
 
 def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> Item:

@@ -91,9 +91,6 @@ class Row(NamedTuple):
     value: Any
 
 
-# --- answers as texts ------------------------------------------------------------------------------------------------
-
-
 def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -> list[list[str]]:
     r"""Return the accepted answers of all questions.
 
@@ -154,9 +151,6 @@ def _of_drop(value: Mapping[str, Any]) -> list[str]:
     return [text] if (text := " ".join(filter(None, parts))) else []
 
 
-# --- kinds of answers ------------------------------------------------------------------------------------------------
-
-
 def _is_number(text: str) -> bool:
     """Return whether a text is one number, with separators, a currency, a percent sign or a unit."""
     plain = text.strip().strip("$").strip()
@@ -183,9 +177,6 @@ def _truth_words(rows: Sequence[Row]) -> list[str | None]:
         yes_or_no(row.value) if isinstance(row.value, bool) or text in best else None
         for row, text in zip(rows, texts, strict=True)
     ]
-
-
-# --- graders ---------------------------------------------------------------------------------------------------------
 
 
 def choose_grader(

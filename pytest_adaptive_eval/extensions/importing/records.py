@@ -163,9 +163,6 @@ def _records(path: Path, rows: str, header: Sequence[str]) -> Iterator[Record]:
         raise DatasetError(f"{path}: its form is not known; expected a file of {', '.join(SUFFIXES)}, or a folder")
 
 
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-
 def _json_lines(path: Path) -> Iterator[Record]:
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
@@ -308,9 +305,6 @@ def _descend(record: Record, value: Any, steps: Sequence[str]) -> Iterator[Recor
     yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest)
 
 
-# --- tables ----------------------------------------------------------------------------------------------------------
-
-
 def _table(path: Path, separator: str, header: Sequence[str]) -> Iterator[Record]:
     """Yield the rows of a table; an empty cell is missing.  A quote is no mark in TSV that has unpaired ones."""
     lines = read_lines(path)
@@ -373,9 +367,6 @@ def _unnamed_columns(cells: Sequence[str]) -> list[str]:
     ):
         return [f"column {number}" for number in range(1, len(cells) + 1)]
     return []
-
-
-# --- parquet and arrow -----------------------------------------------------------------------------------------------
 
 
 def _parquet(path: Path) -> Iterator[Record]:

@@ -150,9 +150,6 @@ def _time(created: object) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-# --- archives --------------------------------------------------------------------------------------------------------
-
-
 def _zip_module() -> Any:
     """Return the module that reads zip archives: before Python 3.14 the backport, which supports zstandard."""
     if sys.version_info < (3, 14):
@@ -199,9 +196,6 @@ def _member(archive: Any, path: Path, name: str) -> Any:
     except Exception as error:  # each decompressor raises errors of its own
         raise ResponsesError(f"{path}: {name} cannot be unpacked ({error}); copy the log anew") from None
     return load_json(bytes(content), f"{path}: {name}")
-
-
-# --- questions -------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
