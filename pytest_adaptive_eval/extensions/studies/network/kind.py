@@ -214,7 +214,7 @@ class NetworkPlan:
         nodes, groups = result.nodes, result.groups()
         no_group: tuple[None, ...] = (None,) * len(self.groups)
         none: tuple[None, ...] = (None,) * len(nodes) + no_group
-        opinions = [
+        opinions: list[Any] = [
             partial(result.opinion, group) if all(node.opened for node in groups[group]) else None
             for group in self.groups
         ]
