@@ -105,7 +105,11 @@ class SweepRun:
 
 
 def merge_cells(folder: Path, cells: Iterable[Cell], path: Path) -> RunRecord | None:
-    """Write one record of the cells' records, under the names of their checkpoints; None where there is none."""
+    """Write one record of the cells' records, under the names of their checkpoints; None where there is none.
+
+    Raises:
+        JournalError: The record of a cell is damaged, or the file cannot be written.
+    """
     records = [_named(read_run(cell_folder(folder, cell) / RECORD), cell) for cell in cells]
     if not records:
         return None
