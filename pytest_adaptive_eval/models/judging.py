@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
-from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item, Status, later_turns
 from pytest_adaptive_eval.models.base import Agent, Message, Usage
@@ -282,23 +282,12 @@ class _Judgment:
         return self.judge.score(self.item, text)
 
 
-class _JudgedItems(Sequence[Any]):
-    """Items of a bank that a judge grades; an item's own grader is the code that it is compared with."""
-
-    def __init__(self, items: Sequence[Item], judge: Judge) -> None:
-        self._items, self._judge = items, judge
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[n] for n in range(*index.indices(len(self)))]
-        item = self._items[index]
-        return replace(item, grader=JUDGE, custom=_Judgment(self._judge, item))
-
-
 def judged_bank(bank: ItemBank, judge: Judge) -> ItemBank:
     """Return a bank whose answers a judge grades; its scores are not those of the bank, and neither is its hash."""
+
+    def judged(n: int) -> Item:
+        item = bank.items[n]  # its own grader is the code that the judge is compared with
+        return replace(item, grader=JUDGE, custom=_Judgment(judge, item))
+
     digest = hashlib.sha256(f"{bank.content_hash} by {judge.name}: {judge.rubric}".encode()).hexdigest()[:16]
-    return replace(bank, items=_JudgedItems(bank.items, judge), content_hash=digest)
+    return replace(bank, items=Computed(len(bank.items), judged), content_hash=digest)

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.bank import Computed, ItemBank
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.tasks.pictures import save_png
 
@@ -27,28 +27,15 @@ _OTHER_SEEDS, _TRIES = 10**9, 50
 _ALL_DIFFER = 3
 
 
-class _Drawn(Sequence[Any]):
-    """Items of a family, level by level, each drawn on access."""
-
-    def __init__(self, family: TaskFamily, seeds: Sequence[Sequence[int]], pictures: Path | None) -> None:
-        self._family, self._seeds, self._pictures = family, seeds, pictures
-
-    def __len__(self) -> int:
-        return sum(map(len, self._seeds))
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[n] for n in range(*index.indices(len(self)))]
-        n = range(len(self))[index]
-        queries = len(self._seeds[0])
-        level, seed = n // queries + 1, self._seeds[n // queries][n % queries]
-        item = self._family.item(level, seed)
-        if not item.images or self._pictures is None:
-            return item
-        path = self._pictures / item.images[0]
-        if not path.exists():
-            save_png(self._family.picture(level, seed), path)
-        return replace(item, root=str(self._pictures))
+def _drawn(family: TaskFamily, level: int, seed: int, pictures: Path | None) -> Item:
+    """Return a question as an item, with its picture in a folder, if one is given."""
+    item = family.item(level, seed)
+    if not item.images or pictures is None:
+        return item
+    path = pictures / item.images[0]
+    if not path.exists():
+        save_png(family.picture(level, seed), path)
+    return replace(item, root=str(pictures))
 
 
 def _distinct_seeds(
@@ -153,7 +140,7 @@ def task_bank(
     return ItemBank(
         family.name,
         [family.item_id(level, s) for level, level_seeds in enumerate(seeds, 1) for s in level_seeds],
-        _Drawn(family, seeds, pictures),
+        Computed(size, lambda n: _drawn(family, n // queries + 1, seeds[n // queries][n % queries], pictures)),
         np.ones((size, 1)) if curves is None else curves[:, :1],
         np.zeros(size) if curves is None else curves[:, 1],
         calibrated=curves is not None,

@@ -113,11 +113,6 @@ def _operation_question(expression: str, value: int) -> Question:
     return Question(f"Calculate {expression}, with the usual order of operations.", str(value))
 
 
-def _operations(rng: random.Random, level: int) -> Question:
-    expression, value, _ = _expression(rng, level)
-    return _operation_question(expression, value)
-
-
 _TERMS = re.compile(r"(?<![\w.])(\(*\d{1,4}(?:[ ()]*[-+*][ ()]*\d{1,4}){1,60}\)*)(?![\d.]*\w)")
 _SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 
@@ -225,7 +220,8 @@ FAMILIES = (
         form=ENDS_WITH_NUMBER,
     ),
     TaskFamily(
-        "operations", "number of operations with precedence", 40, 0.01, _operations, "numeric", content=_OPERATIONS,
+        "operations", "number of operations with precedence", 40, 0.01,
+        lambda rng, level: _operation_question(*_expression(rng, level)[:2]), "numeric", content=_OPERATIONS,
         form=ENDS_WITH_NUMBER, terse=OPERATIONS,
     ),
     TaskFamily(

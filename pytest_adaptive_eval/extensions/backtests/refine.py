@@ -162,7 +162,6 @@ def refine(
     Raises:
         ResponsesError: No item has responses in the fullest format and in a smaller one, or all are known to be of low
             quality.
-        EstimationError: See `fit_multimodal`.
     """
     modalities = responses.modalities
     scores, full = responses.scores, modalities.fullest
@@ -197,18 +196,11 @@ def refine(
         smaller, figures = modalities.formats[instead[i]], (float(gain[i]), float(error[i]), float(quality.gain[i]))
         findings.append(
             Finding(
-                item,
-                reason,
-                looks,
-                _detail(looks, smaller, *figures),
-                *figures,
-                smaller,
+                item, reason, looks, _detail(looks, smaller, *figures), *figures, smaller,
                 {f: None if np.isnan(v) else float(v) for f, v in zip(modalities.formats, right[i], strict=True)},
-                float(fit.items.difficulty[i, -1]),
-                float(information[i]),
-                bool(low[i]),
+                float(fit.items.difficulty[i, -1]), float(information[i]), bool(low[i]),
             )
-        )
+        )  # fmt: skip
     ranking, by_chance, moved = _ranking(responses, ~low, kept_items, np.random.default_rng(seed))
     columns = {**fit.items.parameters, "information": information, "gain": gain, "gain of like": quality.gain}
     separations = {name: separation(values, low) for name, values in columns.items()} if low.any() else {}

@@ -99,9 +99,8 @@ class InspectSubject(Subject):
             status = _LIMITS.get(sample.limit.type, Status.TRUNCATED)
             detail = f"Inspect: the sample met its limit of {sample.limit.type}"
         completion = Completion(text, status, detail=detail)
-        return completion if completion.status.infrastructure or not self._scorer else self._scored(sample, completion)
-
-    def _scored(self, sample: Any, completion: Completion) -> Completion:
+        if completion.status.infrastructure or not self._scorer:
+            return completion
         from inspect_ai.scorer import value_to_float
 
         scores = sample.scores or {}

@@ -173,11 +173,7 @@ class _Question:
 
 
 def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str, prefix: str) -> Built:
-    """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks.
-
-    Raises:
-        DatasetError: No convention fits the answers.
-    """
+    """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks."""
     built = Built()
     gold = GoldCheck()
     questions = sorted(_questions(forms, built), key=lambda entry: entry[0].draft.number)
@@ -225,11 +221,12 @@ def file_of(where: str) -> str:
     return re.split(r", (?:line|row|record|key) ", where)[0]
 
 
-# --- with choices ----------------------------------------------------------------------------------------------------
-
-
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
-    convention = _convention(drafts, mapping) if mapping.counted == "auto" else mapping.counted
+    convention: str = mapping.counted
+    if convention == "auto":  # of questions whose choices do not mark the right one
+        unmarked = [(draft.answer, draft.choices) for draft in drafts if draft.choices.right is None]
+        rows = [(answer, choices) for answer, choices in unmarked if not is_hidden(answer, choices)]
+        convention = find_convention(rows, mapping.answer or "labels") if rows else "letter"
     answered = _with_right_choices(drafts, convention, built)
     if mapping.counted == "auto":
         answered = _with_usual_counts(answered, built)
@@ -258,16 +255,6 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
         len(right) > 1 and (not draft.choices.either or draft.choices.right is None) for draft, right in answered
     )
     return [_chosen(draft, right, mapping, shuffled, several) for draft, right in answered]
-
-
-def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:
-    """Return the convention of the answers to questions whose choices do not mark the right one."""
-    rows = [
-        (draft.answer, draft.choices)
-        for draft in drafts
-        if draft.choices.right is None and not is_hidden(draft.answer, draft.choices)
-    ]
-    return find_convention(rows, mapping.answer or "labels") if rows else "letter"
 
 
 def _with_right_choices(drafts: Sequence[Draft], convention: str, built: Built) -> list[_Answered]:
@@ -354,9 +341,6 @@ def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled:
     )
 
 
-# --- without choices -------------------------------------------------------------------------------------------------
-
-
 def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mixed: bool) -> list[_Question]:
     rows: list[tuple[Draft, Row]] = []
     ungraded = mapping.grader in (CODE, JUDGE) or mapping.grader.startswith("python:")
@@ -390,18 +374,12 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mix
 
 
 def _instruction(free: Free, draft: Draft) -> str:
-    if (
-        free.grader == "yesno"
-        and as_text(draft.answer).strip().casefold() in ("true", "false")
-        and isinstance(draft.answer, str)
-    ):
-        return "Answer true or false."
+    if free.grader == "yesno" and isinstance(draft.answer, str):
+        truth = draft.answer.strip().casefold() in ("true", "false")
+        return "Answer true or false." if truth else _INSTRUCTIONS["yesno"]
     if free.classes and free.grader != "yesno":
         return f"Answer with one of: {', '.join(free.classes)}."
     return _INSTRUCTIONS.get(free.grader, "")
-
-
-# --- items -----------------------------------------------------------------------------------------------------------
 
 
 def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> Item:

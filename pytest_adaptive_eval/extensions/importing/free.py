@@ -91,9 +91,6 @@ class Row(NamedTuple):
     value: Any
 
 
-# --- answers as texts ------------------------------------------------------------------------------------------------
-
-
 def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -> list[list[str]]:
     r"""Return the accepted answers of all questions.
 
@@ -154,9 +151,6 @@ def _of_drop(value: Mapping[str, Any]) -> list[str]:
     return [text] if (text := " ".join(filter(None, parts))) else []
 
 
-# --- kinds of answers ------------------------------------------------------------------------------------------------
-
-
 def _is_number(text: str) -> bool:
     """Return whether a text is one number, with separators, a currency, a percent sign or a unit."""
     plain = text.strip().strip("$").strip()
@@ -185,9 +179,6 @@ def _truth_words(rows: Sequence[Row]) -> list[str | None]:
     ]
 
 
-# --- graders ---------------------------------------------------------------------------------------------------------
-
-
 def choose_grader(
     rows: Sequence[Row], given: str = "", name: str = "", *, told: bool = False, mixed: bool = False
 ) -> list[Free | str]:
@@ -197,10 +188,6 @@ def choose_grader(
         given: Grader that the user names; empty to choose.
         told: Whether the user says which texts stand for no value.
         mixed: Whether other questions of the data set have alternatives.
-
-    Raises:
-        DatasetError: The answers are long texts, which no grader compares; numbers that stand for classes without
-            names; letters without choices; or the same for all questions.
     """
     reasons = [""] * len(rows) if told else _hidden(rows)
     known = [row for row, reason in zip(rows, reasons, strict=True) if not reason]

@@ -65,9 +65,6 @@ def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool 
     Args:
         records: The first ones of a data set.
         labelled: Whether the answers stand in a second file.
-
-    Raises:
-        DatasetError: No question or no answer is found; the message lists the fields and the option.
     """
     sample = _Sample(records, keys_of([record.data for record in records]), given.answer)
     mapping = _guessed(sample, given, labelled)
@@ -142,32 +139,21 @@ def _question(sample: _Sample) -> dict[str, str]:
                 return {"messages": key}
             sample.used.add(key)
             return {"messages": key, **_question(sample)}
-    text = _pair(sample) or _question_text(sample)
-    return {"question": text} if text else {}
-
-
-def _pair(sample: _Sample) -> str:
-    """Return the template of a pair of texts, such as a premise and a hypothesis, empty if there is none."""
-    if any(sample.filled(key) for key in sample.matching(("question",))):
-        return ""
-    for names in _PAIRS:
+    # a pair of texts, such as a premise and a hypothesis
+    for names in () if any(map(sample.filled, sample.matching(("question",)))) else _PAIRS:
         pair = [key for name in names for key in sample.matching((name,)) if sample.filled(key)]
         if len(pair) == 2:
-            return f"{{{pair[0]}}}\n\n{{{pair[1]}}}"
-    return ""
-
-
-def _question_text(sample: _Sample) -> str:
-    """Return the expression of a text, or of lists of one text, that half of the records have; empty if none is."""
+            return {"question": f"{{{pair[0]}}}\n\n{{{pair[1]}}}"}
+    # a text, or lists of one text, that half of the records have
     for key in sample.matching(fields.QUESTIONS):
         values = [value for value in sample.values(key) if not is_missing(value)]
         if len(values) * 2 < len(sample.records):
             continue
         if all(isinstance(value, str) for value in values):
-            return key
+            return {"question": key}
         if all(isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) for value in values):
-            return f"{key}[0]"
-    return ""
+            return {"question": f"{key}[0]"}
+    return {}
 
 
 def _is_chat(value: Any, key: str) -> bool:

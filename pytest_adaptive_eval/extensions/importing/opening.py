@@ -60,9 +60,6 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     Args:
         pattern: Glob of the files that count, relative to the folder.
         split: The split that counts, also of the folder of a file, instead of the first.
-
-    Raises:
-        DatasetError: There is no data file.
     """
     if not source.exists():
         raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
@@ -70,7 +67,16 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
         return ([source] if not split else _of_split(data_files(split_of(source)[1]), split, source)), []
     files = data_files(source)
     fitting = [path for path in files if path.relative_to(source).match(pattern)] if pattern else files
-    chosen = _of_split(fitting, split, source) if split else fitting if pattern else _first_splits(files)
+    if split:
+        chosen = _of_split(fitting, split, source)
+    elif pattern:
+        chosen = fitting
+    else:  # those without a split, and those of the first split in the folder that holds theirs
+        splits = {path: split_of(path) for path in files}
+        first: dict[Path, str] = {}
+        for name, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
+            first.setdefault(holder, name)
+        chosen = [path for path, (name, holder) in splits.items() if name in ("", first[holder])]
     if not chosen:
         problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
         pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
@@ -91,21 +97,8 @@ def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
     return chosen
 
 
-def _first_splits(files: Sequence[Path]) -> list[Path]:
-    """Return the files without a split, and those of the first split in the folder that holds theirs."""
-    splits = {path: split_of(path) for path in files}
-    first: dict[Path, str] = {}
-    for split, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
-        first.setdefault(holder, split)
-    return [path for path, (split, holder) in splits.items() if split in ("", first[holder])]
-
-
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
-    """Return the answers of a second file: a line each, or by id.
-
-    Raises:
-        DatasetError: The file is of another form.
-    """
+    """Return the answers of a second file: a line each, or by id."""
     suffix = suffix_of(path)
     if suffix == ".json":
         data = without_nan(json.loads(read_bounded(path)))
@@ -235,9 +228,6 @@ def open_files(
     Args:
         files: Glob of an importer, where the user gives none.
         name: Begin of ids; the file's name when omitted.
-
-    Raises:
-        DatasetError: There is no file.
     """
     path = Path(source)
     whole_split = "" if settings.split or not path.is_dir() else files
@@ -259,17 +249,11 @@ def open_files(
 
     return [
         Dataset(
-            name or (path.name if path.is_dir() else set_of(path)),
-            partial(records, form),
-            whole,
-            bases,
-            settings.labels,
-            facts,
-            (left_out,) if others and not number else (),
-            names[number],
+            name or (path.name if path.is_dir() else set_of(path)), partial(records, form), whole, bases,
+            settings.labels, facts, (left_out,) if others and not number else (), names[number],
         )
         for number, form in enumerate(forms)
-    ]
+    ]  # fmt: skip
 
 
 def _forms(files: Sequence[Path], mapping: ItemMapping) -> list[list[Path]]:

@@ -36,7 +36,7 @@ class Placement:
 
     Args:
         device: ``auto`` is CUDA if available, otherwise the CPU.
-        dtype: ``auto``, ``float32``, ``float16`` or ``bfloat16``.
+        dtype: ``float32``, ``float16``, ``bfloat16`` or ``auto``: float32 on a CPU, the checkpoint's own elsewhere.
         device_map: Devices of the model's modules, by name; ``auto`` fills all devices.
         attention: One of `ATTENTION`; the model's default when omitted.
     """

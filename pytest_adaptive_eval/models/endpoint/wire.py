@@ -78,7 +78,6 @@ class Wire:
         retries: Retries of a request that fails while the server answers others.
         proxy: URL of a proxy; those of the environment are not used.
         public: Texts besides the address that are no secret.
-        max_bytes: Limit of a reply after decompression.
         backoff: Upper limit of the seconds before the first retry.
     """
 
@@ -95,11 +94,10 @@ class Wire:
         additions: Additions = NOTHING,
         public: Sequence[str] = (),
         seed: int = 0,
-        max_bytes: int = MAX_BYTES,
         backoff: float = FIRST,
     ) -> None:
         self.url = url
-        self._key, self._timeout, self._most, self._most_retries = key, timeout, max_bytes, retries
+        self._key, self._timeout, self._most_retries = key, timeout, retries
         self._proxy = urlsplit(proxy).netloc.rpartition("@")[2] if proxy else ""
         self._redactor = Redactor(key, proxy, additions.secrets, (url, *public))
         self._query = f"?{additions.query}" if additions.query else ""
@@ -310,7 +308,7 @@ class Wire:
             ) as response:
                 code = response.status
                 if code == 200:
-                    data = await read_object(response, self._most, self._redactor)
+                    data = await read_object(response, MAX_BYTES, self._redactor)
                     return Try(Delivery(Status.OK, data, code=code, headers=self._own_headers(response)))
                 return await self._fault(response)
         except Stale:

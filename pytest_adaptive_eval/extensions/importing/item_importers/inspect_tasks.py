@@ -56,11 +56,7 @@ def _task(path: Path, name: str) -> Any:
 
 
 def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
-    """Open ``FILE.py`` or ``FILE.py@TASK``.
-
-    Raises:
-        DatasetError: ``inspect-ai`` is not installed, the file makes no task, or no grader stands for its scorer.
-    """
+    """Open ``FILE.py`` or ``FILE.py@TASK``."""
     file, _, name = source.partition("@")
     path = Path(file)
     task = _task(path, name)

@@ -75,11 +75,7 @@ def _grader(task: Any, source: str) -> str:
 
 
 def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
-    """Open ``NAME``, or ``NAME@FOLDER`` for a task that a yaml in the folder defines.
-
-    Raises:
-        DatasetError: ``lm-eval`` is not installed, cannot load the task, or no grader stands for its metric or filters.
-    """
+    """Open ``NAME``, or ``NAME@FOLDER`` for a task that a yaml in the folder defines."""
     name, _, folder = source.partition("@")
     task = _loaded(name, folder)
     grader = settings.mapping.grader or _grader(task, source)

@@ -80,7 +80,6 @@ def read_log(path: Path) -> Log:
 
     Raises:
         UnusableLog: It has no samples, or none of them has a score; the message names the errors in it.
-        ResponsesError: It cannot be read.
     """
     if path.suffix == ".json":
         header = load_file(path)
@@ -98,6 +97,14 @@ def read_log(path: Path) -> Log:
             f"{path}: no samples, only a header (status {status!r:.40}{f', {problem}' if problem else ''}); give the "
             "log with its samples"
         )
+    read = [_sample(f"{path}: sample {number}", sample) for number, sample in enumerate(samples, 1)]
+    if all(value is None for sample in read for value in sample.values.values()):
+        none = f"{path}: none of its samples ({len(read)}) has a score"
+        errors = Counter(text for sample in read if (text := _error_text(sample.data.get("error"))))
+        if not errors:
+            raise UnusableLog(f"{none}; score the log: inspect score")
+        texts = "; ".join(f"{text} ({count})" for text, count in errors.most_common(3))
+        raise UnusableLog(f"{none}; {errors.total()} ended by an error: {texts}; run them again: inspect eval-retry")
     arguments = about.get("model_args")
     return Log(
         path,
@@ -106,21 +113,7 @@ def read_log(path: Path) -> Log:
         arguments if isinstance(arguments, dict) else {},
         _time(about.get("created")),
         bool(about.get("sandbox")),
-        _scored(path, [_sample(f"{path}: sample {number}", sample) for number, sample in enumerate(samples, 1)]),
-    )
-
-
-def _scored(path: Path, samples: Sequence[Sample]) -> Sequence[Sample]:
-    """Return the samples; refuse a log of which none has a score."""
-    if any(value is not None for sample in samples for value in sample.values.values()):
-        return samples
-    errors = Counter(text for sample in samples if (text := _error_text(sample.data.get("error"))))
-    if not errors:
-        raise UnusableLog(f"{path}: none of its samples ({len(samples)}) has a score; score the log: inspect score")
-    texts = "; ".join(f"{text} ({count})" for text, count in errors.most_common(3))
-    raise UnusableLog(
-        f"{path}: none of its samples ({len(samples)}) has a score; {errors.total()} ended by an error: {texts}; run "
-        "them again: inspect eval-retry"
+        read,
     )
 
 
@@ -155,9 +148,6 @@ def _time(created: object) -> float:
     except ValueError:
         return -math.inf
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-# --- archives --------------------------------------------------------------------------------------------------------
 
 
 def _zip_module() -> Any:
@@ -206,9 +196,6 @@ def _member(archive: Any, path: Path, name: str) -> Any:
     except Exception as error:  # each decompressor raises errors of its own
         raise ResponsesError(f"{path}: {name} cannot be unpacked ({error}); copy the log anew") from None
     return load_json(bytes(content), f"{path}: {name}")
-
-
-# --- questions -------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

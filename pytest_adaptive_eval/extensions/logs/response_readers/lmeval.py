@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -64,12 +64,8 @@ def _requests(arguments: Any) -> list[tuple[str, Any]]:
 def _right_choice(target: Any, choices: Sequence[str]) -> tuple[str, ...]:
     """Return the letter of the right choice, which the target names by number or by text."""
     text = str(target).strip()
-    if text in choices and not (text.isdecimal() and int(text) < len(choices)):
-        index = choices.index(text)
-    elif text.isdecimal() and int(text) < len(choices):
-        index = int(text)
-    else:
-        return ()
+    by_number = text.isdecimal() and int(text) < len(choices)
+    index = int(text) if by_number else choices.index(text) if text in choices else 26
     return (chr(ord("A") + index),) if index < 26 else ()
 
 
@@ -223,7 +219,13 @@ def _collect_task(
                 f"{files[subject]}: no line with filter {filter_name!r} and metric {metric!r}, which the other files "
                 f"of task {task!r} have; run the task again or remove the file"
             )
-        for line in _distinct(lines):
+        first_lines: dict[str, _Line] = {}
+        for line in lines:
+            if (first := first_lines.setdefault(line.document, line)) is not line:
+                raise ResponsesError(
+                    f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
+                    f"{first.where.rpartition(', ')[2]} already; the file holds two runs: keep one"
+                )
             item = f"{task}:{line.hash if hashed else line.document}"
             asking = questions.get((line.hash, line.document))
             value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
@@ -231,18 +233,6 @@ def _collect_task(
             if asking is not None and asking.question is not None:
                 collected.ask(item, asking.question, asking.where)
             collected.reply(item, line.reply, value)
-
-
-def _distinct(lines: Sequence[_Line]) -> Iterator[_Line]:
-    """Yield the lines; refuse two lines for one document."""
-    first_lines: dict[str, _Line] = {}
-    for line in lines:
-        if (first := first_lines.setdefault(line.document, line)) is not line:
-            raise ResponsesError(
-                f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
-                f"{first.where.rpartition(', ')[2]} already; the file holds two runs: keep one"
-            )
-        yield line
 
 
 REGISTERED = (

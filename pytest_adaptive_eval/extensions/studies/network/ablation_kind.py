@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -49,9 +49,6 @@ from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Count, Table, described, located
 from pytest_adaptive_eval.types import Array
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.inference.interval import Interval
 
 #: Confidence of each one-sided bound of a change: 95 % two-sided.
 CONFIDENCE = 0.975
@@ -94,15 +91,14 @@ def quantities(results: Sequence[NetworkResult]) -> dict[str, Array]:
 
 def contrasts(variant: str, before: Mapping[str, Array], after: Mapping[str, Array]) -> list[Contrast]:
     """Return the changes of all quantities that both have, in order."""
-    return [_contrast(variant, name, before[name], values) for name, values in after.items() if name in before]
-
-
-def _contrast(variant: str, quantity: str, before: Array, after: Array) -> Contrast:
-    both = np.isfinite(before) & np.isfinite(after)
-    old, new = before[both], after[both]
-    change = mean_over_seeds(new - old, CONFIDENCE)
-    means = (float(old.mean()), float(new.mean())) if both.any() else (math.nan, math.nan)
-    return Contrast(variant, quantity, *means, change, welch_p_value(old, new), int(both.sum()))
+    changes = []
+    for name in (name for name in after if name in before):
+        both = np.isfinite(before[name]) & np.isfinite(after[name])
+        old, new = before[name][both], after[name][both]
+        change = mean_over_seeds(new - old, CONFIDENCE)
+        means = (float(old.mean()), float(new.mean())) if both.any() else (math.nan, math.nan)
+        changes.append(Contrast(variant, name, *means, change, welch_p_value(old, new), int(both.sum())))
+    return changes
 
 
 def mean_over_seeds(values: Array, confidence: float) -> Interval | None:
@@ -252,8 +248,6 @@ def _sentences(results: Mapping[str, list[NetworkResult]], tell: Callable[[Netwo
 
 def _measured(energies: list[list[float]]) -> dict[str, Bounded]:
     """Return the energies of variants, each with its interval over seeds."""
-    import numpy as np
-
     intervals = [partial(_over_seeds, np.array(values, dtype=np.float64)) for values in energies]
     return {"energy": Bounded(tuple(intervals))}
 

@@ -93,7 +93,12 @@ def read_network(
     for number, entry in enumerate(table.node, 1):
         reader = _NodeReader(entry, table, f"{where}: node {number}")
         nodes += reader.nodes(nodes, families, banks)
-    supervision = _supervision(table.supervisor, f"{where}: supervisor")
+    supervision = None
+    if (written := table.supervisor) is not None:
+        reviews = SupervisorTable(model=written) if isinstance(written, str) else written
+        if not reviews.model.strip():
+            raise ConfigError(f"{where}: supervisor: there is no model: write {{ model = 'NAME', scheme = 'yes-no' }}")
+        supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)  # type: ignore[arg-type]  # as above
     names = ("topology", "passing", "responses", "injected", "rounds", "retries", "seed", "confidence")
     settings = {name: getattr(table, name) for name in names}
     return Network(interviewee=interviewee, nodes=tuple(nodes), supervision=supervision, where=where, **settings)
@@ -103,15 +108,6 @@ def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     if not all(name.strip() for name in names):
         raise ConfigError(f"{where} is {names!r:.80}, expected a list of names")
     return tuple(names)
-
-
-def _supervision(table: SupervisorTable | str | None, where: str) -> Supervision | None:
-    if table is None:
-        return None
-    settings = SupervisorTable(model=table) if isinstance(table, str) else table
-    if not settings.model.strip():
-        raise ConfigError(f"{where}: there is no model: write {{ model = 'NAME', scheme = 'yes-no' }}")
-    return Supervision(settings.model, settings.scheme, settings.exchanges)  # type: ignore[arg-type]  # as above
 
 
 @dataclass(slots=True)

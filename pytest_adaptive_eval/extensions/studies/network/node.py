@@ -38,9 +38,6 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
 
     A calibrated bank is split by difficulty into levels of the same size. An uncalibrated one is split by its items'
     ``meta.level``; items without it are one level.
-
-    Raises:
-        ConfigError: The bank has fewer levels.
     """
     if bank.calibrated:
         count = 1 if levels is None else levels
@@ -136,20 +133,9 @@ def blank(network: Network, node: Node) -> NodeResult:
     if isinstance(node.task, TaskFamily):
         knob, kind = node.task.knob, "task"
     return NodeResult(
-        node.name,
-        node.task.name,
-        knob,
-        node.group or node.name,
-        kind,
-        node.levels,
-        node.queries,
-        node.stop_at,
-        network.weights()[node.name],
-        node.opens_at,
-        node.after,
-        node.interviewer,
-        node.questions,
-    )
+        node.name, node.task.name, knob, node.group or node.name, kind, node.levels, node.queries, node.stop_at,
+        network.weights()[node.name], node.opens_at, node.after, node.interviewer, node.questions,
+    )  # fmt: skip
 
 
 @dataclass(slots=True)

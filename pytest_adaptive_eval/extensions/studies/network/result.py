@@ -300,9 +300,18 @@ class NetworkResult:
 
     def reviews(self) -> dict[str, dict[str, Any]]:
         """Return counts of the supervisor's reviews of questions and of exchanges."""
-        reviews = [review for node in self.nodes for review in node.reviews]
-        subjects = dict.fromkeys(review.subject for review in reviews)
-        return {subject: _counted([r for r in reviews if r.subject == subject]) for subject in subjects}
+        by_subject: dict[str, list[Review]] = {}
+        for review in (review for node in self.nodes for review in node.reviews):
+            by_subject.setdefault(review.subject, []).append(review)
+        return {
+            subject: {
+                "reviews": len(reviews),
+                "refused": sum(review.refused for review in reviews),
+                "unread": sum(review.unread for review in reviews),
+                "ratings": [sum(review.rating == rating for review in reviews) for rating in range(1, 6)],
+            }
+            for subject, reviews in by_subject.items()
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data, which `from_json` reads."""
@@ -327,16 +336,6 @@ class NetworkResult:
             return msgspec.convert(dict(data), cls, dec_hook=lambda _, scores: np.array(scores, dtype=np.float64))
         except msgspec.ValidationError as error:
             raise ConfigError(f"this is not the data of NetworkResult.to_json: {error}") from None
-
-
-def _counted(reviews: Sequence[Review]) -> dict[str, Any]:
-    """Return the number of reviews, refusals and unreadable replies, and the ratings from 1 to 5 by their number."""
-    return {
-        "reviews": len(reviews),
-        "refused": sum(review.refused for review in reviews),
-        "unread": sum(review.unread for review in reviews),
-        "ratings": [sum(review.rating == rating for review in reviews) for rating in range(1, 6)],
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,11 +377,7 @@ class SupervisorAgreement:
 
 
 def read_labels(path: Path) -> list[Label]:
-    """Read labels from a file with one JSON object per line, which has ``item`` and ``fault`` or ``rating``.
-
-    Raises:
-        ConfigError: Names file and line.
-    """
+    """Read labels from a file with one JSON object per line, which has ``item`` and ``fault`` or ``rating``."""
     try:
         lines = read_regular(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -56,10 +56,10 @@ class Call:
         messages = [[message.role, message.text] for message in self.messages]
         return request_key(identity_key(self.agent.identity), self.role, self.position, messages, self.max_tokens)
 
-    @property
-    def draw(self) -> int:
-        """Number of the draw, see `draw_number`."""
-        return draw_number(self.role, self.position)
+    def make(self) -> Reply:
+        """Return the model's reply."""
+        draw = draw_number(self.role, self.position)
+        return self.agent.ask(self.messages, max_tokens=self.max_tokens, draw=draw)
 
 
 #: Makes calls, and yields the index of each with its reply, in any order, as soon as it arrives.
@@ -69,7 +69,7 @@ Asking = Callable[[Sequence[Call]], Iterable[tuple[int, Reply]]]
 def one_by_one(calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
     """Make calls in their order."""
     for index, call in enumerate(calls):
-        yield index, call.agent.ask(call.messages, max_tokens=call.max_tokens, draw=call.draw)
+        yield index, call.make()
 
 
 def assess(
@@ -138,18 +138,10 @@ class _Run:
         for (name, role), kinds in sorted(self.unusable.items()):
             unusable.setdefault(name, {})[role] = dict(sorted(kinds.items()))
         return Assessment(
-            tuple(agent.identity for agent in self.agents),
-            self.settings,
-            tuple(self.rounds),
-            judgments,
-            paper_scores(judgments, self.accepted, judge=self.judge),
-            fit,
-            np.array(changes),
-            unusable,
-            {role: tuple(usages) for role, usages in self.usage.items()},
-            self.replies.recalled,
-            fault,
-        )
+            tuple(agent.identity for agent in self.agents), self.settings, tuple(self.rounds), judgments,
+            paper_scores(judgments, self.accepted, judge=self.judge), fit, np.array(changes), unusable,
+            {role: tuple(usages) for role, usages in self.usage.items()}, self.replies.recalled, fault,
+        )  # fmt: skip
 
     def _fit(self, judgments: Array) -> tuple[Reliability | None, str]:
         """Return the fitted model of reliability, and the reason why there are no scores, if any."""
