@@ -7,52 +7,25 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fake_server import JsonServer, completion
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
-class Adder(BaseHTTPRequestHandler):
-    """A server of one model, which adds."""
-
-    def do_GET(self) -> None:
-        self._send({"data": [{"id": "adder", "object": "model"}]})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        words = body["messages"][-1]["content"]
-        numbers = [int(number) for number in re.findall(r"\d+", str(words))]
-        message = {"role": "assistant", "content": str(sum(numbers))}
-        usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        self._send({"id": "1", "model": "adder", "choices": [choice], "usage": usage})
-
-    def _send(self, data: object) -> None:
-        text = json.dumps(data).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, *_: object) -> None:
-        """Write nothing."""
+def added(body: Any, _: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+    """Add the numbers of the last message."""
+    numbers = [int(number) for number in re.findall(r"\d+", str(body["messages"][-1]["content"]))]
+    return completion("adder", str(sum(numbers))), 200
 
 
-@contextmanager
-def adder() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Adder)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
+def adder() -> JsonServer:
+    """Return a server of one model, which adds."""
+    return JsonServer(["adder"], added)
 
 
 def next_commands(output: str) -> list[str]:
@@ -120,8 +93,8 @@ def test_vision_repository_takes_the_checkpoint_that_reads_images(run, tmp_path)
 def test_served_model_is_found_in_the_settings_and_passes(run, tmp_path):
     pytest.importorskip("httpcore2", reason="servers (extra endpoint)")
     write_questions(tmp_path / "quiz.csv", 40)
-    with adder() as address:
-        (tmp_path / "compose.yaml").write_text(f"services: {{app: {{environment: {{BASE: '{address}'}}}}}}\n")
+    with adder() as server:
+        (tmp_path / "compose.yaml").write_text(f"services: {{app: {{environment: {{BASE: '{server.url}'}}}}}}\n")
         _, out, _ = run("init")
         assert "found: model adder on the server that compose.yaml names" in out
         assert run_printed(out) == [0, 0]
