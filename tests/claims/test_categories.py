@@ -68,7 +68,7 @@ def test_uniform_draws_give_the_exact_interval_of_each_category() -> None:
         assert hypergeom.cdf(right, size, high, drawn) > 0.05 >= hypergeom.cdf(right, size, high + 1, drawn)
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, -1.5])
 def test_unequal_draws_estimate_each_category_without_bias_and_cover_it(shift: float) -> None:
     calibrated = bank()

@@ -300,7 +300,7 @@ def test_what_a_baseline_could_not_answer_may_have_been_anything():
     assert decide(log, [PairedClaim.of(baseline, 0.01, 0.95)]).outcome.tolist() == [0]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 def test_a_candidate_that_is_worse_than_allowed_seldom_passes_against_the_whole_bank(confidence):
     n, margin, seeds = 150, 0.05, 500

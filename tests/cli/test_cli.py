@@ -632,6 +632,7 @@ def test_all_policies_but_those_that_cannot_be(run, matrix):
     assert "--items t.jsonl: no text for any item, such as 'q0'" in err
 
 
+@pytest.mark.slow
 def test_splits_by_size(run, matrix):
     rows = [f"m{s},{s + 1},B" for s in range(20)] + ["m20,,", "m21,500,M", "stranger,1,"]
     Path("sizes.csv").write_text("models,params,unit\n" + "\n".join(rows) + "\n")

@@ -286,7 +286,7 @@ def mean_length(bank, policy, truths, gap):
     return float(np.mean(lengths))
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("accuracy", "gap", "within"),
     [(0.6, 0.1, 0.15), (0.7, 0.1, 0.15), (0.6, 0.05, 0.15), (0.85, 0.1, 0.3)],  # an ability far from 0 is found first

@@ -252,6 +252,7 @@ def test_a_history_without_a_run_that_passed_has_no_baseline(lab: Any) -> None:
     assert "of its 1 runs none has passed with the evaluation 'toy'" in " ".join(verdict(lab)["notes"])
 
 
+@pytest.mark.slow
 def test_a_history_begins_with_a_run_that_lacked_nothing_but_its_baseline(lab: Any) -> None:
     project(lab, able=False)
     (lab.path / ".adaptive-eval").mkdir()

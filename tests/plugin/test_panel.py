@@ -540,6 +540,7 @@ def test_a_single_judge_is_the_only_one_asked_to_judge(lab: Any, server: PeerSer
 AGAINST = gate('not_worse_than = "baseline"\nmargin = 0.5')
 
 
+@pytest.mark.slow
 def test_a_panel_is_compared_with_an_earlier_one(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, AGAINST))
     lab.run("--adaptive-eval-record=main.json")

@@ -33,6 +33,7 @@ on_inconclusive = "pass"
 """
 
 
+@pytest.mark.slow
 def test_checkpoints_that_cannot_do_it_are_an_error_that_says_why(lab: Any) -> None:
     for name in ("text-early", "text-late"):  # which have no chat template of their own
         shutil.copytree(CHECKPOINTS / name, lab.path / "models" / name)

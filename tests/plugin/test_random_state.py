@@ -87,6 +87,7 @@ def test_two_interviews_draw_differently_and_the_state_is_given_back(lab: Any) -
     assert random.random() == wanted
 
 
+@pytest.mark.slow
 def test_the_state_outside_is_the_same_after_an_interview() -> None:
     from pytest_adaptive_eval.plugin.state import GeneratorStates
 

@@ -184,6 +184,7 @@ def test_mistake_in_the_table_run_is_a_usage_error(tmp_path: Path, text: str, me
         read_toml(path)
 
 
+@pytest.mark.slow
 def test_required_gates_are_missed_under_xdist(gates: Any) -> None:
     pytest.importorskip("xdist")
     required(gates, "test_level")

@@ -209,7 +209,7 @@ def test_a_guesser_is_not_asked_to_the_last_level(lab: Any) -> None:
     assert f"({sum(floors):.2f} by guessing)".replace("(0.", "(.") in lab.run().stdout.str()
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["I am not sure", "I don't know.", "Das weiß ich nicht: keine Ahnung"])
 def test_an_answer_that_is_not_sure_is_wrong(lab: Any, said: str) -> None:
     interview = climb_of(lab, said, ", queries=10")
