@@ -64,9 +64,20 @@ class CalibrateTable(FitTable, frozen=True):
     licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
 
 
-def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]]) -> None:
-    """Add ``--config`` and ``--set`` for the keys of a table, which the end of the help lists."""
+def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]], common: Iterable[str] = ()) -> None:
+    """Add ``--config`` and ``--set`` for the keys of a table, which the end of the help lists.
+
+    Args:
+        common: Keys that are options too, such as ``--question`` for ``question``.
+    """
     add = parser.add_argument_group("settings").add_argument
+    for name in common:
+        add(
+            f"--{name.replace('_', '-')}",
+            metavar="VALUE",
+            dest=f"key_{name}",
+            help="the key of this name, listed below",
+        )
     add("--config", metavar="TOML", type=Path, help="file with the keys listed below")
     text = "one of the keys listed below; may be repeated, and comes before the file"
     add("--set", metavar="KEY=VALUE", action="append", default=[], help=text)
@@ -102,7 +113,11 @@ def given_settings(options: argparse.Namespace) -> dict[str, Any]:
             raise ConfigError(text) from None
         read_table(options.table(), data, str(path))
         data |= {name: str(path.parent / data[name]) for name in _PATHS & data.keys()}
-    named: dict[str, str] = {}
+    named = {
+        name.removeprefix("key_"): value
+        for name, value in vars(options).items()
+        if name.startswith("key_") and value is not None
+    }
     for entry in getattr(options, "set", ()):
         name, sign, value = entry.partition("=")
         known = options.table().__struct_fields__
