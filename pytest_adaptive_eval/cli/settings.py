@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -71,15 +71,14 @@ def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]],
         common: Keys that are options too, such as ``--question`` for ``question``.
     """
     add = parser.add_argument_group("settings").add_argument
-    for name in common:
-        add(
-            f"--{name.replace('_', '-')}",
-            metavar="VALUE",
-            dest=f"key_{name}",
-            help="the key of this name, listed below",
-        )
+    flags = {name: f"--{name.replace('_', '-')}" for name in common}
+    for name, flag in flags.items():
+        add(flag, metavar="VALUE", dest=f"key_{name}", help=argparse.SUPPRESS)
     add("--config", metavar="TOML", type=Path, help="file with the keys listed below")
     text = "one of the keys listed below; may be repeated, and comes before the file"
+    if flags:
+        *others, last = flags.values()
+        text += f"; {', '.join(others)} and {last} give the keys of these names"
     add("--set", metavar="KEY=VALUE", action="append", default=[], help=text)
     parser.set_defaults(table=table)
     parser.details.append(
