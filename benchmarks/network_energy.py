@@ -28,13 +28,11 @@ import torch
 from benchmarks.interviewer_served import server
 from benchmarks.network_agents import CodedAgent, writer
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
-from pytest_adaptive_eval.extensions.studies.network.energy import energy, energy_difference
 from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
-from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult, energy, energy_difference
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.ladder.policy import Climb
-from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent, TransformersSubject
 from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent
 from pytest_adaptive_eval.models.pool import AgentPool
 

@@ -18,14 +18,13 @@ from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import Cluster, MaximumInformation, NearestDifficulty, cluster_order
-from pytest_adaptive_eval.extensions.studies.network.items import bank_levels
+from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
 from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation, ranking_accuracy
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.deterministic import DeterministicInterviewer, categories_of
 from pytest_adaptive_eval.interviewer.first import by_cluster, by_difficulty
-from pytest_adaptive_eval.interviewer.interviewer import Candidate
-from pytest_adaptive_eval.interviewer.memory import MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, MemoryTable
 from pytest_adaptive_eval.interviewer.retrieval import Distances, best, within
 from pytest_adaptive_eval.irt.estimation import MLE
 from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems, Population

@@ -25,7 +25,7 @@ from pytest_adaptive_eval.cli.settings import given_settings
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
 from pytest_adaptive_eval.evaluation.toml import read_toml
-from pytest_adaptive_eval.extensions.studies.network.supervision import read_labels
+from pytest_adaptive_eval.extensions.studies.network.result import read_labels
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.checkpoint.folder import preflight, preflight_open_clip
 from pytest_adaptive_eval.models.replay import ReplaySubject
@@ -341,7 +341,6 @@ _ROW = {
     "image": _IMAGE,
     "correct": True,
 }
-_MAPPING = "item = 'id'\nsubject = 'model'\nscore = 'pred == answer'\n"
 
 READERS = {
     "items": Reader("items.jsonl", _write("items.jsonl", _ITEMS), lambda f: read_bank(f / "items.jsonl")),
@@ -384,7 +383,10 @@ READERS = {
     "mapped table": Reader("r.csv", _write("r.csv", "id,model,correct\n1,m,yes\n2,m,no\n"), _mapped("r.csv")),
     "mapping": Reader(
         "m.toml",
-        _with(_write("m.toml", _MAPPING), _write("r.jsonl", json.dumps(_ROW) + "\n")),
+        _with(
+            _write("m.toml", "item = 'id'\nsubject = 'model'\nscore = 'pred == answer'\n"),
+            _write("r.jsonl", json.dumps(_ROW) + "\n"),
+        ),
         lambda f: given_settings(
             command_parser().parse_args(["gate", str(f / "r.jsonl"), "--config", str(f / "m.toml")])
         ),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = re.compile(r"(?:<!-- exit (\d) -->\n)?^```bash\n(.*?)^```", re.DOTALL | re.MULTILINE)
 #: Examples whose commands take longer are run by ``test_examples.py``.

@@ -156,6 +156,7 @@ def test_responses_cover_the_bank(name: str) -> None:
     assert cells.count("") <= 0.01 * len(cells)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("kind", ["text", "vision", "cross"])
 def test_recorded_scores_are_those_of_the_recorded_answers(kind: str) -> None:
     answers, scores = table(f"released-{kind}.answers.csv.gz"), table(f"released-{kind}.csv.gz")

@@ -134,6 +134,7 @@ def test_a_number_keeps_its_unit() -> None:
     assert wrap("an interval at 95 % holds", 18) == ["an interval at", "95 % holds"]
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     "piece", ["\x1b[", "\x1b]", "\x9d", "\x9b", "\x1b]a", "\x1b[1;", "\x1b[ ", "::", "##", "\r", ":\u200d", "#\u200d"]
 )

@@ -16,7 +16,10 @@ from readers import READERS, Reader
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.inputs import find_input, open_regular, open_text
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="named pipes, devices and /proc are of Linux")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="named pipes, devices and /proc are of Linux"),
+]
 
 #: Seconds after which a reader counts as blocked.
 DEADLINE = 60

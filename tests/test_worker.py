@@ -41,6 +41,7 @@ def test_one_process_answers_calls_of_many_threads_each_with_its_own_result() ->
     assert pid() == first != os.getpid()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("function", "arguments", "why"),
     [

@@ -328,11 +328,6 @@ def _search(value: Any, pattern: str) -> Any:
     return matches[-1] if matches else None
 
 
-def _extract(value: Any, pattern: str) -> str | None:
-    match = _search(value, pattern)
-    return None if match is None else match[1] if match.re.groups else match[0]
-
-
 def _mapped(value: Any, argument: str) -> Any:
     """Return what the argument gives for a value: ``map(C=1,I=0)``; None for any other value."""
     pairs = dict(pair.split("=", 1) for pair in argument.split(",") if "=" in pair)
@@ -365,7 +360,7 @@ FILTERS: Mapping[str, Callable[[Any, str], Any]] = MappingProxyType(
         "letter": _letter,
         "lettered": _lettered,
         "match": lambda value, pattern: _search(value, pattern) is not None,
-        "extract": _extract,
+        "extract": lambda value, pattern: match[bool(match.re.groups)] if (match := _search(value, pattern)) else None,
         "map": _mapped,
         "split": _split_text,
         "join": lambda value, mark: _unescaped(mark).join(map(_as_text, value if isinstance(value, list) else [value])),

@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,11 +71,7 @@ class _LazyItems(Sequence[Item]):
     def __len__(self) -> int:
         return len(self._ids)
 
-    @overload
-    def __getitem__(self, i: int) -> Item: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[Item]: ...
-    def __getitem__(self, i: int | slice) -> Item | list[Item]:
+    def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return [self[j] for j in range(*i.indices(len(self)))]
         return self._parsed(range(len(self._offsets))[i])
@@ -102,7 +98,7 @@ class _LazyItems(Sequence[Item]):
         return self._text
 
     def places_naming(self, names: Iterable[str]) -> Iterator[int]:
-        """Yield the places of items whose line has one of these texts, in order; see `items.naming`."""
+        """Yield the places of items whose line has one of these texts, in order; see `items.item.items_naming`."""
         return (place for place, _ in itertools.groupby(heapq.merge(*map(self._places, names))))
 
     def _places(self, name: str) -> Iterator[int]:
@@ -121,11 +117,7 @@ class _Ids(Sequence[str]):
     def __len__(self) -> int:
         return len(self._array)
 
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[str]: ...
-    def __getitem__(self, i: int | slice) -> str | list[str]:
+    def __getitem__(self, i: Any) -> Any:
         if isinstance(i, slice):
             return [v.decode() for v in self._array[i].tolist()]
         return bytes(self._array[i]).decode()

@@ -22,13 +22,11 @@ from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, Item
+from pytest_adaptive_eval.items.item import WRONG, Item, items_naming
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS, ChoiceLikelihood
-from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.items.presentation import (
     PLAIN,
     REPORT_KEY,
-    Example,
     Presentation,
     example_of,
     presented,
@@ -62,12 +60,7 @@ def make_policy(
     find_selector: Callable[[str], Selector | None],
     budget: str | None,
 ) -> Policy:
-    """Return the policy of an evaluation.
-
-    Args:
-        data: The same settings, only those that were written.
-        budget: Budget of the command line, which takes precedence.
-    """
+    """Return the policy of an evaluation by its written settings; a budget of the command line takes precedence."""
     name = policy_name(table)
     if name == LADDER:
         return _ladder(table, data, bank)
@@ -179,22 +172,15 @@ def presentation_of(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -
     template = PLAIN if table.template is None else table.template
     listed = "choices" in template_fields(template)
     candidates = table.candidates or ("letter" if listed else "text")
-    examples, shots = _examples(table, read)
+    items = read(table.examples) if table.examples else ()
+    shots = len(items) if table.shots is None else table.shots
+    if table.examples and shots > len(items):
+        raise ConfigError(f"shots is {shots}, and {table.examples} has {len(items)} items: give more, or ask for fewer")
+    examples = tuple(map(example_of, items[: shots + 1]))  # one more than are shown, if there is one
     likelihood = None
     if table.ask == LIKELIHOOD:
         likelihood = ChoiceLikelihood(table.normalization, table.delimiter, candidates)
     return Presentation(template, examples, shots, likelihood, table.delimiter, candidates)
-
-
-def _examples(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -> tuple[tuple[Example, ...], int]:
-    """Return the examples, one more than are shown if there is one, and the number that are shown."""
-    if not table.examples:
-        return (), 0
-    items = read(table.examples)
-    shots = len(items) if table.shots is None else table.shots
-    if shots > len(items):
-        raise ConfigError(f"shots is {shots}, and {table.examples} has {len(items)} items: give more, or ask for fewer")
-    return tuple(map(example_of, items[: shots + 1])), shots
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,17 +258,15 @@ class Evaluation:
     wrong_answer: str | None = None
     unanswered: str = WRONG
 
-    def with_budget(self, budget: int) -> Evaluation:
-        """Return the evaluation with another number of administrations, which its gates need."""
-        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
-
     def with_default_budget(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
         """Return the evaluation with the budget that its gates need, if nobody has written one."""
         if not self.open_budget:
             return self
         needed = default_budget(conditions, self.bank, self.policy, baselines) + len(self.must_pass)
         budget = min(needed, len(self.bank))
-        return self.with_budget(budget) if budget > self.budget else self
+        if budget <= self.budget:
+            return self
+        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
 
     @property
     def must_pass_ids(self) -> list[str]:
@@ -373,13 +357,7 @@ class EvalSpec:
         selector: Callable[[str], Selector | None] = SELECTORS.get,
         tasks: Callable[[], Mapping[str, TaskFamily]] | None = None,
     ) -> Evaluation:
-        """Read the bank and check every setting against it.
-
-        Args:
-            read: Function that reads the bank at a path.
-            selector: Function that returns a plugin's selector of a name.
-            tasks: Function that returns the task families by name; the built-in families by default.
-        """
+        """Read the bank and check every setting; functions read banks, and find plugins' selectors and tasks."""
         fixed = self.table.policy == FIXED_FORM
         seed = self.table.seed if settings.seed is None else settings.seed
         lead, interviewer = "", None

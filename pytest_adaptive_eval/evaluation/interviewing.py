@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
-    from pytest_adaptive_eval.interviewer.memory import MemoryTable
+    from pytest_adaptive_eval.interviewer.interviewer import MemoryTable
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
@@ -53,7 +53,14 @@ def interviewed(
     existing = find_input(local, folders) if table.encoder else None
     encoder = table.encoder if existing is None else str(existing)
     spec = _interviewer_spec(table, folders)
-    responses = _model_responses(table.responses, bank, folders) if table.responses else None
+    responses = None
+    if table.responses:
+        from pytest_adaptive_eval.banks.responses import read_responses
+
+        source = f"interview.responses is {table.responses!r}"
+        if (path := find_input(Path(table.responses).expanduser(), folders)) is None:
+            raise ConfigError(f"{source}: expected an existing file of responses to the bank's items")
+        responses = responses_to(bank, read_responses(path), source)
     interviewer = _Agent(table, spec, cache, ReplyCache(decisions, fresh)) if spec else None
     with located("interview"):
         selector = AutoJudger(
@@ -95,18 +102,6 @@ def _interviewer_spec(table: InterviewTable, folders: Sequence[Path]) -> str:
     if written := [name for name, value in model_keys.items() if value]:
         raise ConfigError(f"interview.{written[0]} goes with interview.interviewer, a model, and there is none")
     return ""
-
-
-def _model_responses(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:
-    """Return the responses of known models to the items of a bank, in its order."""
-    from pytest_adaptive_eval.banks.responses import read_responses
-
-    path = find_input(Path(name).expanduser(), folders)
-    if path is None:
-        raise ConfigError(
-            f"interview.responses is {name!r}: expected an existing file of responses to the bank's items"
-        )
-    return responses_to(bank, read_responses(path), f"interview.responses is {name!r}")
 
 
 class _Embedder:

@@ -11,13 +11,7 @@ if TYPE_CHECKING:
 
 
 class ReplyCache(MutableMapping[str, str]):
-    """Replies by key, each on disk before it is used; they are looked up and stored, never listed or deleted.
-
-    Args:
-        path: Path of the journal, which is opened at its first use.
-        fresh: Forget earlier replies.
-        field: Name of a reply in the journal.
-    """
+    """Replies by key, each on disk in the journal at `path` before it is used; never listed or deleted."""
 
     def __init__(self, path: Path, fresh: bool, field: str = "decision") -> None:
         self.path = path

@@ -58,12 +58,7 @@ class TaskGraders(Mapping[str, Grader]):
 def load_model(
     spec: str, folders: Sequence[Path], cache: Path, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Subject:
-    """Return the subject that a text names.
-
-    Args:
-        spec: As `pytest_adaptive_eval.models.load_subject` takes it.
-        folders: Folders that a relative path is looked up in, in order.
-    """
+    """Return the subject that a text names, see `models.load_subject`; relative paths are looked up in `folders`."""
     from pytest_adaptive_eval.models import resolve
 
     kind, located = resolve(spec, folders)

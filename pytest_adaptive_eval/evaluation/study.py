@@ -99,12 +99,7 @@ class StudyContext:
 
 
 class StudyKind(NamedTuple):
-    """A kind of study.
-
-    Args:
-        table: Settings of such a study, a subclass of `StudyTable`.
-        build: Function that makes the plan from a `StudySpec`, the run's settings and a context.
-    """
+    """A kind of study: its settings, its metrics, and the function that makes its plan."""
 
     table: type[StudyTable]
     metrics: tuple[str, ...]
@@ -145,12 +140,7 @@ class StudySpec:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A model that takes part.
-
-    Args:
-        name: Unique in its study.
-        spec: Existing checkpoint folder, or ``http://HOST:PORT/v1#MODEL``.
-    """
+    """A model that takes part: a unique name, and the folder or ``http://HOST:PORT/v1#MODEL`` that is loaded."""
 
     name: str
     spec: str

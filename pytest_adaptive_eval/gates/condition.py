@@ -45,6 +45,7 @@ class Metric(Generic[Result_contra]):
         description: One line for help, the table in the docs and exports.
         minimum, maximum: Range of the values; None if there is no limit.
         kinds: Condition kinds that the metric has.
+        margin: Bound above a margin, and what is expected of one, with an example; None if margins are not checked.
         on_banks, on_studies: True if interviews of a bank measure it, and if studies do.
         by_bets: True if bets on the draws decide ``at_least`` and ``not_worse_than``.
         by_levels: True if a ladder decides it level by level, from items that need not be drawn at random.
@@ -60,6 +61,7 @@ class Metric(Generic[Result_contra]):
     minimum: ClassVar[float | None] = None
     maximum: ClassVar[float | None] = None
     kinds: ClassVar[tuple[str, ...]] = ("at_least",)
+    margin: ClassVar[tuple[float, str] | None] = None
     on_banks: ClassVar[bool] = True
     on_studies: ClassVar[bool] = False
     by_bets: ClassVar[bool] = False
@@ -93,6 +95,8 @@ class Metric(Generic[Result_contra]):
 
     def check_value(self, condition: Condition) -> None:
         """Refuse a value outside the metric's range, by a ConfigError with the call, the value and the range."""
+        if condition.kind == "not_worse_than" and self.margin and not 0 < condition.value < self.margin[0]:
+            raise ConfigError(f"margin is {condition.value!r}, expected {self.margin[1]}")
 
     def call(self, condition: Condition) -> str:
         """Return a condition as a call, such as ``accuracy.at_least(0.6)``, for errors."""
@@ -121,12 +125,7 @@ class Metric(Generic[Result_contra]):
         return ()
 
     def judge(self, result: Result_contra, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict on an interview's result.
-
-        Args:
-            result: At least one item has a score.
-            verdict: All but the outcome, the interval and the metric's own notes.
-        """
+        """Return the verdict on a result with some score; `verdict` lacks the outcome, the interval and own notes."""
         raise NotImplementedError(f"{type(self).__name__}.judge")
 
     def forecast(
@@ -264,19 +263,9 @@ class Condition:
         return self.measure.quantity(self)
 
     @property
-    def part(self) -> str:
-        """Ability component, such as ``cross``; empty for other metrics."""
-        return self.metric.partition(".")[2]
-
-    @property
     def by_draws(self) -> bool:
         """True if bets on the draws decide the condition."""
         return self.measure.by_bets and not self.by_rank and self.method == "draws"
-
-    @property
-    def by_level(self) -> bool:
-        """True if a ladder decides the condition, level by level."""
-        return self.measure.by_levels
 
     @property
     def by_rank(self) -> bool:
@@ -295,11 +284,6 @@ class Condition:
     def claims(self, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
         """Return the claims that must all hold for a PASS. Rank conditions have none."""
         return self.measure.claims(self, bank, baselines)
-
-    def target(self, bank: ItemBank) -> float:
-        """Return the accuracy that ``at_least`` requires."""
-        threshold = self.measure.threshold(self, bank)
-        return threshold[0] if threshold else self.value
 
     def check(self, bank: ItemBank, *, climbed: bool = False) -> None:
         """Refuse a bank that lacks the data of the condition."""
@@ -367,12 +351,7 @@ def decide_by_bounds(
 def decide_by_probability(
     verdict: Verdict, condition: Condition, fact: str, probability: float, highest: float | None = None
 ) -> Verdict:
-    """Return the verdict of a rank or a comparison.
-
-    Args:
-        probability: Probability that the requirement holds.
-        highest: Upper bound of that probability, if unknown subjects widen it.
-    """
+    """Return the verdict of a rank or a comparison; `highest` bounds the probability if unknown subjects widen it."""
     required = condition.probability
     outcome = Outcome.PASS if probability >= required else Outcome.INCONCLUSIVE
     if (probability if highest is None else highest) <= 1.0 - required:

@@ -101,12 +101,7 @@ class FinishedRun(NamedTuple):
 
 
 def interval_on_these_questions(scores: Array, baseline: Array | None = None, confidence: float = 0.95) -> Interval:
-    """Return the accuracy over the questions, or the difference, between the bounds that missing scores leave.
-
-    Args:
-        scores, baseline: Shape (n,). As of `interval_on_like_questions`.
-        confidence: Stated in the interval; nothing is left to chance.
-    """
+    """Return the accuracy over the questions, or the difference, between the bounds that missing scores leave."""
     than = 0.0 if baseline is None else float(baseline.mean())
     low, high = (float(np.where(np.isnan(scores), missing, scores).mean()) - than for missing in (0.0, 1.0))
     return Interval((low + high) / 2, low, high, confidence, "whole log")

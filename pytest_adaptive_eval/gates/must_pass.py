@@ -17,13 +17,7 @@ QUOTED, NAMED = 80, 3  #: Characters of a quoted answer, and number of items tha
 
 @dataclass(frozen=True, slots=True)
 class MustPassAnswer:
-    """Answer to an item that must pass.
-
-    Args:
-        item: Id.
-        score: Lowest score of its answers; None if one of them has no score and none is wrong.
-        text: The answer, or the reason why it has no score.
-    """
+    """Lowest score of the answers to an item that must pass; None if one is missing and none is wrong."""
 
     item: str
     score: float | None

@@ -13,10 +13,7 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-import numpy as np
-
 from pytest_adaptive_eval.inference.betting import DISTANCES, UNIT
-from pytest_adaptive_eval.types import Array
 
 #: Cost of the mean over several bets, of predictions that are not there yet, and of the last draw's overshoot, in nats.
 #: Fitted to interviews on real response matrices, where it brings the expected number of items within a tenth.
@@ -74,11 +71,6 @@ class Outlook:
         spread = stake * math.sqrt(variance * draws)
         ahead, behind = (drift * draws - needed) / spread, (-drift * draws - needed) / spread
         return min(1.0, _normal(ahead) + math.exp(2.0 * drift * needed / (stake**2 * variance) + _log_normal(behind)))
-
-    @property
-    def distribution(self) -> Array:
-        """Probability of a verdict after at most 0 ... `size` items, shape (size + 1,)."""
-        return np.array([self.chance(n) for n in range(self.size + 1)])
 
     @property
     def expected(self) -> float:

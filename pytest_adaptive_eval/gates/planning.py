@@ -20,7 +20,6 @@ from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.inference.betting import decide
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.ties import first_smallest
 from pytest_adaptive_eval.types import Array
 
 #: Distance from the threshold, in accuracy, at which a gate without a margin forecasts its verdict.
@@ -172,9 +171,8 @@ def outlook_sentence(
     comparable = len(bank) if baseline is None else baseline.draws
     budget = min(budget, comparable)
     drawn = max(budget - must_pass, 0)
-    chances = [outlook.chance(drawn) for outlook in forecast]
-    least = int(first_smallest(chances))
-    worst, chance = forecast[least], chances[least]
+    worst = min(forecast, key=lambda outlook: outlook.chance(drawn))
+    chance = worst.chance(drawn)
     if condition.kind == "not_worse_than":
         case = f"if it is as good as {condition.name} and {FLIPS:.0%} of the answers differ"
     else:

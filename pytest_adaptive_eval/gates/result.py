@@ -403,12 +403,7 @@ class SessionResult(Result):
         return merge_missing_bounds(*with_missing_bounded(log, confidence))
 
     def judge(self, condition: Condition) -> Verdict:
-        """Return the verdict on a condition.
-
-        Raises:
-            ConfigError: The condition does not go with the bank or the interview's policy.
-            BaselineError: The baseline was not known before the interview.
-        """
+        """Return the verdict on a condition."""
         try:
             self._check(condition)
         except (ConfigError, BaselineError) as error:
@@ -432,7 +427,7 @@ class SessionResult(Result):
 
     def _check(self, condition: Condition) -> None:
         condition.check(self.bank, climbed=self.climb is not None)
-        if self.invalid and not condition.by_level and not (condition.by_rank and (self.table or self.own)):
+        if self.invalid and not condition.measure.by_levels and not (condition.by_rank and (self.table or self.own)):
             raise ConfigError(f"this interview cannot feed a gate: {self.invalid}")
         if self.invalid and condition.by_rank and self.checked < FEWEST_CHECKED:
             raise ConfigError(

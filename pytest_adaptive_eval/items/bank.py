@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -22,22 +22,29 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
 
 
-class _Selection(Sequence[Any]):
+class Computed(Sequence[Any]):
+    """Elements that a function makes on access, from their positions."""
+
+    def __init__(self, size: int, make: Callable[[int], Any]) -> None:
+        self._size, self._make = size, make
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, index: Any) -> Any:
+        position: Any = range(self._size)[index]
+        return [self._make(n) for n in position] if isinstance(index, slice) else self._make(position)
+
+
+class _Selection(Computed):
     """Selected elements of a lazily read sequence."""
 
     def __init__(self, whole: Sequence[Any], positions: Sequence[int]) -> None:
+        super().__init__(len(positions), lambda n: whole[positions[n]])
         self._whole, self._positions = whole, positions
 
-    def __len__(self) -> int:
-        return len(self._positions)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self._whole[n] for n in self._positions[index]]
-        return self._whole[self._positions[index]]
-
     def places_naming(self, names: Iterable[str]) -> Iterator[int]:
-        """Yield the places of elements that may have a text; see `items.naming`."""
+        """Yield the places of elements that may have a text; see `items.item.items_naming`."""
         find = getattr(self._whole, "places_naming", None)
         if find is None:
             return iter(range(len(self)))
@@ -83,8 +90,6 @@ class ItemBank:
     so that in one dimension a = A and b = -d / a.
 
     Args:
-        name: Short name, without suffix.
-        ids: Unique item ids.
         items: May be read lazily; ``items[i].id == ids[i]``.
         discrimination: Shape (n, D). A; negative if better subjects answer worse.
         intercept: Shape (n,).

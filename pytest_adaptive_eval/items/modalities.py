@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.bank import ItemBank, scale_id
+from pytest_adaptive_eval.items.bank import Computed, ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Item
 
 #: Stands for every format of an item.
@@ -27,24 +27,6 @@ ALL = "all"
 def pair_id(item: Item, form: str) -> str:
     """Return the id of an item-format pair: the item's id in its default format, ``ITEM@FORMAT`` in others."""
     return item.id if form == item.formats[0] else f"{item.id}@{form}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairs(Sequence[Item]):
-    """Item-format pairs, created on access."""
-
-    items: Sequence[Item]
-    positions: Sequence[tuple[int, str]]
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[n] for n in range(*index.indices(len(self)))]
-        position, form = self.positions[index]
-        item = self.items[position]
-        return replace(item.in_format(form), id=pair_id(item, form), formats=(form,))
 
 
 def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> ItemBank:
@@ -61,7 +43,12 @@ def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> Item
         ConfigError: There are fewer than two formats, no item has one of them, or an item has fewer than two.
     """
     pairs, order = _pairs(bank, formats)
-    items, scale = _Pairs(bank.items, [(index, form) for index, form, _ in pairs]), bank.in_formats
+
+    def pair(n: int) -> Item:
+        index, form, name = pairs[n]
+        return replace(bank.items[index].in_format(form), id=name, formats=(form,))
+
+    items, scale = Computed(len(pairs), pair), bank.in_formats
     ids = [name for _, _, name in pairs]
     shared: dict[str, Any] = {
         "ids": ids,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.item import Item, named_choice
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, TEXT_SCORINGS, ChoiceLikelihood, letters
 
@@ -49,11 +49,7 @@ def template_fields(template: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An answered item.
-
-    Args:
-        answer: The answer, or the choice that it names.
-    """
+    """An answered item."""
 
     prompt: str
     choices: tuple[str, ...]
@@ -81,7 +77,6 @@ class Presentation:
     Args:
         template: With fields of `FIELDS`; see `template_fields`.
         examples: Shown before each item, except one with the item's own prompt.
-        shots: Examples shown with each item.
         likelihood: How the likelihoods of choices score an item; None where the model writes an answer.
         delimiter: Stands between an example's prompt and its answer, unless the prompt ends with white space.
         candidates: A key of `CANDIDATES`: what an example shows of the choice that is right.
@@ -160,24 +155,6 @@ class Presentation:
         )
 
 
-class _Presented(Sequence[Item]):
-    """Items of a lazily read sequence, each presented on access."""
-
-    def __init__(self, items: Sequence[Item], presentation: Presentation) -> None:
-        self._items, self._presentation = items, presentation
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self._presentation.present(item) for item in self._items[index]]
-        return self._presentation.present(self._items[index])
-
-    def __iter__(self) -> Iterator[Item]:
-        return map(self._presentation.present, self._items)
-
-
 def presented(bank: ItemBank, presentation: Presentation) -> ItemBank:
     """Return the bank as its items are asked, with a content hash of its own.
 
@@ -188,7 +165,7 @@ def presented(bank: ItemBank, presentation: Presentation) -> ItemBank:
     hashed = json.dumps([bank.content_hash, written], sort_keys=True)
     return replace(
         bank,
-        items=_Presented(bank.items, presentation),
+        items=Computed(len(bank.items), lambda n: presentation.present(bank.items[n])),
         content_hash=hashlib.sha256(hashed.encode()).hexdigest()[:16],
         report=MappingProxyType({**bank.report, REPORT_KEY: written}),
         conformal=MappingProxyType({}),

@@ -18,8 +18,7 @@ from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
-from pytest_adaptive_eval.items.item import MISSING, Item, Response, Status
-from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
@@ -131,12 +130,7 @@ class Fault(NamedTuple):
 
 @dataclass
 class Respondent:
-    """The subject that answers an interview, as the fixtures of the first question give it.
-
-    Args:
-        noise_check: None where another run gives the same answers.
-        own_cap: Cap of the subject outside of this interview, while the evaluation has one of its own.
-    """
+    """The subject of an interview, as the first fixtures give it; `own_cap` is its cap outside of this interview."""
 
     fixture: str = "model"
     subject: Any = None
@@ -161,13 +155,6 @@ class Respondent:
         """Give the subject its own cap back."""
         if self.own_cap is not None:
             self.subject.cap, self.own_cap = self.own_cap, None
-
-    def as_capped(self, identity: SubjectIdentity, items: Sequence[Item]) -> SubjectIdentity:
-        """Return the subject's identity with the token caps of answers to these items: one number, or a list."""
-        cap = self.subject.cap if isinstance(self.subject, Subject) else None
-        if cap is None:
-            return identity
-        return identity.with_caps(recorded_caps(cap, items) or {cap.tokens})
 
 
 class AskingLoop:
@@ -208,7 +195,8 @@ class AskingLoop:
         try:
             self._ask_proposals()
             self._repeat_items()
-            if (doubt := self.finding.doubt) and self.recorder.all_right:
+            scores = {entry.score for entry in self.recorder.administrations}
+            if (doubt := self.finding.doubt) and scores <= {None, 1.0}:
                 raise ConfigError(f"{self.nodeid}: {doubt}")
         except AdaptiveEvalError as error:
             self._end_by(error)
@@ -447,8 +435,9 @@ class AskingLoop:
 
     def _identify(self, identity: SubjectIdentity) -> None:
         respondent = self.respondent
-        identity = respondent.as_capped(identity, self.evaluation.bank.items)
         if isinstance(respondent.subject, Subject):
+            if (cap := respondent.subject.cap) is not None:
+                identity = identity.with_caps(recorded_caps(cap, self.evaluation.bank.items) or {cap.tokens})
             respondent.usage = respondent.subject.usage
             self._prepare(respondent.subject)
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one

@@ -37,6 +37,7 @@ from pytest_adaptive_eval.plugin.question import (
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault, near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Planned, Selection, check_named, sets_up_only
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
+from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.journal import probe
 from pytest_adaptive_eval.text import guard, relative
 
@@ -304,8 +305,9 @@ class Collection:
             check_named(self.state.settings.models, self._toml_names)
         for node in self.state.evaluations:
             if isinstance(node, Interview):
-                node.gate_plan.set_budget()
-                node.evaluation = node.gate_plan.evaluation
+                plan, sources = node.gate_plan, node.gate_plan.sources.items()
+                known = {name: source.baseline for name, source in sources if isinstance(source, BaselineFile)}
+                plan.evaluation = node.evaluation = node.evaluation.with_default_budget(plan.conditions, known)
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
         state = self.state

@@ -79,7 +79,7 @@ def _plan_condition(condition: Condition, interview: Interview, state: RunState)
     if isinstance(ladder := evaluation.policy.selector, Climb | AdaptiveClimb):
         condition.measure.check_ladder(ladder)
     reason = evaluation.policy.design_based
-    if reason and not condition.by_level and not condition.by_rank:
+    if reason and not condition.measure.by_levels and not condition.by_rank:
         raise ConfigError(f"{evaluation.name}: this interview cannot feed a gate: {reason}")
     if condition.kind != "not_worse_than" or _find_baseline(condition.name, interview, state):
         interview.gate_plan.conditions.append(condition)

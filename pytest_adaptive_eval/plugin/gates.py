@@ -141,11 +141,6 @@ class GatePlan:
         """Whether a gate judges the interview, whether its condition could be read or not."""
         return bool(self.conditions or self.unread_gates)
 
-    def set_budget(self) -> None:
-        """Set the budget by what the gates need, if nobody has written one."""
-        known = {name: source.baseline for name, source in self.sources.items() if isinstance(source, BaselineFile)}
-        self.evaluation = self.evaluation.with_default_budget(self.conditions, known)
-
     def baselines(self) -> dict[str, BaselineFile]:
         """Return the baselines by name, including other interviews of this run."""
         if not self.loaded:
@@ -212,21 +207,20 @@ class GatePlan:
     def outlooks(self) -> list[str]:
         """Return a sentence on each gate's expected result with the budget; the first tells of a budget by default."""
         evaluation = self.evaluation
-        told = [self._outlook(condition) for condition in self.conditions if condition.by_draws]
+        told = []
+        for condition in filter(lambda condition: condition.by_draws, self.conditions):
+            source = self.sources.get(condition.name)
+            told.append(
+                outlook_sentence(
+                    condition,
+                    evaluation.bank,
+                    evaluation.policy,
+                    evaluation.budget,
+                    evaluation.name,
+                    source.baseline if isinstance(source, BaselineFile) else None,
+                    must_pass=len(evaluation.must_pass),
+                )
+            )
         if told and evaluation.open_budget and evaluation.policy.budget == evaluation.budget:
             told[0] += ". No budget is written: this one follows from the gates"
         return told
-
-    def _outlook(self, condition: Condition) -> str:
-        evaluation = self.evaluation
-        source = self.sources.get(condition.name)
-        baseline = source.baseline if isinstance(source, BaselineFile) else None
-        return outlook_sentence(
-            condition,
-            evaluation.bank,
-            evaluation.policy,
-            evaluation.budget,
-            evaluation.name,
-            baseline,
-            must_pass=len(evaluation.must_pass),
-        )

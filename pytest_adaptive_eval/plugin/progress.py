@@ -75,12 +75,7 @@ def shows_live(config: pytest.Config) -> bool:
 
 
 class LiveLine:
-    """The line of one interview.
-
-    Args:
-        budget: Most questions of the interview, without those that are asked again.
-        questions: Most questions with those.
-    """
+    """The line of one interview, with its most questions; its budget lacks those that are asked again."""
 
     def __init__(self, config: pytest.Config, name: str, budget: int, questions: int) -> None:
         self._row = live_row(config) if shows_live(config) else None

@@ -237,13 +237,7 @@ class Question(Once):
             self.add_report_section("call", "question", "\n".join(lines))
 
     def run_body(self) -> None:
-        """Run the test.
-
-        Raises:
-            AssertionError: One of the test's own fails.
-            Unscored: One of the model or the grader fails.
-            ConfigError: The test returns a value.
-        """
+        """Run the test: its own failed assertions stay, those of model or grader are Unscored, a value is a mistake."""
         with warnings.catch_warnings(), self.requests.active():
             warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
             try:

@@ -102,11 +102,6 @@ class AnswerRecorder:
         self.journal = journal
         self._subject_hashes = {"checkpoint": checkpoint, "decoding": decoding}
 
-    @property
-    def all_right(self) -> bool:
-        """Whether every answer with a score is fully right."""
-        return all(entry.score in (None, 1.0) for entry in self.administrations)
-
     def close(self) -> None:
         """Close the journal."""
         if self.journal is not None:

@@ -120,7 +120,8 @@ class ReportHooks:
             if attached := self._attached(item, report):
                 # a plugin may turn a report that failed into one that passed
                 setattr(report, ATTACHED, {**attached, "failed": error is not None and not report.skipped})
-            self._verdicts.set_over(item, over=report.when == "call")
+            over = self._verdicts.over  # a test that is over may ask for no more verdicts
+            (over.add if report.when == "call" else over.discard)(item.nodeid)
         if report.user_properties and not _CLEAN_PROPERTIES.issuperset([name for name, _ in report.user_properties]):
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
         if self.state.owns(item):

@@ -53,6 +53,7 @@ class RunFiles:
         import platform
 
         from pytest_adaptive_eval import __version__
+        from pytest_adaptive_eval.records.history import History, earlier_tries
         from pytest_adaptive_eval.records.runs import new_run_id, write_record
 
         run, settings = self._run, self.state.settings
@@ -60,7 +61,9 @@ class RunFiles:
         run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
         run.run = new_run_id(self._started, os.urandom(4))
         run.warn()
-        run.warnings += self._earlier_tries()
+        if (self.state.folder / "runs").is_dir():
+            with suppress(AdaptiveEvalError, OSError):  # of a history that cannot be read
+                run.warnings += earlier_tries(run, History(self.state.folder).runs)
         self._put("record", self.state.folder / "runs" / f"{run.run}.json", self._write_run)
         self._put("JUnit report", settings.junit, self._write_gate_report)
         self._put("page", settings.html, self._write_page)
@@ -79,16 +82,6 @@ class RunFiles:
                     self._write_page(path)
             except Exception:  # no file may state a status of 0
                 path.unlink(missing_ok=True)
-
-    def _earlier_tries(self) -> list[str]:
-        """Return a sentence for each gate that passed after other tries; none where the history cannot be read."""
-        from pytest_adaptive_eval.records.history import History, earlier_tries
-
-        if not (self.state.folder / "runs").is_dir():
-            return []
-        with suppress(AdaptiveEvalError, OSError):
-            return earlier_tries(self._run, History(self.state.folder).runs)
-        return []
 
     def _put(self, name: str, path: Path | None, write: Callable[[Path], object]) -> None:
         """Write one file; a failure does not stop the others."""
@@ -326,7 +319,12 @@ class RunRecorder:
         if self._lacks_baseline:
             kept = "new baseline" in self._files.paths
             self._complaints.append(f"{_NOTHING_TO_COMPARE}: {_KEPT if kept else _TO_KEEP}")
-        self._call_reporters()
+        hook = self.config.hook.pytest_adaptive_eval_report
+        if hook.get_hookimpls():  # the record as JSON is a copy of every answer
+            try:
+                hook(record=run.to_json(), config=self.config)
+            except Exception as error:  # a plugin's fault must not hide the run's results
+                self._complaints.append(f"a plugin's report failed: {type(error).__name__}: {error}")
         if complete and "record" in self._files.paths:
             self._files.remove_journals()
         if self._complaints:
@@ -383,15 +381,6 @@ class RunRecorder:
     def pytest_unconfigure(self) -> None:
         """Make the record agree with the exit status once more: other plugins may change it at the very end."""
         self._agree_on_exit()
-
-    def _call_reporters(self) -> None:
-        hook = self.config.hook.pytest_adaptive_eval_report
-        if not hook.get_hookimpls():
-            return  # the record as JSON is a copy of every answer
-        try:
-            hook(record=self.run.to_json(), config=self.config)
-        except Exception as error:  # a plugin's fault must not hide the run's results
-            self._complaints.append(f"a plugin's report failed: {type(error).__name__}: {error}")
 
     def _remember_failures(self) -> None:
         """Add the interviews of failed questions to the cache of ``--lf``, since questions are not collected."""

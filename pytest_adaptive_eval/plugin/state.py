@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
     from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
     from pytest_adaptive_eval.items.item import Response
-    from pytest_adaptive_eval.models.base import Completion, Subject, Usage
+    from pytest_adaptive_eval.models.base import Completion, Subject
     from pytest_adaptive_eval.models.reuse import AnswerStore
-    from pytest_adaptive_eval.records.journal import Journal
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 
 
@@ -247,8 +246,7 @@ class RunState:
         needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
             studies.
-        companions: Other interviews whose questions are asked in the same calls; None where each interview is asked by
-            itself.
+        companions: `side_by_side.SideBySide`, which imports this module; None where each interview is asked by itself.
         answers: Answers that runs share; None where every answer is asked for.
     """
 
@@ -259,7 +257,7 @@ class RunState:
     evaluations: list[EvaluationNode] = field(default_factory=list)
     needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
     family: int = 0
-    companions: Companions | None = None
+    companions: Any = None
     answers: AnswerStore | None = None
 
     @property
@@ -338,22 +336,6 @@ class EvaluationNode(Once):
     def restore(self, data: dict[str, Any]) -> None:
         """Set the result from the JSON data of the process that ran the evaluation."""
         raise NotImplementedError
-
-
-class Companions(Protocol):
-    """Other interviews of a run that ask the same subject, as far as an interview needs them."""
-
-    def prefetch(self, loop: Any, subject: Subject, questions: Sequence[Any]) -> None:
-        """Have questions of an interview answered, and questions of others in the same call."""
-
-    def advance(self, loop: Any) -> None:
-        """Take answers that came while a test of an interview ran, and begin further questions."""
-
-    def hand_over(self, nodeid: str, path: Path) -> tuple[Journal | None, Usage]:
-        """Return the open journal at `path` of an interview that begins, if any, and what its answers cost so far."""
-
-    def close(self) -> None:
-        """Close the journals of interviews that did not begin."""
 
 
 class Finding:

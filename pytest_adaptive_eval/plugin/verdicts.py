@@ -40,7 +40,7 @@ class VerdictLog:
         self._records: dict[str, list[GateRecord]] = {}
         #: Exception with which each gate ended, None where it passed: a gate is judged once.
         self._endings: dict[str, BaseException | None] = {}
-        self._over: set[str] = set()  #: Tests that have run, and are being torn down.
+        self.over: set[str] = set()  #: Tests that have run, and are being torn down.
 
     def results(self, gate: pytest.Item) -> Results:
         """Return the results for a gate, whose verdicts are kept."""
@@ -50,13 +50,9 @@ class VerdictLog:
             lambda verdicts: self._choose(gate, verdicts),
         )
 
-    def set_over(self, item: pytest.Item, *, over: bool) -> None:
-        """Set whether a test is over, so that it may ask for no more verdicts."""
-        (self._over.add if over else self._over.discard)(item.nodeid)
-
     def _add(self, gate: pytest.Item, node: EvaluationNode, verdict: Verdict) -> Verdict:
         """Keep a verdict for the record, as other plugins leave it."""
-        if gate.nodeid in self._over:
+        if gate.nodeid in self.over:
             raise ConfigError(f"{gate.nodeid}: a verdict was asked for after the test was over; ask for it in the test")
         config = self._state.config
         changed = config.hook.pytest_adaptive_eval_verdict(verdict=verdict, nodeid=gate.nodeid, config=config)

@@ -30,12 +30,7 @@ _RETRIES, _PAUSE, _DEADLINE = 3, 2.0, 30.0
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One message, as plain text in which no service finds a mention or a link.
-
-    Args:
-        run: The run and its subjects; empty without a run.
-        sentences: One per alarm, then one per gate that did not pass.
-    """
+    """One message as plain text without mentions or links: a sentence per alarm, then per gate that did not pass."""
 
     title: str
     run: str

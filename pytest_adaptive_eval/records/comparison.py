@@ -18,12 +18,7 @@ Estimate = tuple[float | None, float | None]  #: A value and its standard error.
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Change of one quantity between two interviews.
-
-    Args:
-        standard_error: Standard error of the change, for independent draws of the two interviews.
-        bounds: Two-sided 95 % interval where the change is not normal, such as that of an area.
-    """
+    """Change of one quantity between two interviews; `bounds` is its two-sided 95 % interval where it is not normal."""
 
     before: float
     after: float
@@ -255,12 +250,7 @@ RIGHT = 0.5  #: Score from which an answer counts as right.
 
 @dataclass
 class Flicker:
-    """Answers of one subject to one item over several runs.
-
-    Args:
-        right, answers: Runs whose answer was right, and all runs with a score.
-        texts: The latest right and the latest wrong answer, as far as they were kept.
-    """
+    """Answers of one subject to one item over several runs, with the latest right and the latest wrong text."""
 
     evaluation: str
     item: str
@@ -268,11 +258,6 @@ class Flicker:
     right: int = 0
     answers: int = 0
     texts: list[str] = field(default_factory=lambda: ["", ""])
-
-    @property
-    def flickers(self) -> bool:
-        """Whether some answers were right and some wrong."""
-        return 0 < self.right < self.answers
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields by name."""
@@ -306,6 +291,6 @@ def flickering(interviews: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[
             entry.answers += 1
             entry.texts[0 if right else 1] = asked.text
     return sorted(
-        (entry for entry in found.values() if entry.flickers),
+        (entry for entry in found.values() if 0 < entry.right < entry.answers),
         key=lambda entry: (-min(entry.right, entry.answers - entry.right) / entry.answers, -entry.answers, entry.item),
     )

@@ -34,12 +34,7 @@ _DIGITS = 12  #: Digits of a value that count, so that rounding does not change 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One quantity of several subjects.
-
-    Args:
-        name: Name of the evaluation, or of a column of reference scores.
-        elsewhere: Subjects left out because they were asked on another bank, other levels, or in another way.
-    """
+    """One quantity of several subjects; `elsewhere` counts those asked on other items or in another way."""
 
     name: str
     metric: str

@@ -172,13 +172,13 @@ class Journal:
             self._load()
             sync_folder(path.parent)
         except OSError as error:
-            self._release()
+            self.close()
             raise JournalError(
                 f"{path}: cannot open the journal: {error.strerror or error}. Mend the file or its folder, or choose "
                 "another folder with --adaptive-eval-dir"
             ) from error
         except BaseException:
-            self._release()
+            self.close()
             raise
 
     def _load(self) -> None:
@@ -269,9 +269,6 @@ class Journal:
 
     def close(self) -> None:
         """Close and unlock the file; closing twice does nothing."""
-        self._release()
-
-    def _release(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             try:

@@ -318,18 +318,6 @@ class InterviewRecord(_Record):
         """
         return self.unanswered or (MISSING if unanswered_sentence(self.statuses) else WRONG)
 
-    @property
-    def truncation_warning(self) -> str:
-        """Warning on truncated answers; empty if they are few."""
-        decoding = self.subject.get("decoding")
-        cap = decoding.get("max_tokens") if isinstance(decoding, Mapping) else None
-        return truncation_warning(self.statuses.get(Status.TRUNCATED, 0), sum(self.statuses.values()), cap)
-
-    @property
-    def interviewer_faults(self) -> list[str]:
-        """Sentences on what the interviewer did not do itself."""
-        return interviewer_faults(self.interviewer)
-
     def by_item(self) -> list[Administration]:
         """Return the administrations by item, see `by_item`."""
         return by_item(self.administrations, self.samples)
@@ -496,7 +484,10 @@ class RunRecord(_Record):
         if opinion := self._opinion_warning():
             self.warnings.append(opinion)
         for i in self.interviews:
-            sentences = filter(None, [i.truncation_warning, *i.interviewer_faults])
+            decoding = i.subject.get("decoding")
+            cap = decoding.get("max_tokens") if isinstance(decoding, Mapping) else None
+            cut = truncation_warning(i.statuses.get(Status.TRUNCATED, 0), sum(i.statuses.values()), cap)
+            sentences = filter(None, [cut, *interviewer_faults(i.interviewer)])
             self.warnings += [f"{i.name or i.nodeid}: {sentence}" for sentence in sentences]
 
     def _opinion_warning(self) -> str:

@@ -13,7 +13,14 @@ from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord, fallback_counts
+from pytest_adaptive_eval.records.run_record import (
+    GateRecord,
+    InterviewRecord,
+    RunRecord,
+    StudyRecord,
+    fallback_counts,
+    interviewer_faults,
+)
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.words import as_mapping
 from pytest_adaptive_eval.text import clean_xml
@@ -88,7 +95,7 @@ def _interview_case(interview: InterviewRecord, suite: str) -> Any:
     ]
     if statuses := words.statuses(interview):
         facts.append(statuses)
-    facts += [*interview.interviewer_faults, *interview.notes, interview.nodeid]
+    facts += [*interviewer_faults(interview.interviewer), *interview.notes, interview.nodeid]
     return _case("interview", suite, facts, interview.seconds, words.void(interview))
 
 

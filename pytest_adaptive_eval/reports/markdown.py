@@ -70,7 +70,9 @@ def summary_markdown(
         limit: Bytes in UTF-8, at least 2000. Sections that do not fit are left out whole, and named. GitHub drops a
             summary of more than 1 MiB, and refuses a comment of more than 65,536 characters.
     """
-    notes = _notes(record)
+    per_gate = [gate.verdict.get("notes") for gate in record.gates]
+    counts = Counter(note for notes in per_gate if isinstance(notes, list) for note in dict.fromkeys(map(str, notes)))
+    notes = list(dict.fromkeys([*words.standing_notes(record), *(note for note, n in counts.items() if n > 1)]))
     sections = [
         ("", _headline(record)),
         ("gates", _gates(record.gates, notes)),
@@ -98,12 +100,7 @@ def summary_markdown(
 def comment_markdown(
     record: RunRecord, *, banks: Mapping[str, ItemBank], alarms: Sequence[Alarm] = (), link: str = ""
 ) -> str:
-    """Return the summary for a comment of a pull request, with the mark `COMMENT_MARK` and a link to the whole report.
-
-    Args:
-        banks, alarms: See `summary_markdown`.
-        link: An http address; any other text is left out.
-    """
+    """Return the summary for a comment of a pull request, with `COMMENT_MARK`, and a link if it is an http address."""
     text = summary_markdown(record, banks=banks, alarms=alarms, limit=_COMMENT)
     linked = _LINK.fullmatch(link)
     return f"{COMMENT_MARK}\n{text}" + (f"\n[The whole report]({link})\n" if linked else "")
@@ -197,13 +194,6 @@ def _categories(interview: InterviewRecord) -> str:
         rows.append((_inline(row.get("category") or "none", _NAME), _inline(asked), _inline(accuracy)))
     table = _table(("category", "asked", "accuracy"), rows, len(interview.categories))
     return _folded(f"Accuracy by category: {_inline(interview.name or words.bank_name(interview), _NAME)}", table)
-
-
-def _notes(record: RunRecord) -> list[str]:
-    """Return the standing notes, and notes of more than one gate."""
-    per_gate = [gate.verdict.get("notes") for gate in record.gates]
-    counts = Counter(note for notes in per_gate if isinstance(notes, list) for note in dict.fromkeys(map(str, notes)))
-    return list(dict.fromkeys([*words.standing_notes(record), *(note for note, n in counts.items() if n > 1)]))
 
 
 def _wrong(interviews: Sequence[InterviewRecord], banks: Mapping[str, ItemBank]) -> str:

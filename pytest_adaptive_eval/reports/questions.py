@@ -49,12 +49,7 @@ _TOO_LARGE = Thumbnail(sentence=f"it has more than {MAX_PIXELS // 10**6} megapix
 
 
 def thumbnail(name: str, root: str, limit: int = THUMBNAIL) -> Thumbnail:
-    """Return an image of a bank in at most `limit` bytes, without raising.
-
-    Args:
-        name: The image file, relative to `root`.
-        root: The bank's folder; files outside of it and symbolic links are not opened.
-    """
+    """Return an image below `root` in at most `limit` bytes, without raising; symbolic links are not opened."""
     try:
         return _thumbnail(name, root, limit)
     except FileNotFoundError:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.bank import Computed, ItemBank
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.tasks.pictures import save_png
 
@@ -27,28 +27,15 @@ _OTHER_SEEDS, _TRIES = 10**9, 50
 _ALL_DIFFER = 3
 
 
-class _Drawn(Sequence[Any]):
-    """Items of a family, level by level, each drawn on access."""
-
-    def __init__(self, family: TaskFamily, seeds: Sequence[Sequence[int]], pictures: Path | None) -> None:
-        self._family, self._seeds, self._pictures = family, seeds, pictures
-
-    def __len__(self) -> int:
-        return sum(map(len, self._seeds))
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[n] for n in range(*index.indices(len(self)))]
-        n = range(len(self))[index]
-        queries = len(self._seeds[0])
-        level, seed = n // queries + 1, self._seeds[n // queries][n % queries]
-        item = self._family.item(level, seed)
-        if not item.images or self._pictures is None:
-            return item
-        path = self._pictures / item.images[0]
-        if not path.exists():
-            save_png(self._family.picture(level, seed), path)
-        return replace(item, root=str(self._pictures))
+def _drawn(family: TaskFamily, level: int, seed: int, pictures: Path | None) -> Item:
+    """Return a question as an item, with its picture in a folder, if one is given."""
+    item = family.item(level, seed)
+    if not item.images or pictures is None:
+        return item
+    path = pictures / item.images[0]
+    if not path.exists():
+        save_png(family.picture(level, seed), path)
+    return replace(item, root=str(pictures))
 
 
 def _distinct_seeds(
@@ -127,12 +114,10 @@ def task_bank(
         seed: Seed of the questions. With one seed all subjects get the same questions and can be compared pair by pair.
         difficulty: Shape (levels, 2). Slope and intercept of each level's items on a bank's scale. Without it the bank
             is uncalibrated.
-        scale: Id of that scale.
         pictures: Folder into which pictures are drawn on access.
         guess_by_level: Whether the bank's report has the guess floor of each level, which takes some draws of every
             level.
         pixels: Longer side of the pictures; that of `family` when omitted.
-        terse: Whether prompts are in the terse form of `family`.
 
     Raises:
         ConfigError: The family has no pictures of that size, or no terse form, or lacks such levels, or there is no
@@ -155,7 +140,7 @@ def task_bank(
     return ItemBank(
         family.name,
         [family.item_id(level, s) for level, level_seeds in enumerate(seeds, 1) for s in level_seeds],
-        _Drawn(family, seeds, pictures),
+        Computed(size, lambda n: _drawn(family, n // queries + 1, seeds[n // queries][n % queries], pictures)),
         np.ones((size, 1)) if curves is None else curves[:, :1],
         np.zeros(size) if curves is None else curves[:, 1],
         calibrated=curves is not None,

@@ -7,8 +7,7 @@ import random
 import re
 
 from pytest_adaptive_eval.tasks.answers import by_letters
-from pytest_adaptive_eval.tasks.content import Malformed, check_level, only_match, plural
-from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
+from pytest_adaptive_eval.tasks.family import Content, Malformed, Question, TaskFamily, check_level, only_match, plural
 from pytest_adaptive_eval.tasks.terse import COUNTING, OPERATIONS, UNSCRAMBLE, anagram_question
 from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 
@@ -112,11 +111,6 @@ def _result(sign: str, a: int, b: int) -> int:
 
 def _operation_question(expression: str, value: int) -> Question:
     return Question(f"Calculate {expression}, with the usual order of operations.", str(value))
-
-
-def _operations(rng: random.Random, level: int) -> Question:
-    expression, value, _ = _expression(rng, level)
-    return _operation_question(expression, value)
 
 
 _TERMS = re.compile(r"(?<![\w.])(\(*\d{1,4}(?:[ ()]*[-+*][ ()]*\d{1,4}){1,60}\)*)(?![\d.]*\w)")
@@ -226,7 +220,8 @@ FAMILIES = (
         form=ENDS_WITH_NUMBER,
     ),
     TaskFamily(
-        "operations", "number of operations with precedence", 40, 0.01, _operations, "numeric", content=_OPERATIONS,
+        "operations", "number of operations with precedence", 40, 0.01,
+        lambda rng, level: _operation_question(*_expression(rng, level)[:2]), "numeric", content=_OPERATIONS,
         form=ENDS_WITH_NUMBER, terse=OPERATIONS,
     ),
     TaskFamily(

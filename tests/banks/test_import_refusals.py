@@ -11,7 +11,7 @@ import pytest
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import BankError, DatasetError
-from pytest_adaptive_eval.extensions.importing import gold
+from pytest_adaptive_eval.extensions.importing import build
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.free import is_list
 from pytest_adaptive_eval.extensions.importing.importer import import_items
@@ -388,6 +388,7 @@ def test_the_user_says_which_words_stand_for_no_value(tmp_path, capsys):
         assert f"{count} items of 24 records" in capsys.readouterr().out
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("field", ["code", "passage_text", "unit", "codeSnippet", "table"])
 def test_a_field_that_questions_may_need_stops_the_import_until_it_is_used_or_left_out(field, tmp_path, capsys):
     rows = asking(answer=lambda n: n + 5, context=lambda n: f"Say {n}.", **{field: lambda n: f"value {n}"})
@@ -447,7 +448,7 @@ def test_classes_of_a_table_without_a_name_are_missing(tmp_path):
 )
 def test_items_that_grade_their_own_answer_pass_the_check(grader, answer, more):
     item = parse_item(json.dumps({"id": "q", "prompt": "?", "answer": answer, "grader": grader, **more}), "quiz")
-    check = gold.GoldCheck()
+    check = build.GoldCheck()
     check.check(item)
     assert check.graded == 1
 
@@ -461,7 +462,7 @@ def test_items_whose_grader_fails_their_own_answer_are_refused_and_others_are_na
     assert (len(found.items), len(found.refused)) == (COUNT, 1)
     assert "its grader exact gives its expected answer, 'Answer: Answer: first" in found.refused[0][1]
     assert f"{COUNT} items grade their own answer right, stated and bare, and a wrong one wrong" in found.notes
-    monkeypatch.setattr(gold, "_SECONDS", -1.0)
+    monkeypatch.setattr(build, "_SECONDS", -1.0)
     assert "were not graded with their own answers" in imported(tmp_path, rows, grader="exact").notes[-1]
 
 

@@ -12,8 +12,7 @@ import pytest
 from pytest_adaptive_eval.banks import rows
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.extensions.logs import inspectfiles
-from pytest_adaptive_eval.extensions.logs.response_readers import vlmevalkit
+from pytest_adaptive_eval.extensions.logs.response_readers import inspectlog, vlmevalkit
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 
 NAN = float("nan")
@@ -176,7 +175,7 @@ def header(model, task="arc", created="2026-05-06T07:08:09+00:00", **about):
 
 def log(path, about, entries, method=zipfile.ZIP_DEFLATED):
     path.parent.mkdir(parents=True, exist_ok=True)
-    with inspectfiles._zip_module().ZipFile(path, "w", method) as archive:
+    with inspectlog._zip_module().ZipFile(path, "w", method) as archive:
         archive.writestr("_journal/start.json", "{}")
         archive.writestr("samples/1_epoch_1.json", "{}")
         archive.writestr("summaries.json", json.dumps(entries))
@@ -299,7 +298,7 @@ def test_damaged_members_are_named(tmp_path):
 
 
 def test_members_that_claim_too_much_are_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(inspectfiles, "FILE_LIMIT", 1000)
+    monkeypatch.setattr(inspectlog, "FILE_LIMIT", 1000)
     monkeypatch.setattr(rows, "FILE_LIMIT", 1000)
     path = log(tmp_path / "a.eval", header("m"), [summary(i) for i in range(200)])
     assert "summaries.json claims" in refused(path)

@@ -81,7 +81,7 @@ class TestRecovery:
         assert fit.loss <= min(fit.history) + 1e-6
         assert roc_auc(scores[~some], fit.probability()[~some]) > 0.75
 
-    @pytest.mark.fast_rows(1)
+    @pytest.mark.slow
     def test_parts_stay_in_bounds_and_the_same_seed_gives_the_same_fit(self, form):
         *_, scores = planted(form, 20, 40)
         fits = [fit_multimodal(scores, form=form, bounds=(2.0, 4.0), training=QUICK, seed=3) for _ in range(2)]
@@ -139,6 +139,7 @@ def test_three_modalities():
     assert len(fit.identifiability().reliability) == 8
 
 
+@pytest.mark.slow
 def test_what_cannot_be_told_is_said():
     """Without the formats of one modality, image and base are one ability."""
     modalities = Modalities(("image", "text"), ("image+text", "image"))

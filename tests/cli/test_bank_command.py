@@ -87,6 +87,7 @@ def test_exported_folder_has_the_predictor(run, tmp_path):
     assert read_bank(tmp_path / "shared").predictor.hash == predictor.hash
 
 
+@pytest.mark.slow
 def test_exported_folder_is_read_by_datasets(run, tmp_path, monkeypatch):
     datasets = pytest.importorskip("datasets", reason="(extra datasets)")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -50,6 +50,7 @@ def test_logs_become_a_bank_that_can_be_asked(run, harness):
     )
 
 
+@pytest.mark.slow
 def test_ids_of_logs_are_joined_to_own_items_as_the_error_proposes(run, harness):
     items = [{"id": f"sum-{n}", "prompt": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(30)]
     Path("own.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
@@ -74,6 +75,7 @@ def test_ids_of_logs_are_joined_to_own_items_as_the_error_proposes(run, harness)
     assert read_bank("own.bank").ids[7] == "sum-7"
 
 
+@pytest.mark.slow
 def test_images_of_logs_are_in_the_bank(run):
     picture = {"type": "image", "image": PNG}
     for model in range(5):
@@ -100,6 +102,7 @@ def test_images_of_logs_are_in_the_bank(run):
     assert item.formats == ("image+text",)
 
 
+@pytest.mark.slow
 def test_a_mapping_and_its_file(run):
     rows = [{"id": n, "by": f"m{s}", "verdict": "yes" if (n + s) % 3 else "no"} for s in range(5) for n in range(8)]
     Path("r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -131,6 +134,7 @@ def test_one_log_becomes_a_bank_without_parameters(run, harness):
     assert (code, "--uncalibrated writes a bank: give -o NAME.bank" in err) == (4, True)
 
 
+@pytest.mark.slow
 def test_source_and_licence_of_an_imported_bank_stay_when_it_is_calibrated(run, harness):
     rows = [{"id": f"hash{n}", "question": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(30)]
     Path("data").mkdir()

@@ -222,6 +222,7 @@ def test_a_device_that_is_none(run, matrix):
     assert "device abacus cannot be used" in err
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone_is_no_error(matrix):
     given = ["calibrate", str(matrix), *TWO]
     code = f"import sys; from pytest_adaptive_eval.cli import main; sys.exit(main({given!r}))"
@@ -231,6 +232,7 @@ def test_a_reader_that_has_gone_is_no_error(matrix):
     assert found.stderr == ""
 
 
+@pytest.mark.slow
 def test_the_progress_line_leaves_nothing_behind(run, matrix, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "30")
@@ -251,6 +253,7 @@ def test_the_progress_line_leaves_nothing_behind(run, matrix, monkeypatch):
 # calibrate
 
 
+@pytest.mark.slow
 def test_the_model_is_chosen_by_held_out_loss_and_said(run, matrix):
     code, out, err = run("calibrate", matrix, "-o", "b.bank", "--policy", "none")
     assert code == 0
@@ -295,6 +298,7 @@ def test_responses_become_a_bank(run, matrix):
     assert not read_bank("new/b.bank").conformal
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bank(run, matrix):
     for name in ("a.bank", "b.bank"):
         assert run("calibrate", matrix, "-o", name, "--policy", "decide", "--budget", "10%", "--seed", "3")[0] == 0
@@ -309,6 +313,7 @@ def test_without_an_output_there_is_only_the_report(run, matrix, place):
     assert {path.name for path in place.iterdir()} == {"r.csv"}
 
 
+@pytest.mark.slow
 def test_a_bank_without_texts_says_so_and_cannot_be_asked(run, matrix):
     from pytest_adaptive_eval.evaluation import EvalSpec, Settings
 
@@ -420,6 +425,7 @@ def test_an_interrupted_fit_is_written_untrusted(run, matrix, monkeypatch):
     assert not bank.conformal
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_takes_nobodys_place(run, matrix, monkeypatch):
     assert run("calibrate", matrix, "-o", "b.bank", *QUICK)[0] == 0
     before = Path("b.bank/bank.json").read_bytes()
@@ -430,6 +436,7 @@ def test_an_interrupted_fit_takes_nobodys_place(run, matrix, monkeypatch):
     assert Path("b.bank/bank.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_ctrl_c_after_the_fit_writes_nothing(run, matrix, monkeypatch):
     with monkeypatch.context() as patch:
         calls = interrupted_at(patch, 10**9)
@@ -441,6 +448,7 @@ def test_ctrl_c_after_the_fit_writes_nothing(run, matrix, monkeypatch):
     assert not Path("b.bank").exists()
 
 
+@pytest.mark.slow
 def test_dimensions_by_held_out_likelihood(run, matrix):
     code, out, err = run("calibrate", matrix, "--model", "mirt", "--set", "dimensions=auto")
     assert code == 0
@@ -471,6 +479,7 @@ def test_items_right_for_everybody_are_kept_and_told(run):
     assert bank.report["extreme"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constant", [0.0, 1.0])
 def test_responses_that_are_all_alike_are_refused(run, constant):
     code, out, _ = run("calibrate", written("r.csv", np.full((12, 10), constant)), "--set", "limit=50")
@@ -488,6 +497,7 @@ def test_a_bank_in_place_of_responses(run, matrix):
     assert "questions without responses" in err
 
 
+@pytest.mark.slow
 def test_too_few_subjects_for_conformal_intervals_are_told(run):
     _, _, err = run("calibrate", written("r.csv", planted(3)), "-o", "b.bank", "--force", *QUICK)
     assert "no conformal intervals: 4 families of subjects are needed for 80 %, 9 for 90 %, and these are of 3" in err

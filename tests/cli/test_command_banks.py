@@ -183,6 +183,7 @@ def test_a_backtest_tells_how_much_of_the_truth_is_there(command, matrix):
     assert "87.5 % of the scores are there: the accuracy of a subject over all items" in err
 
 
+@pytest.mark.slow
 def test_families_and_a_limit_of_a_fit_in_formats(command, monkeypatch):
     pytest.importorskip("torch", reason="fits of M2 and M3 need torch (extra hf)")
     from functools import partial

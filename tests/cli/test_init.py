@@ -88,6 +88,7 @@ def write_log(folder: Path, model: str, right: list[bool]) -> None:
     (folder / f"{model.replace('/', '-')}.json").write_text(json.dumps({**about, "samples": samples}))
 
 
+@pytest.mark.slow
 def test_text_repository_imports_its_questions_and_asks_the_newest_checkpoint(run, tmp_path):
     pytest.importorskip("torch", reason="checkpoints (extra hf)")
     for name, written in (("text-early", 1), ("text-late", 2)):
@@ -102,6 +103,7 @@ def test_text_repository_imports_its_questions_and_asks_the_newest_checkpoint(ru
     assert run_printed(out) in ([0, 0], [0, 1])
 
 
+@pytest.mark.slow
 def test_vision_repository_takes_the_checkpoint_that_reads_images(run, tmp_path):
     pytest.importorskip("torch", reason="checkpoints (extra hf)")
     for name in ("text-late", "vision-late"):

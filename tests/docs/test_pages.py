@@ -136,6 +136,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_of_a_page_run_as_printed(page: str, project: Path, address: str) -> None:
     environment = {

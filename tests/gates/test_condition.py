@@ -136,10 +136,9 @@ def test_which_are_decided_by_bets():
 
 def test_kind_of_decision_by_metric():
     last = Condition("last_level", "at_least", 3)
-    assert [c.by_level for c in (AT_LEAST, PART, GAIN, AREA, last)] == [False, False, False, True, True]
+    assert [c.measure.by_levels for c in (AT_LEAST, PART, GAIN, AREA, last)] == [False, False, False, True, True]
     assert [c.by_draws for c in (PART, GAIN, AREA, last)] == [False, True, False, False]
     assert [c.whole for c in (AT_LEAST, GAIN, AREA, RANK, ABOVE, PART)] == [False, False, False, True, True, True]
-    assert [c.part for c in (AT_LEAST, ABILITY, PART)] == ["", "", "cross"]
     assert [c.denials(make_bank()) for c in (AT_LEAST, PAIRED, AREA, RANK, ABOVE)] == [1, 1, 1, 0, 0]
 
 
@@ -187,10 +186,8 @@ def test_banks_on_which_it_means_nothing():
 def test_what_the_draws_must_show():
     bank = make_bank()
     implied = float(expected_accuracy(bank, np.array([[-0.5]]))[0])
-    assert AT_LEAST.target(bank) == 0.6
-    assert ABILITY.target(bank) == pytest.approx(implied)
     assert AT_LEAST.measure.threshold(AT_LEAST, bank) == (0.6, ">= .60")
-    assert ABILITY.measure.threshold(ABILITY, bank) == (ABILITY.target(bank), "ability >= -.50")
+    assert ABILITY.measure.threshold(ABILITY, bank) == (pytest.approx(implied), "ability >= -.50")
     assert ABILITY.measure.threshold(ABILITY, None) is None
     assert AT_LEAST.claims(bank, {}) == (Claim(12.0, 0.95),)
     near: Any = pytest.approx(20 * implied)

@@ -59,6 +59,7 @@ def test_every_cell_gives_trials_of_both_sides():
         assert all(trials == 4 for _, _, trials in found) or cell.name.startswith(("rank", "above")), cell.name
 
 
+@pytest.mark.slow
 def test_a_sound_gate_passes_and_is_repeatable(tmp_path, capsys):
     command = ["--seeds", "40", "--cells", PAIRED, "--json", str(tmp_path / "rates.json")]
     assert error_rates.main(command) == 0

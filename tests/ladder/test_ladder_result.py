@@ -141,6 +141,7 @@ def test_coverage_of_a_full_ladder(queries: int, accuracy: np.ndarray) -> None:
     assert (misses / n <= 0.05 + 3 * (0.05 * 0.95 / n) ** 0.5).all()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("accuracy", [curve(8, 4, 0.7), np.full(10, 0.2), curve(20, 6, 1.0, 0.1)])
 def test_coverage_of_a_ladder_that_stops_at_no_right_answer(accuracy: np.ndarray) -> None:
     rng = np.random.default_rng(4)
@@ -190,6 +191,7 @@ def paired(rng: np.random.Generator, first: np.ndarray, second: np.ndarray, quer
     return [Ladder(tuple(s), len(first)) for s in scores]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("alike", [0.5, 0.9])
 @pytest.mark.parametrize("drop", [0.0, 0.5])
 def test_coverage_of_differences(alike: float, drop: float) -> None:

@@ -104,6 +104,7 @@ def test_schedules_that_cannot_end() -> None:
         Schedule(2, 0.5).interval([[1.0], []])
 
 
+@pytest.mark.slow
 def test_stopping_at_a_width_does_not_raise_the_error_rate() -> None:
     # without allowance for the stop, 8 to 9 % of the lower bounds were too high here
     accuracy = 0.98 / (1.0 + np.exp(np.arange(1, 21) - 8.0))

@@ -69,6 +69,7 @@ def test_a_cut_or_refused_answer_is_an_answer(subjects: dict[str, EndpointSubjec
     assert completion.text
 
 
+@pytest.mark.fast_rows(60)
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ANSWERS])
 def test_a_fault_is_a_status(
     server: FaultyServer,

@@ -97,6 +97,7 @@ def write(lab: Any, server: PeerServer, variants: str, *models: str) -> None:
     (lab.path / "adaptive-eval.toml").write_text(text + variants)
 
 
+@pytest.mark.slow
 def test_an_interviewer_is_swapped(lab: Any, server: PeerServer) -> None:
     write(lab, server, WEAK, "ann", "weak")
     lab.run("--adaptive-eval-html=page.html")

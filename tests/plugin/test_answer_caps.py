@@ -67,6 +67,7 @@ def test_a_task_is_asked_with_the_users_cap_and_the_record_says_it(lab: Any, set
     assert interview["subject"]["decoding"]["max_tokens"] == cap
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("options", "caps"), [("", [5, 1024]), ("model_options = { max_tokens = 9 }\n", [9])])
 def test_an_items_own_cap_holds_where_the_user_sets_none(lab: Any, options: str, caps: list[int]) -> None:
     run = Run(lab)
@@ -90,7 +91,7 @@ def test_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
     assert f"{cut} of 40 answers were truncated at 16 tokens: raise max_tokens" in told
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("half", "unanswered", "outcome", "accuracy"),
     [

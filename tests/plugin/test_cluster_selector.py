@@ -37,6 +37,7 @@ def asked(interview: dict[str, Any]) -> list[str]:
     return [a["item"] for a in interview["administrations"]]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("known", [None, predictor()], ids=["parameters", "residuals"])
 def test_the_middles_of_clusters_are_asked_and_recorded(lab: Any, known: Any) -> None:
     lab.calibrated(predictor=known)

@@ -44,6 +44,7 @@ def test_collection_costs_one_item(lab: Any) -> None:
     assert not (lab.path / ".adaptive-eval").exists()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("args", [("-k", "test_gate"), ("test_it.py::test_gate",)])
 def test_a_gate_brings_its_interview(project: Any, args: tuple[str, ...]) -> None:
     result = project.run(*args)
@@ -79,6 +80,7 @@ def test_single_questions(project: Any) -> None:
     result.stdout.fnmatch_lines(["test_it.py::test_toy?aeval:toy?: bank 'toy' has no item 'zzz'"])
 
 
+@pytest.mark.slow
 def test_single_questions_with_a_score(lab: Any) -> None:
     lab.bank("my-bank")
     lab.tests(
@@ -97,6 +99,7 @@ def test_single_questions_with_a_score(lab: Any) -> None:
     result.stdout.fnmatch_lines(["score 0.5 of 1"])
 
 
+@pytest.mark.slow
 def test_questions_of_another_file_of_the_same_name(project: Any) -> None:
     project.tests(name="test_other")
     project.run("test_other.py::test_toy[q1]", "test_it.py::test_toy[q2]", "-v").assert_outcomes(passed=2)
@@ -114,6 +117,7 @@ def test_last_failed(files: Any) -> None:
     files.run("--lf").assert_outcomes(passed=3)
 
 
+@pytest.mark.slow
 def test_last_failed_after_errors(files: Any) -> None:
     files.toy(fault="raise OSError('down')")
     files.run().assert_outcomes(failed=3, passed=1)  # one question, the interview, the gate
@@ -123,6 +127,7 @@ def test_last_failed_after_errors(files: Any) -> None:
     assert files.record["interviews"][0]["error"] == ""
 
 
+@pytest.mark.slow
 def test_last_failed_of_stacked_parameters(lab: Any) -> None:
     lab.bank()
     lab.toy()
@@ -160,6 +165,7 @@ def test_exit_first_ignores_wrong_answers(project: Any) -> None:
     assert project.outcomes() == [("test_gate", "FAIL")]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("args", "asked"), [(("-x",), 4), (("--maxfail=2",), 5)])
 def test_exit_first_stops_at_an_error(lab: Any, args: tuple[str, ...], asked: int) -> None:
     lab.bank(n=200)
@@ -210,6 +216,7 @@ def test_pdb_stops_at_errors_only(project: Any) -> None:
     assert project.record["interviews"][0]["asked"] == 30
 
 
+@pytest.mark.slow
 def test_setup_only_and_setup_plan(project: Any) -> None:
     for flag, loaded in (("--setup-only", 1), ("--setup-plan", 1)):
         result = project.run(flag)
@@ -230,7 +237,7 @@ def test_setup_only_with_workers(project: Any) -> None:
     assert project.records == []
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     "args",
     [

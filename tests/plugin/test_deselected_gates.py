@@ -36,6 +36,7 @@ def pytest_collection_modifyitems(items):
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("shard", [True, False])
 def test_family_counts_gates_that_a_selection_leaves_out(project: Any, shard: bool) -> None:
     seen = "def pytest_sessionfinish(session):\n    log('family.txt', session.config.pluginmanager.getplugin("
@@ -57,6 +58,7 @@ def test_gates_left_out_are_named_where_nothing_is_promoted(project: Any) -> Non
     assert "WARNING: gates that were deselected" in result.stdout.str()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("select", ["test_it.py::test_hard", "--lf"])
 def test_gates_dropped_before_the_selection_of_items_are_named_and_counted(project: Any, select: str) -> None:
     seen = "def pytest_sessionfinish(session):\n    log('family.txt', session.config.pluginmanager.getplugin("
@@ -110,6 +112,7 @@ def test_shard_promotes_nothing_and_the_merged_shards_do(sharded: Any) -> None:
     assert (both.warnings, "shard" in both.extra) == ([], False)
 
 
+@pytest.mark.slow
 def test_merged_record_without_one_of_the_shards_promotes_nothing(sharded: Any) -> None:
     for group in (1, 2):
         record = f"--adaptive-eval-record={group}.json"
@@ -121,6 +124,7 @@ def test_merged_record_without_one_of_the_shards_promotes_nothing(sharded: Any) 
     assert warning.startswith("gates of other shards did not judge this run: test_it.py::test_computed; merge")
 
 
+@pytest.mark.slow
 def test_shard_options_of_a_plugin_that_leaves_no_gate_out_change_nothing(sharded: Any) -> None:
     assert sharded.run("-p", "pytest_split", "--splits=1", "--group=1").ret == 0
     assert "shard" not in sharded.record

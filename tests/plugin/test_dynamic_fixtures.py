@@ -184,6 +184,7 @@ def test_gate_that_the_code_does_not_show_is_refused_until_it_is_marked(dynamic:
     assert dynamic.outcomes() == [("test_gate", "PASS")]
 
 
+@pytest.mark.slow
 def test_gate_that_gets_the_fixture_counts_in_the_family(dynamic: Any) -> None:
     seen = "def pytest_sessionfinish(session):\n    log('family.txt', session.config.pluginmanager.getplugin("
     dynamic.toy(more=seen + "'adaptive-eval-run').state.family)\n")
@@ -202,6 +203,7 @@ def test_question_that_gets_the_fixture_is_refused(dynamic: Any) -> None:
     assert dynamic.asked == []
 
 
+@pytest.mark.slow
 def test_test_that_gets_another_fixture_is_no_gate(dynamic: Any) -> None:
     dynamic.tests('def test_plain(request):\n    assert request.getfixturevalue("tmp_path")\n', name="test_a")
     assert dynamic.run().ret == 0

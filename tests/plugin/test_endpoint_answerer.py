@@ -55,6 +55,7 @@ def test_another_model_in_the_midst_is_an_error_and_never_a_pass(lab: Any, gatew
     assert set(statuses) <= {"ok", "error"}
 
 
+@pytest.mark.slow
 def test_an_accepted_model_passes(lab: Any, gateway: tuple[Gateway, str]) -> None:
     result = prepared(lab, gateway[1], 'model_options = { accept_models = ["spare"] }')
     assert [outcome for _, outcome in lab.outcomes()] == ["PASS"]

@@ -35,6 +35,7 @@ def server() -> Iterator[tuple[str, list[str]]]:
         yield f"{running.url}#m", sent
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("verbose", ["-q", "-vv"])
 def test_a_run_leaves_the_key_nowhere(
     lab: Any, server: tuple[str, list[str]], verbose: str, monkeypatch: pytest.MonkeyPatch

@@ -27,6 +27,7 @@ def test_a_model_that_cannot_load_ends_the_interview_at_once(project: Any) -> No
     result.stdout.fnmatch_lines(["*ERROR at setup of test_toy?q*", "ERROR toy: the fixtures of the first question *"])
 
 
+@pytest.mark.slow
 def test_a_wrong_checkpoint_is_a_usage_error(project: Any) -> None:
     project.toy(setup=CHECKPOINT)
     result = project.run()
@@ -83,6 +84,7 @@ def test_a_model_in_a_toml_file_that_is_not_there_is_a_usage_error(project: Any)
     assert project.run("--setup-plan").ret == 0
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("reads", [False, True])
 def test_a_model_of_ones_own_that_no_flag_can_reach(project: Any, reads: bool) -> None:
     conftest = project.path / "conftest.py"
@@ -93,6 +95,7 @@ def test_a_model_of_ones_own_that_no_flag_can_reach(project: Any, reads: bool) -
     assert (note in project.record["gates"][0]["verdict"]["notes"]) is not reads
 
 
+@pytest.mark.slow
 def test_later_errors_in_setup_count_like_others(lab: Any) -> None:
     lab.bank(n=100)
     lab.toy(
@@ -144,6 +147,7 @@ def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
     assert lab.outcomes() == [("test_gate", "ERROR")]
 
 
+@pytest.mark.slow
 def test_a_gate_on_a_deterministic_policy_in_toml(lab: Any) -> None:
     lab.calibrated()
     lab.toy()
@@ -191,6 +195,7 @@ def test_timeouts_are_a_status_of_the_question_alone(lab: Any) -> None:
     result.assert_outcomes(passed=1, failed=1)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("place", [".adaptive-eval", ".adaptive-eval/journal"])
 def test_no_place_for_the_journal(project: Any, place: str) -> None:
     path = project.path / place
@@ -228,6 +233,7 @@ def test_a_full_disk_ends_the_interview(project: Any) -> None:
     assert project.outcomes() == [("test_gate", "ERROR")]
 
 
+@pytest.mark.slow
 def test_a_record_that_cannot_be_written(project: Any) -> None:
     fault = "if n == 3: (HERE / '.adaptive-eval/runs').rmdir(); (HERE / '.adaptive-eval/runs').touch()"
     project.toy(fault=fault)
@@ -276,7 +282,7 @@ def test_a_report_that_could_not_be_written_is_known_before(project: Any, flag: 
     assert project.asked == []
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("flag", ["--adaptive-eval-record", "--adaptive-eval-junit", "--adaptive-eval-html"])
 @pytest.mark.parametrize("path", ["toy.jsonl", "test_it.py"])
 def test_no_report_is_written_over_what_is_none(project: Any, flag: str, path: str) -> None:
@@ -287,7 +293,7 @@ def test_no_report_is_written_over_what_is_none(project: Any, flag: str, path: s
     assert (project.path / path).read_bytes() == before
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -330,6 +336,7 @@ def test_exit_with_status_0_in_a_model(project: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_system_exit_in_a_model_is_an_error(project: Any) -> None:
     project.toy(fault="if n > 2: sys.exit(0)")
     assert project.run().ret == 1
@@ -350,6 +357,7 @@ def test_an_error_in_the_plugin(project: Any) -> None:
     assert not (project.path / "record.json").exists()
 
 
+@pytest.mark.slow
 def test_a_bank_edited_during_the_run(lab: Any) -> None:
     bank = lab.calibrated()
     lab.toy(fault=f"if n == 3: Path({str(bank)!r}, 'items.jsonl').write_text('x' * 9000)")
@@ -367,7 +375,7 @@ def test_a_bank_edited_during_the_run(lab: Any) -> None:
     assert "items.jsonl" in interview["error"]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["\\ud800", "\\x00\\x1b[31m", "a\\u2028b", "x" * 100_000])
 def test_strange_answers_and_errors(project: Any, text: str) -> None:
     path = project.path / "test_it.py"
@@ -379,6 +387,7 @@ def test_strange_answers_and_errors(project: Any, text: str) -> None:
     assert project.outcomes() == [("test_gate", "ERROR")]
 
 
+@pytest.mark.slow
 def test_a_gate_of_an_unknown_name_at_run_time(lab: Any) -> None:
     lab.bank()
     lab.toy()
@@ -417,6 +426,7 @@ def test_python_without_assertions(project: Any, monkeypatch: pytest.MonkeyPatch
     assert not project.asked
 
 
+@pytest.mark.slow
 def test_a_report_through_a_link(project: Any) -> None:
     """A run that dies leaves no passing record, and one that ends replaces what the link points to."""
     (project.path / "shared").mkdir()
@@ -438,6 +448,7 @@ def test_a_gate_on_levels_of_a_bank_without(project: Any) -> None:
     assert not project.asked
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_written_costs_no_other_report(project: Any) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     project.toy(fault="(HERE / 'html.out').mkdir(exist_ok=True)")
@@ -459,6 +470,7 @@ def test_a_damaged_record_of_an_earlier_run_costs_nothing(project: Any) -> None:
     assert "May be promoted" in (project.path / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_page_says_how_the_run_ended(project: Any) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     conftest = project.path / "conftest.py"
@@ -467,6 +479,7 @@ def test_a_page_says_how_the_run_ended(project: Any) -> None:
     assert "May be promoted" not in (project.path / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_no_place_for_records_is_known_before(project: Any) -> None:
     (project.path / ".adaptive-eval").mkdir()
     (project.path / ".adaptive-eval/runs").touch()
@@ -479,6 +492,7 @@ def test_the_header_shows_no_password(project: Any) -> None:
     assert "SECRET" not in "\n".join(result.outlines[:8])
 
 
+@pytest.mark.slow
 def test_a_verdict_of_a_fixture_that_is_asked_for_late(project: Any) -> None:
     project.tests("""
         import pytest
@@ -505,7 +519,7 @@ def test_no_report_of_an_earlier_run_outlives_a_mistake_at_the_start(project: An
     assert not (project.path / "r.json").exists()
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["record", "junit", "html"])
 def test_a_report_without_a_run(project: Any, name: str) -> None:
     result = project.run(f"--adaptive-eval-{name}=report", active=False)
@@ -513,6 +527,7 @@ def test_a_report_without_a_run(project: Any, name: str) -> None:
     assert f"--adaptive-eval-{name} without --adaptive-eval" in result.stderr.str()
 
 
+@pytest.mark.slow
 def test_decoding_settings_that_are_no_data(project: Any) -> None:
     project.toy(identity="'toy', 'hash', {'dtype': object()}")
     assert project.run().ret == pytest.ExitCode.USAGE_ERROR
@@ -536,7 +551,7 @@ def test_a_fixture_that_is_not_there_is_named(project: Any) -> None:
     assert "could not be set up: fixture 'mdl' not found" in project.record["interviews"][0]["error"]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", ["record", "html", "junit"])
 def test_a_report_at_a_link_to_itself(project: Any, flag: str) -> None:
     (project.path / "circle").symlink_to("circle")
@@ -545,6 +560,7 @@ def test_a_report_at_a_link_to_itself(project: Any, flag: str) -> None:
     result.stderr.fnmatch_lines(["ERROR: *circle*"])
 
 
+@pytest.mark.slow
 def test_a_baseline_that_is_a_link_to_itself_and_that_no_gate_reads(project: Any) -> None:
     (project.path / "circle").symlink_to("circle")
     assert project.run("--adaptive-eval-baseline=circle").ret == 0

@@ -58,6 +58,7 @@ def asked_anew(lab: Any, first: dict[str, str], second: dict[str, str], run: Cal
     return not any(kept)
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("base", "first", "second"),
     [

@@ -129,7 +129,7 @@ def test_a_model_that_leads_an_interview_is_looked_at(lab: Any) -> None:
     assert lab.asked == []
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("judge", "message"),
     [
@@ -163,6 +163,7 @@ def test_what_a_plugin_makes_of_a_name_is_made_before_anything_is_asked(lab: Any
     refused(lab, '[[eval]]\nbank = "toy.jsonl"\nmodel = "parrot:x"\n', "there is no parrot parrot:x", "-n0")
 
 
+@pytest.mark.slow
 def test_other_names_are_looked_at_beside_such_a_plugin(lab: Any) -> None:
     lab.bank()
     (lab.path / "conftest.py").write_text("def pytest_adaptive_eval_subject(spec):\n    return None\n")

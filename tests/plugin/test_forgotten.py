@@ -67,6 +67,7 @@ def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None
     assert [line for path in lab.journals for line in path.read_text().splitlines() if '"score"' in line] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["right", "wrong"])
 def test_a_question_that_returns_instead(lab: Any, answer: str) -> None:
     result = asking(lab, f"return item.answer == {answer!r}")
@@ -104,7 +105,7 @@ def test_a_named_question_that_does_not_assert(lab: Any) -> None:
     result.stdout.fnmatch_lines([FORGOTTEN])
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "scores"),
     [
@@ -149,6 +150,7 @@ def test_a_model_that_says_nothing_fails(lab: Any) -> None:
     assert lab.outcomes() == [("test_gate", "FAIL")]
 
 
+@pytest.mark.slow
 def test_answers_of_an_earlier_run_are_graded_no_more(lab: Any) -> None:
     lab.bank()
     lab.toy(0, fault="if n == 9: pytest.exit('stop')")
@@ -180,6 +182,7 @@ def test_a_number_is_what_a_numeric_grader_reads() -> None:
     assert (asked.grade(4), asked.grade(4.0), asked.grade(5)) == (1.0, 1.0, 0.0)
 
 
+@pytest.mark.slow
 def test_what_is_no_text_in_toml(lab: Any) -> None:
     lab.bank()
     lab.toy(fault="return None")
@@ -297,6 +300,7 @@ def test_count(adaptive_eval):
     assert lab.outcomes() == [("test_gate", "PASS"), ("test_branch", "ERROR"), ("test_count", "ERROR")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     ["accuracy.at_least(0.1)", "accuracy.at_least(0.75, on_inconclusive='pass')"],  # both hold
@@ -318,6 +322,7 @@ def test_a_gate_that_may_fail_may_forget(lab: Any) -> None:
     result.assert_outcomes(passed=1, xfailed=1)
 
 
+@pytest.mark.slow
 def test_a_verdict_keeps_what_a_plugin_made_of_it(lab: Any) -> None:
     lab.bank()
     lab.toy(
@@ -334,7 +339,7 @@ def test_a_verdict_keeps_what_a_plugin_made_of_it(lab: Any) -> None:
     assert lab.record["gates"][0]["verdict"]["notes"] == ["seen"]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "told"),
     [
@@ -395,6 +400,7 @@ def test_a_run_that_failed_is_not_made_one_that_passed(lab: Any, by: str, worker
     result.stdout.fnmatch_lines(["adaptive-eval: tests failed, so that the run does not end with the exit status 0 *"])
 
 
+@pytest.mark.slow
 def test_a_failed_test_beside_a_gate_that_passes_promotes_nothing(lab: Any) -> None:
     lab.bank()
     lab.toy(9)
@@ -450,6 +456,7 @@ def test_a_gate_that_hands_its_result_on_asks_the_whole_budget(lab: Any, body: s
     assert interview["asked"] == asked
 
 
+@pytest.mark.slow
 def test_a_gate_that_passed_after_other_tries_names_them(lab: Any) -> None:
     lab.bank()
     lab.toy(8)

@@ -58,6 +58,7 @@ def test_a_form_asks_the_items_of_the_bank_and_is_recorded(lab: Any) -> None:
     assert 0.0 <= interview["accuracy_model"]["estimate"] <= 1.0
 
 
+@pytest.mark.slow
 def test_the_last_items_of_an_assisted_estimate_are_drawn_uniformly(lab: Any) -> None:
     interview = run(lab, "estimate")
     reasons = [a["reason"] for a in interview["administrations"]]
@@ -83,6 +84,7 @@ def test_wrong_settings_of_a_form_are_told(lab: Any, more: str, message: str) ->
     assert message in " ".join((result.stdout.str() + result.stderr.str()).split())
 
 
+@pytest.mark.slow
 def test_an_interview_does_not_go_on_with_another_predictor(lab: Any) -> None:
     run(lab, "form")
     other = replace(predictor(), order=predictor().order[::-1].copy())

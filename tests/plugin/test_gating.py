@@ -110,6 +110,7 @@ def test_what_is_not_decided_asks_the_whole_budget(lab: Any) -> None:
     assert "] against .89 required, 95 %, 40 of 300 items, anytime-valid; the estimate is so near" in sentence(lab)
 
 
+@pytest.mark.slow
 def test_a_budget_of_all_settles_what_is_near(lab: Any) -> None:
     write(lab, "result.accuracy.at_least(0.9)", budget="100%", n=100)
     lab.toy(9)
@@ -120,6 +121,7 @@ def test_a_budget_of_all_settles_what_is_near(lab: Any) -> None:
     assert lab.outcomes() == [("test_gate", "FAIL")]
 
 
+@pytest.mark.slow
 def test_stop_budget_asks_all_and_looks_once(lab: Any) -> None:
     write(lab, "result.accuracy.at_least(0.5)", budget=60, more=", stop='budget'")
     lab.toy(9)
@@ -138,6 +140,7 @@ def told_before(lab: Any) -> list[str]:
     return lab.run().stdout.str().replace("\n    ", " ").split("\n")
 
 
+@pytest.mark.slow
 def test_each_gate_states_its_chance_and_a_small_budget_is_warned_of(lab: Any) -> None:
     write(lab, "result.accuracy.at_least(0.6)", budget=16)
     lab.toy(9)
@@ -163,6 +166,7 @@ def test_each_gate_states_its_chance_and_a_small_budget_is_warned_of(lab: Any) -
     assert (lines[0][2], lines[0][3], lines[0][4]) == (str(most), expected, "")
 
 
+@pytest.mark.slow
 def test_the_chance_is_told_before_collection_is_left(lab: Any) -> None:
     write(lab, "result.accuracy.at_least(0.6)")
     lab.toy(9)
@@ -201,6 +205,7 @@ def test_what_stays_open_fails_warns_or_passes(lab: Any, how: str) -> None:
     assert lab.outcomes() == [("test_gate", "ERROR")]
 
 
+@pytest.mark.slow
 def test_toml_says_what_stays_open_does(lab: Any) -> None:
     lab.bank(n=300)
     lab.toy(9)
@@ -268,7 +273,7 @@ def test_thresholds_that_can_be_read_end_the_interview(lab: Any, head: str, gate
     assert "the whole budget was asked" not in sentence(lab)
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "gate",
     [
@@ -306,6 +311,7 @@ def test_a_computed_threshold_asks_the_whole_budget_and_says_why(lab: Any, gate:
     assert why in " ".join(result.stdout.str().split())
 
 
+@pytest.mark.slow
 def test_one_gate_that_cannot_be_read_keeps_the_others_waiting(lab: Any) -> None:
     write(
         lab,
@@ -556,6 +562,7 @@ def test_changed_decoding_is_refused(compared: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_changed_budget_or_seed_is_no_changed_prompt(compared: Any) -> None:
     path = compared.path / "test_it.py"
     path.write_text(path.read_text().replace("budget=100", "seed=4, budget=90"))
@@ -563,6 +570,7 @@ def test_a_changed_budget_or_seed_is_no_changed_prompt(compared: Any) -> None:
     assert compared.outcomes() == [("test_gate", "PASS")]
 
 
+@pytest.mark.slow
 def test_a_changed_prompt_is_refused(compared: Any) -> None:
     path = compared.path / "test_it.py"
     path.write_text(path.read_text().replace("generate(item.prompt)", "generate('Well: ' + item.prompt)"))
@@ -677,6 +685,7 @@ def test_the_same_with_workers(lab: Any, comparable: Any) -> None:
         result.stdout.fnmatch_lines(["*every gate is decided*", "PASS * test_paired (new): accuracy less that *"])
 
 
+@pytest.mark.slow
 def test_a_decided_interview_ends_on_a_worker_too(lab: Any) -> None:
     pytest.importorskip("xdist")
     write(lab, "result.accuracy.at_least(0.5)", budget=16)
@@ -688,6 +697,7 @@ def test_a_decided_interview_ends_on_a_worker_too(lab: Any) -> None:
     assert interview(lab)["stop"] == "DECISION"
 
 
+@pytest.mark.slow
 def test_a_selection_by_the_marker_takes_gates_along(project: Any) -> None:
     (project.path / "test_plain.py").write_text("def test_plain():\n    pass\n")
     (project.path / "adaptive-eval.toml").write_text(

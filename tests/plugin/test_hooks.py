@@ -78,6 +78,7 @@ def test_without_the_plugin_its_names_are_unknown(sample: Any) -> None:
     result.stderr.fnmatch_lines(["ERROR: *twelve.count*"])
 
 
+@pytest.mark.slow
 def test_a_selector_by_marker_and_a_subject_by_flag(sample: Any) -> None:
     (sample.path / "adaptive-eval.toml").unlink()
     sample.tests(
@@ -172,6 +173,7 @@ def test_a_selector_that_is_none(project: Any, maker: str, problem: str) -> None
     assert "PASS" not in said
 
 
+@pytest.mark.slow
 def test_a_selector_may_give_any_array(project: Any) -> None:
     project.toy(
         more="""

@@ -98,6 +98,7 @@ def test_a_status_keeps_part_of_its_text(lab: Any) -> None:
     assert max(len(answer["text"]) for answer in answers) < GRADED_CHARACTERS + 100
 
 
+@pytest.mark.slow
 def test_a_long_answer_is_resumed_as_it_was_kept(lab: Any) -> None:
     lab.bank(n=30)
     lab.toy(fault="if n == 20: raise KeyboardInterrupt\nreturn 'right' + ' ' * 100_000")
@@ -113,6 +114,7 @@ def test_a_long_answer_is_resumed_as_it_was_kept(lab: Any) -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_servers_long_replies_are_errors_and_no_answers(lab: Any) -> None:
     pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
     from fake_server import JsonServer, completion

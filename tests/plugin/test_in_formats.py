@@ -91,6 +91,7 @@ def test_what_is_not_in_the_format_is_not_shown(lab: Any) -> None:
     assert [c["category"] for c in interview["categories"]] == ["none", "text"]
 
 
+@pytest.mark.slow
 def test_who_reads_passes_and_who_guesses_fails(lab: Any) -> None:
     verdicts = {}
     for kind in ("reader", "guesser"):
@@ -151,6 +152,7 @@ def test_a_gate_in_python_plans_for_the_part(lab: Any, more: tuple[str, ...]) ->
     assert interview["asked"] == 72
 
 
+@pytest.mark.slow
 def test_the_same_seed_asks_the_same(lab: Any) -> None:
     project(lab, "reader")
     (lab.path / "toy.eval.toml").write_text(TOML)
@@ -181,6 +183,7 @@ def test_mistakes_are_found_before_the_first_question(lab: Any, toml: str, scale
     assert lab.asked == []
 
 
+@pytest.mark.slow
 def test_without_parameters_pairs_are_drawn_uniformly(lab: Any) -> None:
     project(lab, "reader", scaled=False)
     (lab.path / "toy.eval.toml").write_text('[[eval]]\nbank = "toy.bank"\nformats = "all"\nbudget = 30\n')

@@ -51,6 +51,7 @@ def test_required(project: Any) -> None:
     assert project.run().ret == 0
 
 
+@pytest.mark.slow
 def test_required_of_toml(lab: Any) -> None:
     lab.ini("adaptive_eval_required = true")
     (lab.path / "x.eval.toml").write_text("")
@@ -83,6 +84,7 @@ def test_files_that_were_left_out_are_told(lab: Any) -> None:
     lab.run(active=False).stdout.no_fnmatch_line("adaptive-eval:*")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("ini", "outcomes"), [("", {"skipped": 1}), ("adaptive_eval_required = true", {"failed": 1})])
 def test_a_gate_that_asks_for_results_while_it_runs(lab: Any, ini: str, outcomes: dict[str, int]) -> None:
     lab.ini(ini)

@@ -242,6 +242,7 @@ def test_mistakes_that_quote_a_file_or_a_flag(lab: Any) -> None:
         assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.slow
 def test_the_texts_are_commands_where_nothing_guards_them(hostile: Any) -> None:
     hostile.tests("""
         from conftest import BAD, noisy

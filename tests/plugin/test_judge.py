@@ -90,6 +90,7 @@ def test_a_judge_without_a_model_is_refused(lab: Any, server: PeerServer) -> Non
     assert "judge has no model" in " ".join((result.stderr.str() + result.stdout.str()).split())
 
 
+@pytest.mark.slow
 def test_calls_tokens_and_money_of_a_judge_are_told(lab: Any, server: PeerServer) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     write(lab, server)

@@ -109,6 +109,7 @@ def test_a_run_that_is_killed_leaves_no_server(lab: Any, tmp_path: Path) -> None
     wait_until(lambda: ended(pid), "the server ends after its run was killed")
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_in_the_midst_is_started_again(tmp_path: Path) -> None:
     log = tmp_path / "served.log"
     from pytest_adaptive_eval.items.item import Item, Status
@@ -145,6 +146,7 @@ def test_a_served_agent_answers(tmp_path: Path) -> None:
         agent.close()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("command", "options", "message"),
     [
@@ -178,6 +180,7 @@ def test_an_unknown_preset_names_the_known_ones(tmp_path: Path) -> None:
         load_subject(str(tmp_path), serve="tgi")
 
 
+@pytest.mark.slow
 def test_a_server_outlives_a_short_time_without_users(tmp_path: Path) -> None:
     log = tmp_path / "served.log"
     for _ in range(2):

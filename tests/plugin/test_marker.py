@@ -69,6 +69,7 @@ def test_error(project: Any) -> None:
     result.stdout.fnmatch_lines(["E *assert ERROR accuracy >= .50 required, 95 %, 2 of 60 items; 2 answers could not*"])
 
 
+@pytest.mark.slow
 def test_three_errors_in_a_row(lab: Any) -> None:
     lab.bank(n=300)
     lab.toy(fault="if n > 3: raise OSError(f'no answer {n}')")
@@ -198,6 +199,7 @@ def test_several_interviews_and_gates(lab: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_stacked_parametrization(lab: Any) -> None:
     lab.bank("my-bank 1")
     lab.toy()
@@ -229,6 +231,7 @@ def test_stacked_parametrization(lab: Any) -> None:
     result.stderr.fnmatch_lines(["ERROR: *test_gate?a?: adaptive_eval?'my-bank 1'? could mean *-a], *-b]: name the*"])
 
 
+@pytest.mark.slow
 def test_a_path_is_a_bank_and_a_gate_may_use_a_fixture(lab: Any) -> None:
     lab.bank()
     lab.toy()
@@ -273,6 +276,7 @@ def test_fixtures_see_questions_and_no_placeholder(lab: Any) -> None:
     assert lab.record["interviews"][0]["asked"] == 10
 
 
+@pytest.mark.slow
 def test_marks_reach_the_questions(project: Any) -> None:
     project.toy(
         more="""
@@ -309,6 +313,7 @@ def test_skip_marks_skip_the_interview_and_void_its_gates(project: Any) -> None:
     assert project.record["interviews"][0]["error"] == "skipped: no model"
 
 
+@pytest.mark.slow
 def test_questions_that_skip_have_no_answer(lab: Any) -> None:
     lab.bank()
     lab.toy()
@@ -422,6 +427,7 @@ def test_calibrated_banks_have_abilities(lab: Any) -> None:
     assert first["reason"] == f"drawn by spread, {POLICIES['decide'].floor:.0%} uniformly"
 
 
+@pytest.mark.slow
 def test_another_seed_asks_other_questions(project: Any) -> None:
     project.run("--adaptive-eval-seed=1")
     project.run("--adaptive-eval-seed=1")

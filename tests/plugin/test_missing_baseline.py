@@ -43,6 +43,7 @@ def test_warnings_alone_are_told_to_those_who_want_quiet(lab: Any) -> None:
     assert all("WARNING" in line for line in told)
 
 
+@pytest.mark.slow
 def test_a_first_run_is_told_and_passes_by_its_other_gate(lab: Any) -> None:
     project(lab)
     result = lab.run()
@@ -80,6 +81,7 @@ def test_a_climb_without_a_baseline_does_not_say_that_all_was_asked(lab: Any) ->
     assert not any("whole budget" in note for note in found["notes"])
 
 
+@pytest.mark.slow
 def test_no_gate_that_passes_means_no_run_that_passes(lab: Any) -> None:
     project(lab, able=False)
     result = lab.run()
@@ -99,7 +101,7 @@ MISSPELT = [
 ]
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "setting"), MISSPELT, ids=lambda value: " ".join(value) if value else "-")
 def test_a_baseline_that_is_named_and_not_there_is_a_mistake_before_any_question(
     lab: Any, flags: list[str], setting: str
@@ -129,6 +131,7 @@ def test_a_first_run_with_no_other_gate_keeps_its_record_and_the_next_compares(l
     assert not any("did not pass" in note for note in verdict(lab)["notes"]), "a first run is no run that failed"
 
 
+@pytest.mark.slow
 def test_a_gate_that_stays_open_is_none_that_passes(lab: Any) -> None:
     project(lab, able=False)
     lab.tests(PAIRED + ABLE.replace("at_least(0.5)", "at_least(0.9, on_inconclusive='pass')"))
@@ -188,6 +191,7 @@ def test_a_run_that_fails_makes_no_baseline(lab: Any) -> None:
     assert "--adaptive-eval-baseline=FILE.json" in nowhere.stderr.str()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", ["@pytest.mark.skip\n" + ABLE.lstrip(), "def test_other():\n    assert 0\n"])
 def test_a_run_that_fails_beside_its_gates_makes_no_baseline(lab: Any, more: str) -> None:
     project(lab)
@@ -212,7 +216,7 @@ def zipped(lab: Any, folder: Path) -> str:
     return Path(shutil.make_archive(str(lab.path / "artifact"), "zip", folder)).name
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["run folder", "committed folder", "zip"])
 def test_a_history_stands_for_its_newest_run_that_passed(lab: Any, kind: str) -> None:
     project(lab)

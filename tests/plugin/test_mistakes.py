@@ -82,6 +82,7 @@ def test_marker(lab: Any, marker: str, message: str) -> None:
     refused(lab, f"ERROR: */test_it.py:*: test_toy*: {message}")
 
 
+@pytest.mark.slow
 def test_a_named_test_with_a_mistake(lab: Any) -> None:
     lab.toy()
     marked(lab, '"none.jsonl"')
@@ -169,6 +170,7 @@ def test_no_model(lab: Any) -> None:
     refused(lab, "ERROR: */test_it.py:3: test_toy*: there is no model: name one with --adaptive-eval-model*")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gate", "message"),
     [

@@ -70,6 +70,7 @@ def test_one_wrong_answer_fails_every_gate_and_ends_the_interview(shop: Any, wor
     assert 'must-pass items wrong: q19 answered "wrong"' in (shop.path / "gates.xml").read_text().replace("&quot;", '"')
 
 
+@pytest.mark.slow
 def test_the_accuracy_is_told_too_where_the_budget_was_asked(shop: Any) -> None:
     (shop.path / "adaptive-eval.toml").write_text(TOML.format(stop="budget"))
     assert shop.run().ret == 1
@@ -79,6 +80,7 @@ def test_the_accuracy_is_told_too_where_the_budget_was_asked(shop: Any) -> None:
     assert verdict["notes"][0].startswith("without them PASS: accuracy ")
 
 
+@pytest.mark.slow
 def test_an_error_of_one_is_an_error_of_the_gate(shop: Any) -> None:
     shop.toy(fault='if number == 4: raise OSError("the line is dead")')
     shop.tests(MARKED.format(must_pass=["q4"]))
@@ -89,6 +91,7 @@ def test_an_error_of_one_is_an_error_of_the_gate(shop: Any) -> None:
     assert "the line is dead" in verdict["sentence"]
 
 
+@pytest.mark.slow
 def test_of_several_answers_the_worst_counts(shop: Any) -> None:
     shop.toy(fault='if number == 4 and n == 2: return "no"')
     shop.tests(MARKED.format(must_pass=["q4"]).replace("budget=30", "budget=20, samples=3"))
@@ -115,6 +118,7 @@ def test_mistakes(shop: Any, keys: str, error: str) -> None:
     assert error in result.stderr.str() + result.stdout.str()
 
 
+@pytest.mark.slow
 def test_without_a_gate_the_interview_fails(shop: Any) -> None:
     (shop.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\nmust_pass = ["q19"]\n')
     result = shop.run("-v")
@@ -122,6 +126,7 @@ def test_without_a_gate_the_interview_fails(shop: Any) -> None:
     assert result.ret == 1
 
 
+@pytest.mark.slow
 def test_rescoring_judges_them_again(shop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (shop.path / "adaptive-eval.toml").write_text(TOML.format(stop="budget"))
     shop.run("--adaptive-eval-record=old.json")

@@ -46,6 +46,7 @@ def test_one_evaluation_gets_its_own_and_the_others_the_whole(suite: Any) -> Non
     assert subjects(suite) == {"text": "one", "vision": "two"}
 
 
+@pytest.mark.slow
 def test_without_the_whole_the_file_names_the_others(suite: Any) -> None:
     assert suite.run("--adaptive-eval-model=text=replay:one.jsonl").ret == 0
     assert subjects(suite) == {"text": "one", "vision": "file"}

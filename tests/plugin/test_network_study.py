@@ -107,6 +107,7 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
     assert not lab.journals
 
 
+@pytest.mark.slow
 def test_exports_hold_the_network(lab: Any, server: PeerServer, capsys: pytest.CaptureFixture[str]) -> None:
     write(lab, server)
     lab.run()
@@ -133,6 +134,7 @@ def test_exports_hold_the_network(lab: Any, server: PeerServer, capsys: pytest.C
     assert [one["score_details"]["score"] for one in results] == [float(row["estimate"]) for row in rows]
 
 
+@pytest.mark.slow
 def test_a_promotion_by_coded_truth_does_not_warn(lab: Any, server: PeerServer) -> None:
     write(lab, server, "[[eval.gate]]\nat_least = 0.3\n")
     assert lab.run().ret == 0
@@ -148,6 +150,7 @@ def test_two_workers_find_the_same(lab: Any, server: PeerServer) -> None:
     assert [gate["verdict"]["sentence"] for gate in lab.record["gates"]] == alone
 
 
+@pytest.mark.slow
 def test_gates_in_python(lab: Any, server: PeerServer) -> None:
     write(lab, server, "")
     lab.tests(
@@ -166,6 +169,7 @@ def test_gates_in_python(lab: Any, server: PeerServer) -> None:
     assert lab.run().ret == 0
 
 
+@pytest.mark.slow
 def test_a_fault_of_a_grader_voids_it_and_nothing_else(lab: Any, server: PeerServer) -> None:
     items = [{"id": f"q{n}", "prompt": f"{n} + 1", "answer": "1", "grader": "python:grading:boo"} for n in range(8)]
     (lab.path / "bank.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
@@ -184,6 +188,7 @@ def test_a_fault_of_a_grader_voids_it_and_nothing_else(lab: Any, server: PeerSer
     assert len(lab.journals) == 1  # it goes on when the grader is mended
 
 
+@pytest.mark.slow
 def test_questions_that_code_had_to_set_are_told(lab: Any, server: PeerServer) -> None:
     gate = "[[eval.gate]]\nat_least = 0.9\n"
     write(lab, server, gate, **{"queries = 8": 'queries = 2\nretries = 0\ninterviewer = "judge"'})
@@ -235,6 +240,7 @@ def test_mistakes_are_told_before_anything_is_asked(
     assert not server.asked
 
 
+@pytest.mark.slow
 def test_a_gate_in_python_on_a_node_names_it(lab: Any, server: PeerServer) -> None:
     write(lab, server, "")
     lab.tests('def test_web(adaptive_eval):\n    assert adaptive_eval["web"].auc.at_least(1.0)')
@@ -244,6 +250,7 @@ def test_a_gate_in_python_on_a_node_names_it(lab: Any, server: PeerServer) -> No
     assert 'are of a node: write subject = "NODE", one of first, second' in " ".join(result.stderr.str().split())
 
 
+@pytest.mark.slow
 def test_a_gate_on_a_node_that_stayed_closed_says_why(lab: Any, server: PeerServer) -> None:
     closed = NETWORK.format(url=server.url).replace('topology = "line"', 'topology = "tree"')
     closed = closed.replace('name = "second"\n', 'name = "second"\nafter = "first"\nopens_at = 2.0\n')
@@ -319,7 +326,7 @@ def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
         assert part in page
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "scheme", "note"),
     [
@@ -333,6 +340,7 @@ def test_a_supervisor_that_tells_nothing_is_named(lab: Any, judge: str, scheme: 
     assert any(line.startswith(note) for line in study["notes"])
 
 
+@pytest.mark.slow
 def test_reviews_are_compared_with_labels_of_a_file(lab: Any) -> None:
     (study,) = staged(lab, "yes")["studies"]
     debated = next(node for node in study["account"]["nodes"] if node["name"] == "debated")
@@ -344,6 +352,7 @@ def test_reviews_are_compared_with_labels_of_a_file(lab: Any) -> None:
     assert agreement["accuracy"] == pytest.approx((len(items) - 1) / len(items))
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -391,6 +400,7 @@ def test_a_network_is_compared_with_an_earlier_one(lab: Any, server: PeerServer)
     assert dict(lab.outcomes())["web-auc[not-worse-than-0.5-baseline-of-second]"] == "FAIL"
 
 
+@pytest.mark.slow
 def test_a_baseline_of_other_nodes_is_refused(lab: Any, server: PeerServer) -> None:
     write(lab, server, "")
     lab.run("--adaptive-eval-record=main.json")
@@ -402,12 +412,14 @@ def test_a_baseline_of_other_nodes_is_refused(lab: Any, server: PeerServer) -> N
     )
 
 
+@pytest.mark.slow
 def test_labels_of_no_review_are_told(lab: Any) -> None:
     (study,) = staged(lab, "no", labels='{"item": "elsewhere", "fault": true}\n')["studies"]
     told = "none of the labels is of a review of judge: give item, node and subject as the record's reviews have them"
     assert told in study["notes"]
 
 
+@pytest.mark.slow
 def test_every_report_tells_what_guessing_has(lab: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with PeerServer({"pupil": 0.0, "judge": 0.0}, lambda *_: "2") as server:
         write(lab, server, "", **{'task = "addition"\nname = "second"': 'task = "counting"\nname = "second"'})

@@ -91,6 +91,7 @@ def test_some_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
     assert sentence in lab.record["gates"][0]["verdict"]["notes"]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("unanswered", "outcome", "scores"), [("wrong", "PASS", [1.0] * 10), ("missing", "INCONCLUSIVE", [None] * 10)]
 )
@@ -104,6 +105,7 @@ def test_a_network_of_truncated_answers_grades_them_as_they_are(
     assert study["account"]["nodes"][0]["scores"][0] == scores
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("options", "caps"), [("", [5, 1024]), ("max_tokens = 9", [9])])
 def test_the_record_says_the_caps_that_were_sent(lab: Any, options: str, caps: list[int]) -> None:
     items: list[dict[str, Any]] = [
@@ -117,6 +119,7 @@ def test_the_record_says_the_caps_that_were_sent(lab: Any, options: str, caps: l
     assert study["members"][0]["decoding"]["max_tokens"] == (caps if len(caps) > 1 else caps[0])
 
 
+@pytest.mark.slow
 def test_truncated_replies_of_an_interviewer_are_told_with_its_cap(lab: Any) -> None:
     models = 'ann = { model = "URL#ann", options = { max_tokens = 33 } }'
     study = Run(lab, lambda _: False)(settings='interviewer = "ann"\nretries = 0', models=models)
@@ -124,6 +127,7 @@ def test_truncated_replies_of_an_interviewer_are_told_with_its_cap(lab: Any) -> 
     assert study["account"]["truncated"] == {"ann": [30, 30]}
 
 
+@pytest.mark.slow
 def test_an_ablation_names_the_variants_whose_answers_were_truncated(lab: Any) -> None:
     text = NETWORK.replace('kind = "network"', 'kind = "ablation"\nseeds = 2').partition("[[eval.gate]]")[0]
     text += '[[eval.variant]]\nname = "lower"\nnodes = {{ sums = {{ levels = 2 }} }}\n'

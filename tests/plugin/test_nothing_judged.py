@@ -31,6 +31,7 @@ def test_an_interview_without_a_score_records_no_figures(lab: Any) -> None:
     result.stdout.no_fnmatch_line("*±*")
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("flags", [(), ("-q",)], ids=["summary", "quiet"])
 def test_a_run_without_a_gate_says_that_nothing_was_judged(lab: Any, flags: tuple[str, ...]) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
@@ -60,6 +61,7 @@ def test_a_run_whose_gates_were_deselected_names_them(project: Any) -> None:
     assert "did not judge this run: test_it.py::test_gate" in deselected
 
 
+@pytest.mark.slow
 def test_a_run_with_a_gate_does_not_say_that_nothing_was_judged(project: Any) -> None:
     result = project.run()
     result.stdout.no_fnmatch_line("*nothing was judged*")

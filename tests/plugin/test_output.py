@@ -41,6 +41,7 @@ def test_nothing_is_kept_from_the_garbage_collector_after_a_run(project: Any) ->
     assert gc.get_freeze_count() == 0
 
 
+@pytest.mark.slow
 def test_verbose(project: Any) -> None:
     result = project.run("-v")
     # the total has room for ten questions that a sampling model would be asked again
@@ -55,10 +56,12 @@ def test_quiet(project: Any) -> None:
     result.stdout.fnmatch_lines(["PASS  test_gate: accuracy *", "2 passed in *"])
 
 
+@pytest.mark.slow
 def test_count_style(project: Any) -> None:
     project.run("-o", "console_output_style=count").stdout.re_match_lines([r"test_it.py [+-]{30}\.\. +\[32/32\]"])
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("fault", ["raise OSError('down')", "if n > 5: raise OSError('down')"])
 def test_progress_of_an_interview_that_ends_early(project: Any, fault: str) -> None:
     project.toy(fault=fault)
@@ -134,6 +137,7 @@ def test_junit_xml(lab: Any) -> None:
     assert [case.get("name") for case in report.iter("testcase")] == ["interview", "test_gate: accuracy >= .50"]
 
 
+@pytest.mark.slow
 def test_records_go_where_they_are_asked_for(project: Any) -> None:
     result = project.run(
         "--adaptive-eval-record=out/record.json", "--adaptive-eval-junit=out/gates.xml", "--adaptive-eval-dir=kept"

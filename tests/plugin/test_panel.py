@@ -144,6 +144,7 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
         assert part in page
 
 
+@pytest.mark.slow
 def test_a_promotion_by_opinion_alone_warns(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, gate("at_least = 3.5"), panel="rounds = 6"))
     result = lab.run("--adaptive-eval-html=page.html", "--adaptive-eval-reuse")
@@ -162,6 +163,7 @@ def test_a_promotion_by_opinion_alone_warns(lab: Any, server: PeerServer) -> Non
     assert lab.record["warnings"] == []
 
 
+@pytest.mark.slow
 def test_selection_and_collection(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, GATES, panel="rounds = 6"))
     lines = lab.run("--collect-only", "-q").stdout.lines
@@ -180,6 +182,7 @@ def test_selection_and_collection(lab: Any, server: PeerServer) -> None:
     assert sum(server.asked.values()) == asked
 
 
+@pytest.mark.slow
 def test_gates_in_python(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, panel="rounds = 6"))
     lab.tests(
@@ -320,6 +323,7 @@ def test_a_model_that_is_not_there_is_a_mistake(lab: Any, server: PeerServer) ->
     assert not lab.records
 
 
+@pytest.mark.slow
 def test_useless_replies_are_an_error_that_says_why(lab: Any) -> None:
     with PeerServer(reply=lambda *_: "I would rather not say") as server:
         write(lab, council(server, gate('at_least = 3.5\non_inconclusive = "pass"'), panel="rounds = 2"))
@@ -353,6 +357,7 @@ def test_the_paper_s_mode_is_told_and_takes_no_gate(lab: Any, server: PeerServer
     assert "mode 'paper' does not tell how sure its scores are" in result.stderr.str()
 
 
+@pytest.mark.slow
 def test_the_candidate_of_the_command_line(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, gate("at_least = 3.5") + gate('above = "ant"'), panel="rounds = 4", model="cat"))
     text = (lab.path / "adaptive-eval.toml").read_text().replace(f', "{server.url}#elk"', "")
@@ -367,6 +372,7 @@ def test_the_candidate_of_the_command_line(lab: Any, server: PeerServer) -> None
     assert "2 models are called 'ant'" in result.stderr.str()
 
 
+@pytest.mark.slow
 def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: PeerServer) -> None:
     """Members are found by their checkpoints, in this run and in earlier ones."""
     write(lab, council(server, panel="rounds = 6"))
@@ -439,7 +445,7 @@ def test_mistakes_are_told_before_anything_is_asked(
     assert not server.asked
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("peers", "message"),
     [
@@ -471,6 +477,7 @@ def test_without_a_candidate(lab: Any, server: PeerServer) -> None:
     assert "there is no candidate: name one with --adaptive-eval-model" in " ".join(result.stderr.str().split())
 
 
+@pytest.mark.slow
 def test_a_gate_that_asks_another_evaluation_s_words(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, panel="rounds = 4"))
     lab.tests(
@@ -498,6 +505,7 @@ def test_mode_paper_samples_and_shows_its_own_weights(lab: Any, server: PeerServ
     assert any("of 60 topics not drawn" in note for note in study["notes"])
 
 
+@pytest.mark.slow
 def test_every_draw_of_a_panel_that_samples_reaches_the_server(lab: Any, server: PeerServer) -> None:
     sent: list[str] = []
     server.reply = lambda model, text: sent.append(text) or said(model, text, SKILLS)
@@ -510,6 +518,7 @@ def test_every_draw_of_a_panel_that_samples_reaches_the_server(lab: Any, server:
     assert len(set(tasks)) < len(tasks), "equal requests, each of which is a draw of its own"
 
 
+@pytest.mark.slow
 def test_an_option_of_a_member_precedes_the_mode(lab: Any, server: PeerServer) -> None:
     text = council(server, panel='mode = "paper"\nrounds = 3')
     write(lab, text.replace("[eval.panel]", "model_options = { temperature = 0.5 }\n[eval.panel]"))
@@ -518,6 +527,7 @@ def test_an_option_of_a_member_precedes_the_mode(lab: Any, server: PeerServer) -
     assert [member["decoding"]["temperature"] for member in study["members"]] == [0.5, 0.8, 0.8, 0.8, 0.8]
 
 
+@pytest.mark.slow
 def test_a_single_judge_is_the_only_one_asked_to_judge(lab: Any, server: PeerServer) -> None:
     judged = []
     server.reply = lambda model, text: judged.append((model, text[:8])) or said(model, text, SKILLS)

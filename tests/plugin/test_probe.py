@@ -150,6 +150,7 @@ def test_a_class_of_tests_that_keeps_its_model(lab: Any, body: str, status: int)
     assert lab.run().ret == status
 
 
+@pytest.mark.slow
 def test_no_answer_has_failed_a_test_that_cannot_read_made_up_ones(lab: Any) -> None:
     lab.bank()
     lab.toy(10)

@@ -54,6 +54,7 @@ def test_a_coin_stays_a_coin_where_every_test_is_seeded(lab: Any, generator: str
     assert lab.outcomes() == [("test_gate", "FAIL")]
 
 
+@pytest.mark.slow
 def test_two_interviews_draw_differently_and_the_state_is_given_back(lab: Any) -> None:
     lab.bank("one", n=60)
     lab.bank("two", n=60)
@@ -113,6 +114,7 @@ def test_the_state_outside_is_the_same_after_an_interview() -> None:
         assert (random.random(), np.random.random(), float(torch.rand(1))) != draws[0]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("answer", "told"), [("return 'right'", True), ("return f'{n} right'", False)])
 def test_equal_samples_of_a_sampling_model_are_told(lab: Any, answer: str, told: bool) -> None:
     lab.bank(n=200)

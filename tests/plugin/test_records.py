@@ -172,6 +172,7 @@ def test_rescoring_with_nothing_changed_gives_the_same_verdicts(two: Project) ->
         assert new["rescored_from"] == old["run"] != new["run"]
 
 
+@pytest.mark.slow
 def test_rescoring_grades_changed_items_by_the_new_key(two: Project) -> None:
     rows = [json.loads(line) for line in (two.path / "toy.jsonl").read_text().splitlines()]
     for row in rows:
@@ -255,6 +256,7 @@ def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) ->
     assert two.ids == before, "no copy is written"
 
 
+@pytest.mark.slow
 def test_rescoring_a_run_that_had_no_baseline_gives_its_notice_again(two: Project) -> None:
     two.text("adaptive-eval.toml", TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n')
     assert two.run("good", "--adaptive-eval-seed=3") == 0

@@ -37,6 +37,7 @@ def test_option_that_no_verdict_survives_is_a_usage_error(
     assert project.asked == []
 
 
+@pytest.mark.slow
 def test_option_of_the_same_name_of_another_plugin_is_not_refused(project: Any) -> None:
     more = 'def pytest_addoption(parser):\n    parser.addoption("--count", type=int, default=1)\n'
     project.toy(more=more)
@@ -83,6 +84,7 @@ def test_testmon_that_selects_nothing_is_allowed(project: Any, monkeypatch: pyte
         assert project.outcomes() == [("test_gate", "PASS")]
 
 
+@pytest.mark.slow
 def test_reporter_of_python_files_is_refused_beside_a_toml_file(project: Any) -> None:
     """The check itself, without pytest-csv: a module of its name with its option."""
     (project.path / "pytest_csv.py").write_text(

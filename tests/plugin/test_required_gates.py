@@ -95,6 +95,7 @@ def test_one_parameter_without_result_is_a_required_gate_without_result(gates: A
     assert gates.outcomes() == [("test_gate", "PASS"), ("test_level[0.2]", "PASS")]
 
 
+@pytest.mark.slow
 def test_gate_that_skips_itself_before_its_verdict_has_no_result(gates: Any) -> None:
     required(gates, "test_gate")
     test = gates.path / "test_it.py"
@@ -114,6 +115,7 @@ def test_unknown_required_gate_fails_the_run_and_near_names_are_suggested(gates:
     assert gates.record["required"] == {"test_gaet": []}
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("more", ["", "def test_plain_fails():\n    assert False\n"])
 def test_selection_without_any_evaluation_fails_for_a_required_gate(gates: Any, more: str) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
@@ -154,12 +156,14 @@ def test_toml_file_names_required_gates(project: Any, name: str, status: int) ->
     assert list(project.record["required"]) == [name]
 
 
+@pytest.mark.slow
 def test_toml_file_may_hold_required_gates_alone(gates: Any) -> None:
     (gates.path / "adaptive-eval.toml").write_text('[run]\nrequired = ["test_gate"]\n')
     assert gates.run().ret == 0
     assert gates.run("-k", "test_level").ret == 1
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -205,6 +209,7 @@ def test_merge_judges_the_union_of_shards(gates: Any, capsys: pytest.CaptureFixt
     assert any("required gates gave no result" in text and text.endswith(": test_level") for text in half["warnings"])
 
 
+@pytest.mark.slow
 def test_merge_keeps_a_shard_red_that_failed_for_something_else_too(gates: Any) -> None:
     required(gates, "test_gate", "test_level")
     assert gates.run("-k", "test_gate", "--adaptive-eval-record=one.json").ret == 1
@@ -214,6 +219,7 @@ def test_merge_keeps_a_shard_red_that_failed_for_something_else_too(gates: Any) 
     assert main(["merge", "one.json", "two.json", "-o", "all.json"]) == 1
 
 
+@pytest.mark.slow
 def test_merge_keeps_a_shard_red_whose_report_could_not_be_written(gates: Any) -> None:
     required(gates, "test_gate", "test_level")
     assert gates.run("-k", "test_gate", "--adaptive-eval-record=one.json").ret == 1
@@ -225,6 +231,7 @@ def test_merge_keeps_a_shard_red_whose_report_could_not_be_written(gates: Any) -
     assert main(["merge", "one.json", "two.json", "-o", "all.json"]) == 1
 
 
+@pytest.mark.slow
 def test_rescored_record_still_misses_a_required_gate(gates: Any) -> None:
     required(gates, "test_level")
     assert gates.run("-k", "test_gate", "--adaptive-eval-record=one.json").ret == 1

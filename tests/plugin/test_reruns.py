@@ -90,7 +90,7 @@ def asked_once(lab: Any) -> dict[str, Any]:
     return interview
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("plugin", [RERUNS, RETRIES], ids=["protocol", "makereport"])
 @pytest.mark.parametrize("text", [IN_TEST, IN_FIXTURE], ids=["test", "fixture"])
 def test_an_unreadable_model_is_not_asked_until_it_can_be_read(lab: Any, plugin: str, text: str) -> None:
@@ -114,6 +114,7 @@ def test_a_fault_is_recorded_once_and_is_no_answer(lab: Any) -> None:
     assert interview["statuses"] == {"ok": 29, "error": 1}
 
 
+@pytest.mark.slow
 def test_another_plugin_runs_only_the_tests_of_others_again(lab: Any) -> None:
     lab.bank(n=100)
     lab.toy(fault="if n == 3: raise OSError('down')", more=RERUNS)

@@ -49,6 +49,7 @@ def test_control_c_and_on_again(project: Any, comparable: Any) -> None:
     assert project.journals == []
 
 
+@pytest.mark.slow
 def test_finished_interviews_of_an_interrupted_run_are_kept(lab: Any) -> None:
     for name in ("one", "two"):
         lab.bank(name)
@@ -93,6 +94,7 @@ def test_answers_that_cannot_be_read_are_asked_anew(project: Any) -> None:
     assert len(project.asked) == 60
 
 
+@pytest.mark.slow
 def test_fresh_starts_anew(project: Any) -> None:
     project.toy(fault=INTERRUPT)
     project.run()
@@ -124,6 +126,7 @@ def test_another_interview_shares_nothing(project: Any, change: dict[str, Any]) 
     assert not any(a["resumed"] for a in project.record["interviews"][0]["administrations"])
 
 
+@pytest.mark.slow
 def test_who_is_not_known_leaves_no_journal(project: Any) -> None:
     project.toy(fault=INTERRUPT, identity='"toy"')
     project.run().stdout.no_fnmatch_line(KEPT)
@@ -150,6 +153,7 @@ def test_a_model_without_identity_leaves_no_journal(project: Any) -> None:
     assert "journal" not in project.record["interviews"][0]
 
 
+@pytest.mark.slow
 def test_errors_are_asked_again(project: Any) -> None:
     project.toy(fault="if n > 9: raise OSError('down')")
     assert project.run().ret == 1
@@ -274,6 +278,7 @@ def test_a_grader_that_changed_grades_anew(lab: Any) -> None:
     assert {a["score"] for a in interview["administrations"]} == {0.0}
 
 
+@pytest.mark.slow
 def test_a_baseline_of_other_prompts_is_refused(lab: Any) -> None:
     lab.bank()
     lab.toy()
@@ -295,6 +300,7 @@ def test_an_assertion_of_the_model_is_no_wrong_answer(lab: Any) -> None:
     assert "an assertion of the model or the grader failed: HTTP 500" in interview["error"]
 
 
+@pytest.mark.slow
 def test_a_long_message_of_an_assertion_is_cut(lab: Any) -> None:
     lab.bank()
     lab.toy(fault="assert n < 0, 'down ' * 100")
@@ -344,6 +350,7 @@ def test_a_grader_that_does_not_return_is_an_error_of_its_item(lab: Any) -> None
     assert "item 'q3': its grader 'python:mine:grade' did not return within 0.2 s" in asked["detail"]
 
 
+@pytest.mark.slow
 def test_a_score_that_the_kept_text_does_not_get_is_refused(lab: Any) -> None:
     lab.bank()
     lab.toy(tenths=3, fault="if n == 50: pytest.exit('stop')")

@@ -64,6 +64,7 @@ def reused(lab: Any) -> list[bool]:
     return [entry.get("reused", False) for entry in lab.record["interviews"][0]["administrations"]]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("batch", [1, 8])
 @pytest.mark.parametrize("item", ["item", "item.prompt"])
 def test_a_second_run_asks_nothing_and_says_so_everywhere(shared: Any, batch: int, item: str) -> None:
@@ -132,6 +133,7 @@ def test_a_killed_run_goes_on_and_knows_which_answers_were_taken(shared: Any, mo
     assert len(asked) == 24
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("decoding", "reason"),
     [
@@ -152,12 +154,14 @@ def test_answers_of_models_that_sample_are_asked_anew_and_the_reason_told(
     assert shared.record["interviews"][0]["reuse"]["answers"] == 0
 
 
+@pytest.mark.slow
 def test_a_model_of_the_users_own_class_is_asked_anew(project: Any) -> None:
     result = project.run(STORE)
     assert result.ret == 0
     assert "the model is no Subject of this package" in " ".join(result.stdout.str().split())
 
 
+@pytest.mark.slow
 def test_repeated_questions_are_asked_although_the_first_answers_are_known(shared: Any) -> None:
     test = shared.path / "test_it.py"
     test.write_text(test.read_text().replace('stop="budget"', 'stop="budget", samples=2'))
@@ -184,6 +188,7 @@ def test_workers_share_the_store(shared: Any) -> None:
     assert len(shared.asked) <= 48
 
 
+@pytest.mark.slow
 def test_the_default_store_lies_in_the_run_folder(shared: Any) -> None:
     shared.run("--adaptive-eval-reuse")
     store = shared.path / ".adaptive-eval" / "answers.sqlite"

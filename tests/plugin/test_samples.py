@@ -95,6 +95,7 @@ def test_each_sample_is_a_test_and_each_item_counts_once(lab: Any) -> None:
     assert 0.1 < np.mean(scores) < 0.9
 
 
+@pytest.mark.slow
 def test_the_same_items_are_drawn_however_often_they_are_asked(lab: Any) -> None:
     project(lab, 'budget=12, stop="budget"')
     lab.run()
@@ -135,6 +136,7 @@ def test_repeats_measure_and_count_for_nothing_else(lab: Any) -> None:
     assert "sample 2" in page
 
 
+@pytest.mark.slow
 def test_a_batch_gives_each_sample_its_own_answer_to_bare_prompts(lab: Any) -> None:
     lab.bank()
     lab.tests(BATCHED.format(temperature=0.7), "conftest")
@@ -173,6 +175,7 @@ def test_an_item_whose_samples_were_cut_off_has_no_score() -> None:
     assert AskingLoop.item_scores(evaluation, [1.0] * 6) == [1.0, 1.0]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_an_item_without_one_of_its_samples_has_no_score(lab: Any) -> None:
     project(lab, 'budget=12, stop="budget", samples=2', fault="if n == 6: raise Unscored('timeout', 'no')")
     lab.run()
@@ -200,7 +203,7 @@ def test_gates_stop_the_interview_and_the_noise_is_added(lab: Any) -> None:
     assert found["decoding_noise"]["allowed"] > 0  # ten pairs that agree are no proof
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [5, 33])
 def test_an_interrupted_interview_goes_on(lab: Any, comparable: Any, at: int) -> None:
     """In the midst of an item, and of the repeats."""
@@ -221,6 +224,7 @@ def test_an_interrupted_interview_goes_on(lab: Any, comparable: Any, at: int) ->
     assert lab.journals == []
 
 
+@pytest.mark.slow
 def test_a_repeat_is_never_an_answer_of_the_journal(lab: Any) -> None:
     project(lab, 'budget=10, stop="budget", repeat="100%"', fault="", tenths=5)
     lab.run()
@@ -231,6 +235,7 @@ def test_a_repeat_is_never_an_answer_of_the_journal(lab: Any) -> None:
     assert len(lab.asked) == 40
 
 
+@pytest.mark.slow
 def test_a_stop_before_the_repeats_is_no_result(lab: Any) -> None:
     project(lab, 'budget=30, stop="budget", repeat=5', fault="if n == 31: raise OSError('down')")
     lab.run("-x")
@@ -331,6 +336,7 @@ def test_rescoring_and_exports_know_samples(lab: Any) -> None:
     assert Counter(row["sample"] for row in rows) == {0: 12, 1: 12, 2: 4}
 
 
+@pytest.mark.slow
 def test_with_workers(lab: Any, comparable: Any) -> None:
     pytest.importorskip("xdist")
     project(lab, 'budget=10, stop="budget", samples=2, repeat=4', fault="")

@@ -73,6 +73,7 @@ def test_a_sampling_model_is_measured_by_default_and_the_whole_bank_leaves_the_g
         assert "the noise of decoding leaves it open" in (lab.path / name).read_text()
 
 
+@pytest.mark.slow
 def test_a_tenth_of_the_items_is_asked_again(lab: Any) -> None:
     lab.bank(n=150)
     lab.toy(identity=SAMPLING)
@@ -82,7 +83,7 @@ def test_a_tenth_of_the_items_is_asked_again(lab: Any) -> None:
     result.stdout.fnmatch_lines(["*[[]100%]*"])
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("repeat", "noted"), [(5, True), (4, False)])
 def test_equal_answers_to_each_of_five_repeated_items_are_told(lab: Any, repeat: int, noted: bool) -> None:
     settings = f'budget=30, stop="budget", repeat={repeat}'
@@ -92,6 +93,7 @@ def test_equal_answers_to_each_of_five_repeated_items_are_told(lab: Any, repeat:
     assert "repeated items are the same" not in sentence(lab)
 
 
+@pytest.mark.slow
 def test_a_greedy_model_is_asked_once(lab: Any) -> None:
     found = ask(lab, identity=GREEDY)
     assert again(found) == 0
@@ -99,6 +101,7 @@ def test_a_greedy_model_is_asked_once(lab: Any) -> None:
     assert "decod" not in sentence(lab)
 
 
+@pytest.mark.slow
 def test_a_verdict_says_that_the_noise_was_not_measured(lab: Any) -> None:
     found = ask(lab, WHOLE + ", repeat=0")
     assert again(found) == 0

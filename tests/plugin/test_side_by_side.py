@@ -176,6 +176,7 @@ def test_a_run_that_ends_early_keeps_what_was_asked_ahead(banks: Any) -> None:
     assert sum(calls) < sum(len(i["administrations"]) for i in banks.record["interviews"][1:])
 
 
+@pytest.mark.slow
 def test_only_selected_interviews_are_asked_ahead(banks: Any) -> None:
     write_evals(banks, dict.fromkeys(NAMES, "budget = 16"))
     file = "adaptive-eval.toml"
@@ -186,6 +187,7 @@ def test_only_selected_interviews_are_asked_ahead(banks: Any) -> None:
     assert banks.journals == []
 
 
+@pytest.mark.slow
 def test_answers_of_a_shared_store_are_taken_ahead(banks: Any) -> None:
     write_evals(banks, dict.fromkeys(NAMES, "budget = 16"))
     store = "--adaptive-eval-reuse=known.sqlite"
@@ -199,6 +201,7 @@ def test_answers_of_a_shared_store_are_taken_ahead(banks: Any) -> None:
     assert len(banks.asked) == asked
 
 
+@pytest.mark.slow
 def test_fresh_answers_that_were_asked_ahead_are_used(banks: Any) -> None:
     write_evals(banks, dict.fromkeys(NAMES, "budget = 16"))
     banks.run(FLAG, "--adaptive-eval-fresh")
@@ -228,6 +231,7 @@ def test_{name}_gate(adaptive_eval):
     assert list(map(int, banks.lines("calls.txt")))[:3] == [24, 16, 16]
 
 
+@pytest.mark.slow
 def test_interviews_that_end_early_by_what_must_pass_or_by_cost_ask_the_same(banks: Any) -> None:
     wrong = next(name for name in (f"two-{i}" for i in range(60)) if sum(map(ord, name)) % 10 >= 6)
     settings = {"one": "budget = 40", "two": f'budget = 40\nmust_pass = ["{wrong}"]', "three": "budget_tokens = 320"}
@@ -242,7 +246,7 @@ def test_interviews_that_end_early_by_what_must_pass_or_by_cost_ask_the_same(ban
     assert banks.lines("calls.txt")[0] == "9"  # the item that must pass is asked by itself
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "joins"),
     [
@@ -278,6 +282,7 @@ def other():
 """
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("mark", ["pytest.mark.skip", "pytest.mark.usefixtures('other')"])
 def test_interviews_whose_questions_may_not_run_are_not_asked_ahead(banks: Any, mark: str) -> None:
     banks.tests(MARKED.format(mark=mark))
@@ -307,6 +312,7 @@ def test_a_fault_of_one_interview_leaves_the_others(banks: Any) -> None:
     assert Counter(banks.asked) == asked
 
 
+@pytest.mark.slow
 def test_an_interview_whose_journal_cannot_be_written_leaves_the_others(banks: Any, monkeypatch: Any) -> None:
     from pytest_adaptive_eval.errors import JournalError
     from pytest_adaptive_eval.records.journal import Journal

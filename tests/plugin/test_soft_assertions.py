@@ -93,6 +93,7 @@ def test_a_failed_report_of_a_plugin_is_a_wrong_answer(lab: Any) -> None:
     assert xml.count('<property name="adaptive_eval" value="0"') == wrong > 0
 
 
+@pytest.mark.slow
 def test_a_long_message_of_a_check_is_cut(lab: Any) -> None:
     lab.bank()
     lab.toy(0, more=CHECKS.replace('"a check failed"', '"failed " * 100'))
@@ -130,6 +131,7 @@ def test_plugins_for_soft_assertions(lab: Any, module: str, fixture: str, check:
     assert scores(lab) == WRONG
 
 
+@pytest.mark.slow
 def test_a_gate_may_use_subtests(subtests_lab: Any) -> None:
     lab = subtests_lab
     lab.toy()

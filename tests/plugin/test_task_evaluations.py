@@ -75,6 +75,7 @@ def test_a_climb_ends_at_the_level_that_is_failed(lab: Any) -> None:
     assert interview["administrations"][0]["reason"] == "the next of its level"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [1, 5])
 def test_a_climb_ends_at_the_last_level(lab: Any, levels: int) -> None:
     project(lab, 9, f", levels={levels}, queries=4")
@@ -83,6 +84,7 @@ def test_a_climb_ends_at_the_last_level(lab: Any, levels: int) -> None:
     assert lab.record["interviews"][0]["stop"] == "EXHAUSTED"
 
 
+@pytest.mark.slow
 def test_a_seed_gives_every_model_the_same_questions(lab: Any) -> None:
     project(lab, 3, ", queries=3, seed=7")
     assert lab.run().ret == 0
@@ -95,6 +97,7 @@ def test_a_seed_gives_every_model_the_same_questions(lab: Any) -> None:
     assert not set(asked(lab)) & set(first)
 
 
+@pytest.mark.slow
 def test_one_question_is_replayed_by_its_id(lab: Any) -> None:
     project(lab)
     result = lab.run("test_it.py::test_adding[addition-2-5]", "-v")
@@ -103,6 +106,7 @@ def test_one_question_is_replayed_by_its_id(lab: Any) -> None:
     assert lab.run("test_it.py::test_adding[addition-3-99]").ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.slow
 def test_other_policies_draw_from_the_levels_as_from_a_bank(lab: Any) -> None:
     gate = "\ndef test_gate(adaptive_eval):\n    assert adaptive_eval['addition'].accuracy.at_least(0.2)\n"
     project(lab, 3, ", policy='decide', levels=5, queries=40, budget=60", gate)
@@ -127,7 +131,7 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
     assert len(asked(lab)) == 30
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -375,6 +379,7 @@ def test_{name}(item, model):
     assert sizes == {"grid-1-0.png": (48, 48), "grid-1-0.448.png": (448, 448), "grid-1-0.500.png": (500, 500)}
 
 
+@pytest.mark.slow
 def test_prompts_say_the_form_of_the_answer_unless_they_are_terse(lab: Any) -> None:
     lab.pytester.makeconftest(GUESSER)
     lab.tests(

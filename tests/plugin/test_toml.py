@@ -44,6 +44,7 @@ def recorded(lab: Any) -> Any:
     return lab
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["adaptive-eval.toml", "x.eval.toml"])
 def test_two_evaluations_in_one_file(recorded: Any, name: str) -> None:
     (recorded.path / name).write_text(FILE)
@@ -87,6 +88,7 @@ def test_recorded_scores_need_no_text(recorded: Any) -> None:
     assert recorded.record["interviews"][0]["scored"] == 6
 
 
+@pytest.mark.slow
 def test_the_ini_names_the_model(recorded: Any) -> None:
     recorded.ini("adaptive_eval_model = replay:answers.jsonl\nadaptive_eval_budget = 4\nadaptive_eval_seed = 2")
     (recorded.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
@@ -155,6 +157,7 @@ def test_no_model_anywhere(recorded: Any) -> None:
     )
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("name", ["toy", "toy v0.5 a/b-c"])
 def test_failed_gates_are_found_again(recorded: Any, name: str) -> None:
     (recorded.path / "adaptive-eval.toml").write_text(FILE.replace("[[eval]]", f"[[eval]]\nname = '{name}'", 1))
@@ -178,6 +181,7 @@ def test_one_gate_or_one_question_by_node_id(recorded: Any) -> None:
     assert len(recorded.records) == 1
 
 
+@pytest.mark.slow
 def test_errors_are_sentences(recorded: Any) -> None:
     (recorded.path / "adaptive-eval.toml").write_text(FILE)
     (recorded.path / "answers.jsonl").write_text('{"id": "q1", "text": "right"}')
@@ -207,6 +211,7 @@ def test_options_of_the_model(lab: Any) -> None:
     assert "expected lines such as key_env" in lab.run().stderr.str()
 
 
+@pytest.mark.slow
 def test_the_flag_names_the_candidate_and_not_its_baseline(lab: Any) -> None:
     lab.bank()
     for name, right in (("old", 54), ("new", 54), ("bad", 12)):

@@ -62,6 +62,7 @@ def project(lab: Any, kind: str) -> None:
     lab.tests(TEST)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("kind", "outcome"), [("knows-how", "PASS"), ("by-heart", "FAIL")])
 def test_the_gap_is_gated_and_told_by_category(lab: Any, kind: str, outcome: str) -> None:
     project(lab, kind)
@@ -77,6 +78,7 @@ def test_the_gap_is_gated_and_told_by_category(lab: Any, kind: str, outcome: str
         assert "odd +0.00 (" in note
 
 
+@pytest.mark.slow
 def test_other_values_come_with_another_seed_and_records_can_be_judged_again(lab: Any) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     project(lab, "by-heart")

@@ -50,7 +50,7 @@ def bounds(verdict: dict[str, Any]) -> list[float]:
     return [round(verdict["interval"][name], 3) for name in ("estimate", "low", "high")]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "outcome", "interval"),
     [
@@ -92,7 +92,7 @@ def test_faults_of_the_infrastructure_stay_missing(lab: Any) -> None:
     assert "empty" not in verdict["sentence"]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("silent", [0, 4, 20])
 def test_a_model_equals_its_own_record(lab: Any, silent: int) -> None:
     answers(lab, "model", (40 - silent, "right", ""), (silent, "", ""))
@@ -101,6 +101,7 @@ def test_a_model_equals_its_own_record(lab: Any, silent: int) -> None:
     assert (verdict["outcome"], bounds(verdict)) == ("PASS", [0, 0, 0])
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_falls_silent_fails_against_its_baseline(lab: Any) -> None:
     answers(lab, "model", (60, "right", ""))
     run(lab, "model", "", AT_LEAST, "--adaptive-eval-record=main.json")
@@ -162,7 +163,7 @@ CAUGHT = """try:
     item.score(item.grade(text))"""
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "settings", "scores"),
     [
@@ -185,6 +186,7 @@ def test_the_test_reads_a_cut_answer_and_never_an_empty_one(
     assert "truncated" not in interview["administrations"][0]["text"]
 
 
+@pytest.mark.slow
 def test_an_error_of_a_test_on_a_whole_answer_is_an_error(lab: Any) -> None:
     lab.bank(n=8)
     lab.tests(SUBJECT.replace(", Status.TRUNCATED)", ")"), "conftest")

@@ -198,6 +198,7 @@ def test_correlations_with_scores_of_ones_own(five: Verbs, tmp_path: Path) -> No
     assert f"note: --correlate {table} has no scores of step-3, step-4, step-5\n" in err
 
 
+@pytest.mark.fast_rows(4)
 @pytest.mark.parametrize(
     ("text", "said"),
     [

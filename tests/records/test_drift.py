@@ -116,6 +116,7 @@ def wandering(rng: np.random.Generator, runs: int, count: int, rho: float) -> np
     return values
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("rho", [0.2, 0.4, 0.6, 0.8])
 @pytest.mark.parametrize(("length", "most"), [(200.0, 1.6), (1000.0, 1.1)])
 def test_the_limit_of_autocorrelated_residuals_gives_the_stated_run_length(

@@ -90,6 +90,7 @@ def test_filter_and_comparison(page: str, in_chromium: Callable[[str], str]) -> 
     assert '<pre id="title">Runs</pre>' in seen
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_a_phone_shows_a_run_in_a_block_without_scrolling(page: str, tmp_path: Path) -> None:
     told = """addEventListener("load", () => parent.postMessage(

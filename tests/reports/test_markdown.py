@@ -342,6 +342,7 @@ def big(make: SimpleNamespace) -> RunRecord:
     return record
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("limit", [2_000, 5_000, 12_000, 65_000, 150_000, 900_000])
 def test_sections_that_do_not_fit_are_named(make: SimpleNamespace, limit: int) -> None:
     text = summary_markdown(big(make), limit=limit)

@@ -704,6 +704,7 @@ def test_searching_in_a_browser(record: RunRecord, sums: ItemBank, in_chromium: 
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_a_narrow_page_does_not_scroll_sideways(make: SimpleNamespace, tmp_path: Path) -> None:
     payloads = [*PAYLOADS.values(), "x" * 3_000, "模型" * 300, "Z\u0301\u0302\u0303" * 300, "https://example.org/" * 50]

@@ -70,6 +70,7 @@ def series(values: list[float], metric: str = "accuracy", error: float = 0.2) ->
     return Series("sums", "sums", "c", "s", metric, "", points)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_word_of_a_table_is_broken(make: SimpleNamespace, tmp_path: Path, width: int) -> None:
@@ -81,6 +82,7 @@ def test_no_word_of_a_table_is_broken(make: SimpleNamespace, tmp_path: Path, wid
     assert framed(html_page(record), BROKEN, tmp_path, width) == "none"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 def test_a_single_picture_has_letters_as_small_as_the_others(make: SimpleNamespace, tmp_path: Path) -> None:
     count, least, most = json.loads(framed(html_page(climbed(make)), SIZES, tmp_path, 1280))

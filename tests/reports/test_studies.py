@@ -128,6 +128,7 @@ JUNK = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_forged_record_breaks_no_report(make: SimpleNamespace, data: st.DataObject) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")

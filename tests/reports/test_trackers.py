@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, UsageError
-from pytest_adaptive_eval.extensions.exports.tracked_runs import fetch_run
-from pytest_adaptive_eval.extensions.exports.trackers import log_mlflow, log_wandb, mlflow_metrics
+from pytest_adaptive_eval.extensions.exports.trackers import fetch_run, log_mlflow, log_wandb, mlflow_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.baseline import is_tracked, read_baseline

@@ -91,6 +91,7 @@ def test_depth_and_size_are_bounded() -> None:
         decode('"' + "x" * LIMIT + '"')
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("kind", ["set", "frozenset", "dict"])
 def test_members_made_to_collide_are_refused_fast(kind: str) -> None:
     same_hash = [f'["int","{i * (2**61 - 1):x}"]' for i in range(100_000)]
@@ -110,6 +111,7 @@ def test_answers_are_as_many_as_calls_and_marked() -> None:
     assert read_answers(b'n ["tuple",["broken","E","m"]]', "n", 5) == Failure("E", "m")
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_lines_crash_nothing() -> None:
     """Random bytes, random words of the grammar, and true lines with something changed."""
     rng = random.Random(0)

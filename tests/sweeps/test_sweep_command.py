@@ -108,6 +108,7 @@ def each_item_once(grid: Path, lost: int) -> None:
     assert len(lines) <= 20 + probes + lost
 
 
+@pytest.mark.slow
 def test_a_killed_driver_takes_its_cells_along_and_goes_on(slow_grid: Path) -> None:
     driver = started(slow_grid)
     pid = int(wait_for(slow_grid, 7)[0][0])
@@ -125,6 +126,7 @@ def test_a_killed_driver_takes_its_cells_along_and_goes_on(slow_grid: Path) -> N
     assert sum(resumed) >= 5
 
 
+@pytest.mark.slow
 def test_a_cell_whose_process_is_killed_runs_again(slow_grid: Path) -> None:
     driver = started(slow_grid)
     os.kill(int(wait_for(slow_grid, 6)[0][0]), signal.SIGKILL)
@@ -137,6 +139,7 @@ def test_a_cell_whose_process_is_killed_runs_again(slow_grid: Path) -> None:
     assert json.loads(path.read_text())["attempts"] == 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_driver_says_that_all_is_kept(slow_grid: Path) -> None:
     # a shell that starts this suite in the background has told it to ignore interrupts
     heeds = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); " + COMMAND[2]
@@ -170,6 +173,7 @@ def test_what_cannot_start_is_said_before_any_cell_runs(grid: Path, capsys: Any)
     assert "--keep-going" in err
 
 
+@pytest.mark.slow
 def test_what_cannot_start_is_left_out_when_told_so(grid: Path, capsys: Any) -> None:
     text = (grid / "sweep.toml").read_text()
     (grid / "sweep.toml").write_text(text.replace("step-*.jsonl", 'step-10.jsonl", "gone'))
@@ -192,6 +196,7 @@ def test_a_shard_that_is_none_is_refused(grid: Path, shard: str, capsys: Any) ->
     assert "expected I/N" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_shards_share_the_cells_and_the_last_one_reports_all(grid: Path, capsys: Any) -> None:
     assert main(["sweep", "sweep.toml", "--shard", "2/2"]) == 0  # step-10 alone
     out = capsys.readouterr().out
@@ -203,6 +208,7 @@ def test_shards_share_the_cells_and_the_last_one_reports_all(grid: Path, capsys:
     assert "1 FAIL, 1 PASS" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_the_end_loses_no_cell(grid: Path, capsys: Any, monkeypatch: Any) -> None:
     (grid / "answers" / "step-9.jsonl").unlink()
     folder = grid / ".adaptive-eval-sweep"
@@ -214,6 +220,7 @@ def test_a_full_disk_at_the_end_loses_no_cell(grid: Path, capsys: Any, monkeypat
     assert "1 finished before" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_cell_that_died_after_its_record_is_not_asked_again(grid: Path) -> None:
     (grid / "answers" / "step-9.jsonl").unlink()
     assert main(["sweep", "sweep.toml"]) == 0

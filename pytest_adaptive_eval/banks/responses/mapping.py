@@ -110,12 +110,7 @@ def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[
 
 
 def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> ResponseMapping:
-    """Suggest expressions from the names of columns, those whose values fit.
-
-    Args:
-        rows: The first `_SAMPLE` are looked at.
-        read: Return a verdict as a score; raise ValueError for a value that is none.
-    """
+    """Suggest expressions from the names of columns whose values fit; `read` makes a verdict a score, or raises."""
     sample = list(islice(rows, _SAMPLE))
     columns = list(dict.fromkeys(path for row in sample for path in _columns(row.record)))
     suggested = _suggest_wide(sample, columns, read)
@@ -124,7 +119,7 @@ def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> Respon
             continue
         candidates = (text for name in _NAMES[field] for text in _standing(name, columns, field))
         taken = set(suggested.values())
-        fits = _FITS.get(field, _any)
+        fits = _FITS.get(field, lambda values, _: any(value not in (None, "", [], {}) for value in values))
         for text in candidates:
             if text not in taken and fits(values := [_value(text, row) for row in sample], read):
                 is_text = field == "choices" and not any(isinstance(value, list) for value in values)
@@ -197,10 +192,6 @@ def _value(text: str, row: Row) -> Any:
     return parse_expression(text)(row.record, row.names)
 
 
-def _any(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
-    return any(value not in (None, "", [], {}) for value in values)
-
-
 def _fits_score(values: Sequence[Any], read: Callable[[Any], float]) -> bool:
     """Return whether all values are verdicts, and at least one is not missing."""
     try:
@@ -218,20 +209,15 @@ def _fits_item(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
     )
 
 
-def _fits_subject(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
-    return bool(values) and all(isinstance(value, str) and 0 < len(value) < 120 for value in values)
-
-
-def _fits_text(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
-    return any(isinstance(value, str | list) and value for value in values)
-
-
-def _fits_list(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
-    return any(isinstance(value, list) and value for value in values) or any(
-        isinstance(value, str) and value.startswith("[") for value in values
-    )
-
-
-_FITS = MappingProxyType(
-    {"score": _fits_score, "item": _fits_item, "subject": _fits_subject, "question": _fits_text, "choices": _fits_list}
+#: Whether the values of a column, with the reader of verdicts, can be those of a field.
+_FITS: Mapping[str, Callable[[Sequence[Any], Callable[[Any], float]], bool]] = MappingProxyType(
+    {
+        "score": _fits_score,
+        "item": _fits_item,
+        "subject": lambda values, _: bool(values) and all(isinstance(x, str) and 0 < len(x) < 120 for x in values),
+        "question": lambda values, _: any(isinstance(value, str | list) and value for value in values),
+        "choices": lambda values, _: any(
+            value if isinstance(value, list) else isinstance(value, str) and value.startswith("[") for value in values
+        ),
+    }
 )

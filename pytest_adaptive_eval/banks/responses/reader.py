@@ -62,7 +62,6 @@ def read_responses(
         families: A CSV ``subject,family``: training runs or model families.
         mapping: Expressions for the fields of a response, for rows of any other tool.
         items: One's own items by id in the log, which grade answers without a score; with a mapping.
-        note: Called with a sentence about each omission.
 
     Returns:
         A missing score is NaN; an error is never a wrong answer.
@@ -117,7 +116,9 @@ def _recognise(path: Path) -> ResponseReader:
         files, readers = [path], list(FORMATS.values())
     if matching := _least_general(path, files, readers):
         return matching
-    if summed := next((file for file in files if _is_summed(file)), None):
+    # sums by task, as lm-evaluation-harness writes them beside its samples
+    sums = re.compile(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"')
+    if summed := next((file for file in files if _suffix(file) == ".json" and sums.match(head(file))), None):
         raise ResponsesError(
             f"{summed} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
             "with --log_samples and give the folder of samples_*.jsonl"
@@ -138,11 +139,6 @@ def _least_general(path: Path, files: Sequence[Path], readers: Sequence[Response
         if matching:
             return matching[0]
     return None
-
-
-def _is_summed(path: Path) -> bool:
-    """Return whether a file holds sums by task, as lm-evaluation-harness writes beside its samples."""
-    return _suffix(path) == ".json" and re.match(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"', head(path)) is not None
 
 
 def _refuse_binary(path: Path) -> None:

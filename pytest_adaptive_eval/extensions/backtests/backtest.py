@@ -82,8 +82,12 @@ def splits(
     stratum = None if strata is None else _family_strata(codes, len(families), strata)
     for _ in range(count):
         order = rng.permutation(len(families))
-        if stratum is not None:
-            order = _alternate(order, stratum, rng)
+        if stratum is not None:  # they take turns
+            turn = np.empty(len(order))
+            for value in np.unique(stratum):
+                alike = stratum[order] == value
+                turn[alike] = (np.arange(alike.sum()) + rng.random()) / alike.sum()
+            order = order[np.argsort(turn, kind="stable")]
         chosen: list[int] = []
         for family in order:
             members = np.flatnonzero(codes == family)
@@ -110,15 +114,6 @@ def _family_strata(codes: Ints, count: int, strata: Sequence[float]) -> Ints:
     if with_value.any():
         stratum[with_value] = np.searchsorted(np.quantile(mean, [0.2, 0.4, 0.6, 0.8]), mean)
     return stratum
-
-
-def _alternate(order: Ints, stratum: Ints, rng: np.random.Generator) -> Ints:
-    """Return the order of families with the strata taking turns."""
-    turn = np.empty(len(order))
-    for value in np.unique(stratum):
-        members = stratum[order] == value
-        turn[members] = (np.arange(members.sum()) + rng.random()) / members.sum()
-    return order[np.argsort(turn, kind="stable")]
 
 
 @dataclass(slots=True)
@@ -274,7 +269,10 @@ def backtest(
         interviewer: Makes the interviewer of AutoJudger's contenders, one per policy; by code when omitted.
     """
     scores, train = responses.scores[split.test], responses.scores[split.train]
-    calibrating = responses if bank is not None else _calibrating(responses, split)
+    calibrating = responses
+    if bank is None:  # weights by the members of each family among the calibration subjects
+        calibrating = replace(responses.of(split.train), weights=None)
+        calibrating = replace(calibrating, weights=effective_weights(calibrating))
     seeds = [seed + zlib.crc32(name.encode()) for name in (responses.subjects[s] for s in split.test)]
     truth = np.nanmean(scores, axis=1)
     n = scores.shape[1]
@@ -311,10 +309,13 @@ def backtest(
         if fit not in banks:
             chosen[fit] = designs(fit)
             banks[fit] = make_bank(fit, chosen[fit])
-        policies = [
-            replace(_led(_policy(contender, train, embeddings, count, seed), interviewer), budget=count)
-            for count in counts.values()
-        ]
+        policies = []
+        for count in counts.values():
+            made = contender.policy
+            policy = made if isinstance(made, Policy) else made(train, embeddings, count, seed)
+            if interviewer is not None and isinstance(policy.selector, AutoJudger) and policy.selector.agent:
+                policy = replace(policy, selector=replace(policy.selector, interviewer=interviewer()))
+            policies.append(replace(policy, budget=count))
         tables: Sequence[Conformal | None] = [None] * len(policies)
         if intervals and banks[fit].calibrated and contender.estimate == "projection":
             if bank is not None:
@@ -329,25 +330,6 @@ def backtest(
     return result
 
 
-def _calibrating(responses: Responses, split: Split) -> Responses:
-    """Return the responses of the calibration subjects, with weights by the members of each family among them."""
-    calibrating = replace(responses.of(split.train), weights=None)
-    return replace(calibrating, weights=effective_weights(calibrating))
-
-
-def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
-    """Return the contender's policy, made for this split and budget if it has a maker."""
-    policy = contender.policy
-    return policy if isinstance(policy, Policy) else policy(train, embeddings, count, seed)
-
-
-def _led(policy: Policy, interviewer: Callable[[], Interviewer] | None) -> Policy:
-    """Return the policy with an interviewer, if it has one and is AutoJudger's."""
-    if interviewer is None or not isinstance(policy.selector, AutoJudger) or not policy.selector.agent:
-        return policy
-    return replace(policy, selector=replace(policy.selector, interviewer=interviewer()))
-
-
 def conformal_possible(train: Responses, confidence: float) -> bool:
     """Return whether families are enough for conformal intervals with this confidence of each one-sided bound."""
     return len(set(train.families)) >= subjects_needed(confidence)
@@ -358,19 +340,6 @@ def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
     if contender.model == "none":
         return None
     return recipe if contender.model == "bank" else recipe.with_model(contender.model)
-
-
-def _cell(rated: Array, accuracy: Array, truth: Array, asked: ArrayLike, n: int, confidence: float) -> Cell:
-    """Compare estimates with the truth."""
-    count = np.asarray(asked)
-    variance = np.maximum(truth * (1.0 - truth), 1e-12) / count * np.maximum(1.0 - count / n, 1e-12)
-    return Cell(
-        [ranking_accuracy(rated, truth) if np.ptp(truth) > 0 else float("nan")],
-        [rank_correlation(rated, truth)],
-        [float(np.abs(accuracy - truth).mean())],
-        truth.tolist(),
-        uniform=(NormalDist().inv_cdf(confidence) * np.sqrt(variance)).tolist(),
-    )
 
 
 def _evaluate(
@@ -384,7 +353,15 @@ def _evaluate(
     accuracy, error = session.projection() if session.bank.calibrated else (mean, np.zeros(len(mean)))
     rated = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
     estimated_accuracy = mean if contender.estimate == "mean" else accuracy
-    cell = _cell(rated, estimated_accuracy, truth, asked, n, confidence)
+    count = np.asarray(asked)
+    variance = np.maximum(truth * (1.0 - truth), 1e-12) / count * np.maximum(1.0 - count / n, 1e-12)
+    cell = Cell(
+        [ranking_accuracy(rated, truth) if np.ptp(truth) > 0 else float("nan")],
+        [rank_correlation(rated, truth)],
+        [float(np.abs(estimated_accuracy - truth).mean())],
+        truth.tolist(),
+        uniform=(NormalDist().inv_cdf(confidence) * np.sqrt(variance)).tolist(),
+    )
     z = NormalDist().inv_cdf(confidence)
     if session.bank.calibrated and contender.estimate == "projection":
         cell.intervals["model-based"] = list(zip(accuracy - z * error, accuracy + z * error, strict=True))

@@ -13,6 +13,7 @@ from pytest_adaptive_eval.types import Array
 #: Makes a policy from the scores (S, n) of the calibration subjects, embeddings (n, E) of the items or None, the budget
 #: in items, and a seed.
 PolicyMaker = Callable[[Array, Array | None, int, int], Policy]
+Need = Literal["categories", "responses", "one dimension", "form"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Contender:
     policy: Policy | PolicyMaker
     estimate: Literal["projection", "mean", "ability"]
     summary: str
-    needs: Literal["categories", "responses", "one dimension", "form"] | None = None
+    needs: Need = None
     variant: bool = False
 
     def missing_requirement(self, bank: ItemBank | None, categories: Sequence[str]) -> str:

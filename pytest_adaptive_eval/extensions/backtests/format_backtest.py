@@ -108,7 +108,6 @@ class FormatBacktest:
         }
 
     def _row(self, name: str, budget: str) -> dict[str, Any]:
-        """Return the means of one contender at one budget."""
         row: dict[str, Any] = {"policy": name, "budget": budget, "calls": self.rows[name, budget][0]["calls"]}
         for quantity in _COMPARED:
             values = self.by_target(name, budget, quantity)
@@ -120,7 +119,6 @@ class FormatBacktest:
         return {key: None if value != value else value for key, value in row.items()}
 
     def _tests(self) -> Iterator[dict[str, Any]]:
-        """Yield the tests of each contender that is tested against each comparator."""
         names = list(dict.fromkeys(name for name, _ in self.rows))
         proposed = [name for name in names if FORMAT_CONTENDERS[name].tested]
         comparators = [name for name in names if not FORMAT_CONTENDERS[name].tested]
@@ -133,7 +131,6 @@ class FormatBacktest:
 
 
 def _fits(ends: Sequence[FitEnd]) -> dict[str, Any]:
-    """Return the number of fits, of those that did not settle, and of each q and of those at an edge."""
     bounds = Counter(f"{end.bound:g}" for end in ends if end.bound is not None)
     return {
         "fits": len(ends),

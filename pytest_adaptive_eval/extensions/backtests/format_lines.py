@@ -14,14 +14,9 @@ from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 _TESTED = {"together_all": "rho, all", "together_fullest": "rho, full", "gamma": "gamma"}
 #: Columns of a backtest after its policy, budget and calls, with their heads.
 _COLUMNS = {
-    "together_all": "together: all",
-    "together_all_sd": "s.d.",
-    "together_fullest": "full",
-    "alone_all": "alone: all",
-    "alone_fullest": "full",
-    "gamma": "gamma",
-    "gamma_of_random": "x random",
-}
+    "together_all": "together: all", "together_all_sd": "s.d.", "together_fullest": "full", "alone_all": "alone: all",
+    "alone_fullest": "full", "gamma": "gamma", "gamma_of_random": "x random",
+}  # fmt: skip
 
 
 def format_backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
@@ -56,7 +51,6 @@ def format_backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[st
 
 
 def _fit_lines(fits: Mapping[str, Mapping[str, Any]], width: int) -> list[str]:
-    """Return a line about the fits of each kind: their q, and how many did not settle."""
     lines = [""] if fits else []
     for name, fit in fits.items():
         parts = [counted(fit["fits"], "fit")]
@@ -125,7 +119,6 @@ def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) 
 
 
 def _low_quality_lines(result: Mapping[str, Any], width: int) -> list[str]:
-    """Return the table of items known to be of low quality against the others; an empty list without any."""
     low_quality = [item for item in result["items"] if item["low_quality"]]
     if not low_quality:
         return []
@@ -148,7 +141,6 @@ def _low_quality_lines(result: Mapping[str, Any], width: int) -> list[str]:
 
 
 def _ranking_lines(result: Mapping[str, Any], width: int) -> list[str]:
-    """Return the agreement of the rankings by kept items and by all originals."""
     ranking = result["ranking"]
     spearman = ranking["spearman"]
     text = f"- ({ranking['why']})"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, MultimodalFit, fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_errors import gain_error
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
-from pytest_adaptive_eval.calibration.separation import Separation, separation
+from pytest_adaptive_eval.calibration.scale import Separation, separation
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.irt.multimodal import Form
@@ -135,14 +135,8 @@ class Refinement:
             "ranking_by_chance": None if np.isnan(self.by_chance) else round(self.by_chance, 6),
             "moved": [{"subject": s, "rank_by_all": before, "rank_by_kept": after} for s, before, after in self.moved],
             "separations": {
-                name: {
-                    "original": s.original,
-                    "low_quality": s.low,
-                    "mann_whitney_u": s.u,
-                    "p": s.p,
-                    "wasserstein": s.wasserstein,
-                    "auc": s.auc,
-                }
+                name: {"original": s.original, "low_quality": s.low, "mann_whitney_u": s.u}
+                | {"p": s.p, "wasserstein": s.wasserstein, "auc": s.auc}
                 for name, s in self.separations.items()
             },
             "warnings": list(self.warnings),
@@ -168,7 +162,6 @@ def refine(
     Raises:
         ResponsesError: No item has responses in the fullest format and in a smaller one, or all are known to be of low
             quality.
-        EstimationError: See `fit_multimodal`.
     """
     modalities = responses.modalities
     scores, full = responses.scores, modalities.fullest
@@ -200,25 +193,17 @@ def refine(
     for i, item in enumerate(responses.items):
         looks = "genuine" if needs[i] else "shortcut" if shortcut[i] else "unclear"
         reason = "kept" if kept_items[i] else "low quality" if low[i] else "redundant" if needs[i] else looks
-        smaller = modalities.formats[instead[i]]
+        smaller, figures = modalities.formats[instead[i]], (float(gain[i]), float(error[i]), float(quality.gain[i]))
         findings.append(
             Finding(
-                item,
-                reason,
-                looks,
-                _detail(looks, smaller, float(gain[i]), float(error[i]), float(quality.gain[i])),
-                float(gain[i]),
-                float(error[i]),
-                float(quality.gain[i]),
-                smaller,
+                item, reason, looks, _detail(looks, smaller, *figures), *figures, smaller,
                 {f: None if np.isnan(v) else float(v) for f, v in zip(modalities.formats, right[i], strict=True)},
-                float(fit.items.difficulty[i, -1]),
-                float(information[i]),
-                bool(low[i]),
+                float(fit.items.difficulty[i, -1]), float(information[i]), bool(low[i]),
             )
-        )
+        )  # fmt: skip
     ranking, by_chance, moved = _ranking(responses, ~low, kept_items, np.random.default_rng(seed))
-    separations = _separations(fit, gain, quality.gain, information, low) if low.any() else {}
+    columns = {**fit.items.parameters, "information": information, "gain": gain, "gain of like": quality.gain}
+    separations = {name: separation(values, low) for name, values in columns.items()} if low.any() else {}
     warnings = _warnings(responses, low, needs, shortcut, kept_items)
     if not fit.converged:
         warnings.insert(0, "the fit did not converge: what it gives the items is not settled")
@@ -263,11 +248,6 @@ def _ranking(
     moved = sorted(zip(names, *ranks, strict=True), key=lambda row: -abs(row[1] - row[2]))
     by_all, by_kept = (dict(zip(names, values.tolist(), strict=True)) for values in (before, after))
     return correlate(by_all, by_kept), by_chance, tuple(moved)
-
-
-def _separations(fit: MultimodalFit, gain: Array, like: Array, information: Array, low: Bools) -> dict[str, Separation]:
-    columns = {**fit.items.parameters, "information": information, "gain": gain, "gain of like": like}
-    return {name: separation(values, low) for name, values in columns.items()}
 
 
 def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bools, kept_items: Bools) -> list[str]:

@@ -67,13 +67,24 @@ def _aggregate(
     source: Mapping[str, Any],
     generation: Mapping[str, Any],
 ) -> dict[str, Any]:
-    evaluation_id = f"{name}/{'/'.join(_model(subject))}/{as_text(record.run)}"
+    model = _model(subject)
+    evaluation_id = f"{name}/{'/'.join(model)}/{as_text(record.run)}"
+    details = _details(subject) | {
+        "deployment_type": "self_deployed" if subject.get("checkpoint") else "unknown",
+        "model_availability": "unknown",
+    }
+    about = {"name": as_text(subject.get("name")) or "unnamed", "id": "/".join(model), "developer": model[0]}
+    try:  # a time without a zone is in UTC
+        time = datetime.fromisoformat(record.started)
+        epoch = str((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
+    except (TypeError, ValueError, OverflowError):
+        epoch = "0"
     shared = {"source_data": source, "generation_config": generation}
     return {
         "schema_version": _VERSION,
         "evaluation_id": evaluation_id,
         "evaluation_timestamp": as_text(record.started),
-        "retrieved_timestamp": _epoch(record.started),
+        "retrieved_timestamp": epoch,
         "source_metadata": {
             "source_name": _LIBRARY,
             "source_type": "evaluation_run",
@@ -81,7 +92,7 @@ def _aggregate(
             "evaluator_relationship": "other",
         },
         "eval_library": {"name": _LIBRARY, "version": as_text(record.versions.get(_LIBRARY)) or "unknown"},
-        "model_info": _model_info(subject),
+        "model_info": {**about, "additional_details": details},
         "evaluation_results": [
             {**result, "evaluation_result_id": f"{evaluation_id}#{n}", **shared} for n, result in enumerate(results)
         ],
@@ -158,33 +169,13 @@ def _component(text: str) -> str:
 
 
 def _model(subject: Mapping[str, Any]) -> tuple[str, str]:
-    """Return developer and model as names of folders."""
     developer, _, model = as_text(subject.get("name")).rpartition("/")
     return _component(developer or "local"), _component(model or "unnamed")
-
-
-def _model_info(subject: Mapping[str, Any]) -> dict[str, Any]:
-    model = _model(subject)
-    details = _details(subject) | {
-        "deployment_type": "self_deployed" if subject.get("checkpoint") else "unknown",
-        "model_availability": "unknown",
-    }
-    name = as_text(subject.get("name")) or "unnamed"
-    return {"name": name, "id": "/".join(model), "developer": model[0], "additional_details": details}
 
 
 def _details(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return facts as texts, without names and paths."""
     return {key: as_text(value) for key, value in facts.items() if key not in ("name", "path") and value is not None}
-
-
-def _epoch(started: Any) -> str:
-    """Return the seconds since 1970 of an ISO time, in UTC if it names no zone."""
-    try:
-        time = datetime.fromisoformat(started)
-        return str((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
-    except (TypeError, ValueError, OverflowError):
-        return "0"
 
 
 def _results(interview: InterviewRecord, name: str) -> Iterator[dict[str, Any] | None]:

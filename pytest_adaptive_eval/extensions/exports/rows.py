@@ -28,42 +28,17 @@ from pytest_adaptive_eval.text import clean_xml
 RESPONSES_VERSION = 1
 #: Columns taken from an administration, by its attributes, with their types.
 _ASKED: dict[str, Callable[[Any], Any]] = {
-    "position": as_count,
-    "item": as_text,
-    "item_hash": as_text,
-    "format": as_text,
-    "sample": as_count,
-    "category": as_texts,
-    "difficulty": as_number,
-    "status": as_text,
-    "score": as_number,
-    "text": as_text,
-    "detail": as_text,
-    "reason": as_text,
-    "propensity": as_number,
-    "predicted": as_number,
-    "rest": as_number,
-    "variance": as_number,
-    "down": as_number,
-    "up": as_number,
-    "theta_before": as_numbers,
-    "theta_after": as_numbers,
-    "seconds": as_number,
-    "resumed": bool,
-}
+    "position": as_count, "item": as_text, "item_hash": as_text, "format": as_text, "sample": as_count,
+    "category": as_texts, "difficulty": as_number, "status": as_text, "score": as_number, "text": as_text,
+    "detail": as_text, "reason": as_text, "propensity": as_number, "predicted": as_number, "rest": as_number,
+    "variance": as_number, "down": as_number, "up": as_number, "theta_before": as_numbers, "theta_after": as_numbers,
+    "seconds": as_number, "resumed": bool,
+}  # fmt: skip
 #: Columns of an interview, before those of `_ASKED`.
 _INTERVIEW = (
-    "schema_version",
-    "run",
-    "started",
-    "evaluation",
-    "subject",
-    "checkpoint",
-    "decoding_hash",
-    "bank",
-    "bank_hash",
+    "schema_version", "run", "started", "evaluation", "subject", "checkpoint", "decoding_hash", "bank", "bank_hash",
     "scale",
-)
+)  # fmt: skip
 _COLUMNS = (*_INTERVIEW, *_ASKED)
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.extensions.exports.tracked_runs import FOLDER, RECORD, without_password
+from pytest_adaptive_eval.errors import BaselineError, UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.records.runs import write_record
+from pytest_adaptive_eval.records.runs import read_run, write_record
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.studies import member, study_rows
 from pytest_adaptive_eval.reports.words import as_mapping, as_number, as_numbers, as_text
 
+#: Folder of a run's artifacts, or name and type of an artifact, and the record's file in it.
+FOLDER, RECORD = "adaptive-eval", "record.json"
 #: Columns of `study_rows` and the suffixes of their metrics.
 _SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}
 
@@ -82,7 +83,6 @@ def _metric_part(text: str) -> str:
 
 
 def _tags(record: RunRecord) -> dict[str, str]:
-    """Return names of a run by ``adaptive_eval.KEY``."""
     names: dict[str, list[Any]] = {
         "run": [record.run],
         "subject": [interview.subject.get("name") for interview in record.interviews],
@@ -101,7 +101,6 @@ def _tags(record: RunRecord) -> dict[str, str]:
 
 @contextmanager
 def _record_file(record: RunRecord) -> Iterator[Path]:
-    """Yield a file with the record, in a folder that is removed at the end."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / RECORD
         write_record(path, record)
@@ -160,3 +159,45 @@ def log_wandb(record: RunRecord) -> str:
             f"Weights & Biases did not take the run: {without_password(error)}. See WANDB_PROJECT, WANDB_ENTITY, "
             "WANDB_MODE and wandb login"
         ) from None
+
+
+def without_password(error: Exception) -> str:
+    """Return an error of a tracker without the password and the query that an address may hold."""
+    return re.sub(r"(://)(?:[^/\s@]*@)?([^\s?]*)(?:\?\S*)?", r"\1\2", str(error))[:500]
+
+
+def fetch_run(spec: str) -> RunRecord:
+    """Return the record that a run of a tracker keeps.
+
+    Raises:
+        BaselineError: The tracker has no such run, the run no record, or the package of the tracker is not installed.
+    """
+    name, _, run = spec.partition(":")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            path = _TRACKERS[name](run, folder)
+        except ImportError as error:
+            raise BaselineError(f'{spec}: pip install "pytest-adaptive-eval[{name}]"') from error
+        except Exception as error:  # any exception of the server or its client
+            raise BaselineError(
+                f"{spec}: its record cannot be had ({without_password(error)}); log a run with adaptive-eval report "
+                f"--export {name}, and give its id"
+            ) from None
+        return read_run(path)
+
+
+def _mlflow(run: str, folder: str) -> Path:
+    import mlflow
+
+    return Path(mlflow.artifacts.download_artifacts(run_id=run, artifact_path=f"{FOLDER}/{RECORD}", dst_path=folder))
+
+
+def _wandb(run: str, folder: str) -> Path:
+    import wandb
+
+    project, _, name = run.rpartition("/")
+    artifact = wandb.Api().artifact(f"{project}/{FOLDER}-{name}:latest", type=FOLDER)
+    return Path(artifact.download(root=folder)) / RECORD
+
+
+_TRACKERS: dict[str, Callable[[str, str], Path]] = {"mlflow": _mlflow, "wandb": _wandb}

@@ -17,9 +17,8 @@ from lm_eval.utils import simple_parse_args_string
 
 from pytest_adaptive_eval.errors import BankError, CheckpointError, ConfigError
 from pytest_adaptive_eval.extensions.hosts.subjects import model_name
-from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.items.likelihood import Continuation
-from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash
@@ -123,14 +122,22 @@ class HarnessSubject(Subject):
             cap = self.cap.of(item)
             settings = {"until": list(self._until), "max_gen_toks": cap, "do_sample": False, "temperature": 0.0}
             requests.append(Instance("generate_until", {}, (self._prompt(item), settings), index))
-        texts = self._model.generate_until(requests)
-        return [Completion(str(text)) for text in texts]
+        return [Completion(str(text)) for text in self._model.generate_until(requests)]
 
     def _rate(self, items: Sequence[Item]) -> list[Completion]:
         """Return the completions of items that are scored by likelihood; all texts are rated in two calls."""
         texts = [(item, text) for item in items for text in item.continuations]
         logs = iter(self._log_likelihoods(texts))
-        return [_rated(item, [next(logs) for _ in item.continuations]) for item in items]
+        completions = []
+        for item in items:
+            rated = [next(logs) for _ in item.continuations]
+            if all(map(math.isfinite, rated)):
+                result = item.likelihood_result(rated)
+                completions.append(Completion(result.text, score=result.score, likelihood=result.facts))
+            else:
+                detail = "the log-likelihood of a choice or a text is not finite"
+                completions.append(Completion("", Status.ERROR, detail=detail))
+        return completions
 
     def _log_likelihoods(self, texts: Sequence[tuple[Item, Continuation]]) -> list[float]:
         """Return the log-likelihood of each text: an item's own is rated in windows, others after their prompt."""
@@ -139,7 +146,9 @@ class HarnessSubject(Subject):
             if not text.after_prompt and text.text == item.prompt:
                 whole.append(Instance("loglikelihood_rolling", {}, (text.text,), n))
             else:
-                after.append(Instance("loglikelihood", {}, self._pair(item, text), n))
+                joined = text.text if text.after_prompt and self._in_chat(item) else f"{text.delimiter}{text.text}"
+                prompt = self._prompt(item) if text.after_prompt else ""
+                after.append(Instance("loglikelihood", {}, (prompt, joined), n))
         logs = [math.nan] * len(texts)
         if after:
             for request, (log, _) in zip(after, self._model.loglikelihood(after), strict=True):
@@ -148,12 +157,6 @@ class HarnessSubject(Subject):
             for request, log in zip(whole, self._model.loglikelihood_rolling(whole), strict=True):
                 logs[request.idx] = float(log[0] if isinstance(log, tuple) else log)
         return logs
-
-    def _pair(self, item: Item, text: Continuation) -> tuple[str, str]:
-        if not text.after_prompt:
-            return "", f"{text.delimiter}{text.text}"
-        prompt = self._prompt(item)
-        return prompt, text.text if self._in_chat(item) else f"{text.delimiter}{text.text}"
 
     def _in_chat(self, item: Item) -> bool:
         return self._chat or bool(item.messages)
@@ -173,13 +176,6 @@ def _hash(folder: object) -> str:
         return checkpoint_hash(folder)
     except CheckpointError:
         return ""
-
-
-def _rated(item: Item, logs: Sequence[float]) -> Completion:
-    if not all(map(math.isfinite, logs)):
-        return Completion("", Status.ERROR, detail="the log-likelihood of a choice or a text is not finite")
-    result = item.likelihood_result(logs)
-    return Completion(result.text, score=result.score, likelihood=result.facts)
 
 
 def _one_by_one(answer: Callable[[Sequence[Item]], list[Completion]], items: Sequence[Item]) -> list[Completion]:

@@ -120,8 +120,9 @@ class GateStopping:
         log = self.session.log()
         missing = int(sum(map(math.isnan, log.scores.tolist())))
         counts = {Status.OK.value: len(log) - missing, Status.ERROR.value: missing}
-        guesses = [_chance(self.evaluation.bank.items[index]) for index in log.items.tolist()]
-        chance = sum(guesses) / len(guesses) if guesses else math.nan
+        choices = [len(self.evaluation.bank.items[index].choices) for index in log.items.tolist()]
+        # unknown if one item has no choices to guess among
+        chance = sum(1.0 / count for count in choices) / len(choices) if choices and all(choices) else None
         result = SessionResult.of(
             self.evaluation.name,
             self.session,
@@ -129,7 +130,7 @@ class GateStopping:
             notes=self.evaluation.notes,
             planned=tuple(self.conditions),
             family=self._family,
-            chance=None if math.isnan(chance) else chance,
+            chance=chance,
         )
         self.verdicts = [result.judge(condition) for condition in self.conditions]
         return {
@@ -145,11 +146,13 @@ class GateStopping:
         ids = [str(sample.id) for sample in samples]
         positions = {item: position for position, item in enumerate(bank.ids)}
         if not positions.keys() & set(ids):
+            # the question of a sample is its input, or the last message of it
+            asked = [str(each.input if isinstance(each.input, str) else each.input[-1].text) for each in samples]
             rows = ((position, item.meta.get("row"), item.prompt) for position, item in enumerate(bank.items))
             positions = {
                 ids[row]: position
                 for position, row, prompt in rows
-                if isinstance(row, int) and row < len(ids) and prompt.startswith(_text(samples[row]))
+                if isinstance(row, int) and row < len(ids) and prompt.startswith(asked[row])
             }
         others = [sample for sample in ids if sample not in positions]
         missing = len(bank) - len(positions.keys() & set(ids))
@@ -163,7 +166,6 @@ class GateStopping:
         return positions
 
     def _draw(self) -> None:
-        """Draw the next samples; none at the end."""
         proposal = self.session.ask()
         self._drawn = {} if proposal is None else dict.fromkeys(proposal.items[0].tolist())
 
@@ -214,7 +216,6 @@ def _session(evaluation: Evaluation, conditions: Sequence[Condition], family: in
 
 
 def _chosen(path: Path, name: str) -> TomlEval:
-    """Return the evaluation of a name, or the only one of a bank."""
     evaluations = [
         entry
         for entry in read_toml(path).evaluations
@@ -226,12 +227,3 @@ def _chosen(path: Path, name: str) -> TomlEval:
             f"{path}: {len(evaluations)} evaluations{f' named {name!r}' if name else ''} ({names}); name one"
         )
     return evaluations[0]
-
-
-def _text(sample: Any) -> str:
-    """Return the question of a sample: its input, or the last message of it."""
-    return str(sample.input if isinstance(sample.input, str) else sample.input[-1].text)
-
-
-def _chance(item: Any) -> float:
-    return 1.0 / len(item.choices) if item.choices else math.nan

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
 #: Status of an answer by the reason for which Inspect says that it ended.
@@ -83,7 +82,6 @@ class InspectSubject(Subject):
         ]
 
     def _sample(self, item: Item, name: str) -> Any:
-        """Return the sample that stands for an item, under the item's place in the batch."""
         from inspect_ai.dataset import Sample
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
@@ -101,10 +99,8 @@ class InspectSubject(Subject):
             status = _LIMITS.get(sample.limit.type, Status.TRUNCATED)
             detail = f"Inspect: the sample met its limit of {sample.limit.type}"
         completion = Completion(text, status, detail=detail)
-        return completion if completion.status.infrastructure or not self._scorer else self._scored(sample, completion)
-
-    def _scored(self, sample: Any, completion: Completion) -> Completion:
-        """Return an answer with the value of the task's scorer."""
+        if completion.status.infrastructure or not self._scorer:
+            return completion
         from inspect_ai.scorer import value_to_float
 
         scores = sample.scores or {}

@@ -78,12 +78,8 @@ def _from(first: int) -> Callable[[Any, Choices], int | None]:
 
 #: Ways in which an answer names a choice, by name.
 READERS: Mapping[str, Callable[[Any, Choices], int | None]] = {
-    "label": _by_label,
-    "letter": _by_letter,
-    "text": _by_text,
-    "0": _from(0),
-    "1": _from(1),
-}
+    "label": _by_label, "letter": _by_letter, "text": _by_text, "0": _from(0), "1": _from(1),
+}  # fmt: skip
 
 
 def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
@@ -111,12 +107,7 @@ def _split(text: str, convention: str) -> list[str]:
 
 
 def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
-    """Return how the answers of all rows name choices.
-
-    Raises:
-        DatasetError: No convention explains nine tenths of the rows, or several explain as many and name different
-            choices.
-    """
+    """Return how the answers of all rows name choices."""
     readings = {reader: [named(answer, choices, reader) for answer, choices in rows] for reader in READERS}
     explained = {
         reader: sum(0 < len(found) < len(choices.texts) for found, (_, choices) in zip(reading, rows, strict=True))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.banks.code import CODE
 from pytest_adaptive_eval.banks.items import parse_item
-from pytest_adaptive_eval.errors import BankError, DatasetError
-from pytest_adaptive_eval.extensions.importing.answers import find_convention, is_hidden, named
-from pytest_adaptive_eval.extensions.importing.choices import as_text, may_be_missing, without_end
+from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
+from pytest_adaptive_eval.extensions.importing.answers import find_convention, is_hidden, named, yes_or_no
+from pytest_adaptive_eval.extensions.importing.choices import as_list, as_text, literal, may_be_missing, without_end
 from pytest_adaptive_eval.extensions.importing.drafts import Draft
 from pytest_adaptive_eval.extensions.importing.free import (
     Free,
@@ -25,12 +27,94 @@ from pytest_adaptive_eval.extensions.importing.free import (
     how_to_tell,
     is_list,
 )
-from pytest_adaptive_eval.extensions.importing.gold import GoldCheck
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.items.graders.kinds.numeric import tolerance_of
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.reading.choice import choice_of
+from pytest_adaptive_eval.items.reading.numbers import expected_numbers
 
+#: Graders whose right answers follow from the item's answer.
+_KINDS = ("choice", "yesno", "numeric", "math", "exact", "exact_match", "contains", "f1", "literal", "json")
+#: Answer of no question.
+_WRONG = "qzxv wkjq"
+#: Time limit of all checks of an import, in seconds.
+_SECONDS = 60.0
+#: Choices that a question may list itself.
+_SHOWN = 10
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(slots=True)
+class GoldCheck:
+    """Grading of the items of one import with their own answers."""
+
+    graded: int = 0
+    _unchecked: Counter[str] = field(default_factory=Counter)
+    _spent: float = 0.0
+
+    def check(self, item: Item) -> None:
+        """Grade "Answer: GOLD", the gold alone and wrong answers.
+
+        Raises:
+            DatasetError: They do not give 1, 1 and 0.
+        """
+        if item.grader not in _KINDS:
+            self._unchecked[f"of the grader {item.grader}"] += 1
+            return
+        if self._spent > _SECONDS:
+            self._unchecked[f"after {_SECONDS:g} s of grading"] += 1
+            return
+        start = clock.elapsed()
+        try:
+            _check(item)
+        finally:
+            self._spent += clock.elapsed() - start
+        self.graded += 1
+
+    def notes(self) -> list[str]:
+        """Return what was checked, and what was not."""
+        right = f"{self.graded} items grade their own answer right, stated and bare, and a wrong one wrong"
+        others = self._unchecked.items()
+        unchecked = [f"{count} items {why} were not graded with their own answers" for why, count in others]
+        return [right, *unchecked] if self.graded else unchecked
+
+
+def _check(item: Item) -> None:
+    gold = _as_json(item, item.answer) if item.grader == "json" else item.answer
+    for text, expected in ((f"Answer: {gold}", 1.0), (gold, 1.0), *((wrong, 0.0) for wrong in _wrong(item))):
+        try:
+            score = item.grade(item.transcript([""] * len(item.turns) + [text]) if item.turns else text)
+        except (BankError, Unscored) as error:
+            raise DatasetError(f"its grader {item.grader} cannot grade {text!r:.60}: {error!s:.120}") from None
+        if score != expected:
+            right = "its expected answer" if expected else "a wrong answer"
+            raise DatasetError(
+                f"its grader {item.grader} gives {right}, {text!r:.60}, {score:g} where {expected:g} is right; name "
+                "another grader (--set grader=NAME)"
+            )
+
+
+def _as_json(item: Item, answer: str) -> str:
+    return json.dumps({str(item.meta.get("field", "answer")): answer})
+
+
+def _wrong(item: Item) -> Iterator[str]:
+    if item.grader == "choice":
+        right = [choice_of(answer, item.choices) for answer in item.answers]
+        letters = _LETTERS[: len(item.choices) or _SHOWN]
+        yield from [letter for n, letter in enumerate(letters) if (n,) not in right][:1]
+    elif item.grader == "yesno":
+        yield "no" if yes_or_no(item.answer) == "yes" else "yes"
+    elif item.grader == "numeric":
+        largest = max(number for answer in item.answers for number in expected_numbers(answer))
+        yield str(math.ceil(abs(largest)) + math.ceil(tolerance_of(item)) + 1)
+    else:
+        yield _as_json(item, _WRONG) if item.grader == "json" else _WRONG
+        if len(entries := as_list(literal(item.answer))) > 1:
+            yield as_text(entries[0])
+
+
 #: Records from which a right choice at always the same place is a habit of the data set, or its answers are hidden.
 _ALWAYS_SAME = 10
 _INSTRUCTIONS = {
@@ -80,8 +164,6 @@ class _Ids:
 
 @dataclass(slots=True)
 class _Question:
-    """Question of an item, with its grader, answers and choices."""
-
     draft: Draft
     grader: str
     answers: Names
@@ -91,11 +173,7 @@ class _Question:
 
 
 def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str, prefix: str) -> Built:
-    """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks.
-
-    Raises:
-        DatasetError: No convention fits the answers.
-    """
+    """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks."""
     built = Built()
     gold = GoldCheck()
     questions = sorted(_questions(forms, built), key=lambda entry: entry[0].draft.number)
@@ -143,11 +221,12 @@ def file_of(where: str) -> str:
     return re.split(r", (?:line|row|record|key) ", where)[0]
 
 
-# --- with choices ----------------------------------------------------------------------------------------------------
-
-
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
-    convention = _convention(drafts, mapping) if mapping.counted == "auto" else mapping.counted
+    convention: str = mapping.counted
+    if convention == "auto":  # of questions whose choices do not mark the right one
+        unmarked = [(draft.answer, draft.choices) for draft in drafts if draft.choices.right is None]
+        rows = [(answer, choices) for answer, choices in unmarked if not is_hidden(answer, choices)]
+        convention = find_convention(rows, mapping.answer or "labels") if rows else "letter"
     answered = _with_right_choices(drafts, convention, built)
     if mapping.counted == "auto":
         answered = _with_usual_counts(answered, built)
@@ -176,16 +255,6 @@ def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -
         len(right) > 1 and (not draft.choices.either or draft.choices.right is None) for draft, right in answered
     )
     return [_chosen(draft, right, mapping, shuffled, several) for draft, right in answered]
-
-
-def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:
-    """Return the convention of the answers to questions whose choices do not mark the right one."""
-    rows = [
-        (draft.answer, draft.choices)
-        for draft in drafts
-        if draft.choices.right is None and not is_hidden(draft.answer, draft.choices)
-    ]
-    return find_convention(rows, mapping.answer or "labels") if rows else "letter"
 
 
 def _with_right_choices(drafts: Sequence[Draft], convention: str, built: Built) -> list[_Answered]:
@@ -251,7 +320,10 @@ def _with_told_choices(answered: Sequence[_Answered], built: Built) -> list[_Ans
 def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled: bool, several: bool) -> _Question:
     """Return a question with choices: its answer is a letter, of several right ones each or all together."""
     texts = draft.choices.texts
-    order = _shuffled(draft) if shuffled else list(range(len(texts)))
+    order = list(range(len(texts)))
+    if shuffled:  # by question and choices alone; choices such as "none of the above" come last
+        digests = [hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
+        order.sort(key=lambda n: (bool(_ABOVE.search(texts[n])), digests[n]))
     letters = sorted(_LETTERS[order.index(n)] for n in right if order.index(n) < len(_LETTERS))
     together = draft.choices.right is None or not draft.choices.either
     answers = ("".join(letters),) if together else tuple(letters)
@@ -267,20 +339,6 @@ def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled:
     return _Question(
         draft, mapping.grader or "choice", answers, () if bare_letters else choices, listed, _INSTRUCTIONS[word]
     )
-
-
-def _shuffled(draft: Draft) -> list[int]:
-    """Return an order that depends on question and choices alone; choices such as "none of the above" come last."""
-
-    def key(n: int) -> tuple[bool, bytes]:
-        text = draft.choices.texts[n]
-        digest = hashlib.sha256(f"{draft.question}\n{text}".encode("utf-8", "replace")).digest()
-        return bool(_ABOVE.search(text)), digest
-
-    return sorted(range(len(draft.choices.texts)), key=key)
-
-
-# --- without choices -------------------------------------------------------------------------------------------------
 
 
 def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mixed: bool) -> list[_Question]:
@@ -316,18 +374,12 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mix
 
 
 def _instruction(free: Free, draft: Draft) -> str:
-    if (
-        free.grader == "yesno"
-        and as_text(draft.answer).strip().casefold() in ("true", "false")
-        and isinstance(draft.answer, str)
-    ):
-        return "Answer true or false."
+    if free.grader == "yesno" and isinstance(draft.answer, str):
+        truth = draft.answer.strip().casefold() in ("true", "false")
+        return "Answer true or false." if truth else _INSTRUCTIONS["yesno"]
     if free.classes and free.grader != "yesno":
         return f"Answer with one of: {', '.join(free.classes)}."
     return _INSTRUCTIONS.get(free.grader, "")
-
-
-# --- items -----------------------------------------------------------------------------------------------------------
 
 
 def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> Item:
@@ -366,7 +418,6 @@ def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> It
 
 
 def _prompt(text: str, question: _Question, mapping: ItemMapping) -> str:
-    """Return the question with its choices and the instruction, unless the bank is to be bare."""
     if mapping.bare:
         return text
     parts = [text]
@@ -379,6 +430,5 @@ def _prompt(text: str, question: _Question, mapping: ItemMapping) -> str:
 
 
 def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata as JSON data."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(meta), default=as_text))
     return plain

@@ -72,9 +72,6 @@ class Drafter:
 
     Args:
         labels: Answers of the second file, by position or id; empty if there is none.
-
-    Raises:
-        ConfigError: An expression is malformed.
     """
 
     def __init__(self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = ()) -> None:
@@ -95,11 +92,7 @@ class Drafter:
         self._category, self._meta = several("category"), dict(zip(mapping.meta, several("meta"), strict=True))
 
     def draft(self, record: Record, number: int) -> Draft | None:
-        """Return the draft of a record; None where the mapping leaves it out.
-
-        Raises:
-            DatasetError: The record has no question, or alternatives that cannot be read.
-        """
+        """Return the draft of a record; None where the mapping leaves it out."""
         data, names = record.data, record.names
         if "refused" in names:
             raise DatasetError(str(names["refused"]))
@@ -182,7 +175,6 @@ class Drafter:
 
 
 def _joined(*parts: Any) -> str:
-    """Return the parts of a question, a paragraph each."""
     texts = [
         "\n".join(map(as_text, part)) if isinstance(part, list) else as_text(part)
         for part in parts
@@ -231,7 +223,6 @@ def _chat(value: Any) -> tuple[list[dict[str, str]], list[Any]]:
 
 
 def _content(content: Any) -> tuple[str, list[Any]]:
-    """Return the text and the images of a message."""
     if isinstance(content, str):
         return content, []
     if not isinstance(content, list):

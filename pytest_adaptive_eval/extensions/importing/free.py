@@ -91,9 +91,6 @@ class Row(NamedTuple):
     value: Any
 
 
-# --- answers as texts ------------------------------------------------------------------------------------------------
-
-
 def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -> list[list[str]]:
     r"""Return the accepted answers of all questions.
 
@@ -120,7 +117,6 @@ def _without_solution(text: str, ends: Sequence[Any]) -> str:
 
 
 def _texts(value: Any, *, unwrapped: bool) -> list[str]:
-    """Return the answers of one value."""
     if isinstance(value, list) and not (unwrapped or all(isinstance(entry, Mapping) for entry in value)):
         return [as_text(value)]
     return _each(value)
@@ -129,22 +125,18 @@ def _texts(value: Any, *, unwrapped: bool) -> list[str]:
 def _each(value: Any) -> list[str]:
     """Return the texts of all entries of a list, at any depth."""
     if isinstance(value, Mapping):
-        return _of_object(value)
+        if isinstance(value.get("output"), Mapping) and isinstance(value.get("tags"), list):  # a reference of HELM
+            return _each(value["output"].get("text", "")) if "correct" in value["tags"] else []
+        if "spans" in value or "date" in value:
+            return _of_drop(value)
+        if not any(key in value for key in (*_VALUE_KEYS, *_ALIAS_KEYS)):
+            return [as_text(value)] if value else []
+        answer = next((value[key] for key in _VALUE_KEYS if not is_missing(value.get(key))), None)
+        others: Any = next((value[key] for key in _ALIAS_KEYS if value.get(key)), [])
+        return _each(answer) + _each(list(others))
     if isinstance(value, list | tuple):
         return [text for entry in value for text in _each(entry)]
     return [] if is_missing(value) else [as_text(value)]
-
-
-def _of_object(value: Mapping[str, Any]) -> list[str]:
-    if isinstance(value.get("output"), Mapping) and isinstance(value.get("tags"), list):  # a reference of HELM
-        return _each(value["output"].get("text", "")) if "correct" in value["tags"] else []
-    if "spans" in value or "date" in value:
-        return _of_drop(value)
-    if not any(key in value for key in (*_VALUE_KEYS, *_ALIAS_KEYS)):
-        return [as_text(value)] if value else []
-    answer = next((value[key] for key in _VALUE_KEYS if not is_missing(value.get(key))), None)
-    others: Any = next((value[key] for key in _ALIAS_KEYS if value.get(key)), [])
-    return _each(answer) + _each(list(others))
 
 
 def _of_drop(value: Mapping[str, Any]) -> list[str]:
@@ -157,9 +149,6 @@ def _of_drop(value: Mapping[str, Any]) -> list[str]:
     date = value.get("date") or {}
     parts = [as_text(date.get(part, "")) for part in ("day", "month", "year")] if isinstance(date, Mapping) else []
     return [text] if (text := " ".join(filter(None, parts))) else []
-
-
-# --- kinds of answers ------------------------------------------------------------------------------------------------
 
 
 def _is_number(text: str) -> bool:
@@ -190,9 +179,6 @@ def _truth_words(rows: Sequence[Row]) -> list[str | None]:
     ]
 
 
-# --- graders ---------------------------------------------------------------------------------------------------------
-
-
 def choose_grader(
     rows: Sequence[Row], given: str = "", name: str = "", *, told: bool = False, mixed: bool = False
 ) -> list[Free | str]:
@@ -202,10 +188,6 @@ def choose_grader(
         given: Grader that the user names; empty to choose.
         told: Whether the user says which texts stand for no value.
         mixed: Whether other questions of the data set have alternatives.
-
-    Raises:
-        DatasetError: The answers are long texts, which no grader compares; numbers that stand for classes without
-            names; letters without choices; or the same for all questions.
     """
     reasons = [""] * len(rows) if told else _hidden(rows)
     known = [row for row, reason in zip(rows, reasons, strict=True) if not reason]

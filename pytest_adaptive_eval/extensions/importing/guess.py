@@ -65,9 +65,6 @@ def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool 
     Args:
         records: The first ones of a data set.
         labelled: Whether the answers stand in a second file.
-
-    Raises:
-        DatasetError: No question or no answer is found; the message lists the fields and the option.
     """
     sample = _Sample(records, keys_of([record.data for record in records]), given.answer)
     mapping = _guessed(sample, given, labelled)
@@ -123,17 +120,8 @@ def _guessed(sample: _Sample, mapping: ItemMapping, labelled: bool) -> ItemMappi
 
 
 def _names(mapping: ItemMapping) -> Iterable[str]:
-    """Return the fields that the expressions of a mapping name."""
-    for value in (
-        mapping.question,
-        mapping.context,
-        mapping.answer,
-        mapping.messages,
-        *mapping.accepted,
-        *mapping.choices,
-        *mapping.images,
-        *mapping.distractors,
-    ):
+    single = (mapping.question, mapping.context, mapping.answer, mapping.messages)
+    for value in (*single, *mapping.accepted, *mapping.choices, *mapping.images, *mapping.distractors):
         yield value
         yield from re.findall(r"\{([^{}|]*)", value)
 
@@ -151,32 +139,21 @@ def _question(sample: _Sample) -> dict[str, str]:
                 return {"messages": key}
             sample.used.add(key)
             return {"messages": key, **_question(sample)}
-    text = _pair(sample) or _question_text(sample)
-    return {"question": text} if text else {}
-
-
-def _pair(sample: _Sample) -> str:
-    """Return the template of a pair of texts, such as a premise and a hypothesis, empty if there is none."""
-    if any(sample.filled(key) for key in sample.matching(("question",))):
-        return ""
-    for names in _PAIRS:
+    # a pair of texts, such as a premise and a hypothesis
+    for names in () if any(map(sample.filled, sample.matching(("question",)))) else _PAIRS:
         pair = [key for name in names for key in sample.matching((name,)) if sample.filled(key)]
         if len(pair) == 2:
-            return f"{{{pair[0]}}}\n\n{{{pair[1]}}}"
-    return ""
-
-
-def _question_text(sample: _Sample) -> str:
-    """Return the expression of a text, or of lists of one text, that half of the records have; empty if none is."""
+            return {"question": f"{{{pair[0]}}}\n\n{{{pair[1]}}}"}
+    # a text, or lists of one text, that half of the records have
     for key in sample.matching(fields.QUESTIONS):
         values = [value for value in sample.values(key) if not is_missing(value)]
         if len(values) * 2 < len(sample.records):
             continue
         if all(isinstance(value, str) for value in values):
-            return key
+            return {"question": key}
         if all(isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) for value in values):
-            return f"{key}[0]"
-    return ""
+            return {"question": f"{key}[0]"}
+    return {}
 
 
 def _is_chat(value: Any, key: str) -> bool:
@@ -235,7 +212,7 @@ def _alternatives(sample: _Sample, mapping: ItemMapping, labelled: bool) -> dict
 
 
 def _check_not_hidden(sample: _Sample, found: str) -> str:
-    """Return the field of the answer."""
+    """Return the field, unless one that names the answer better is empty, as where answers are hidden."""
     better = next((key for key in sample.matching(fields.ANSWERS) if "." not in key or key == found), "")
     if better and better != found.partition(".")[0] and not sample.filled(better, 0.02):
         other = f"; give --set answer={found} if that is the answer" if found else ""
@@ -244,7 +221,6 @@ def _check_not_hidden(sample: _Sample, found: str) -> str:
 
 
 def _first_answer(sample: _Sample, besides: Sequence[str] = ()) -> str:
-    """Return the first field that may hold the answer; empty if there is none."""
     found = next((key for key in _answers(sample) if key.partition(".")[0] not in besides), "")
     return _check_not_hidden(sample, found)
 
@@ -261,7 +237,6 @@ def _with_accepted(sample: _Sample, mapping: ItemMapping) -> ItemMapping:
 
 
 def _answers(sample: _Sample) -> Iterable[str]:
-    """Yield the fields that may hold the answer."""
     for key in sample.matching(fields.ANSWERS):
         if sample.filled(key, 0.02):
             inner = [other for other in sample.matching(fields.ANSWERS) if other.startswith(f"{key}.")]
@@ -293,7 +268,6 @@ def _fits(sample: _Sample, columns: Sequence[str], answer: str) -> bool:
 
 
 def _context(sample: _Sample, mapping: ItemMapping) -> str:
-    """Return the field of a text that stands before the question."""
     question, answer, columns = mapping.question, mapping.answer, (*mapping.choices, *mapping.distractors)
     for key in sample.matching(fields.CONTEXTS):
         outer = key.partition(".")[0]

@@ -18,10 +18,9 @@ from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
 from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
 from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, unused_fields
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.opening import open_files
+from pytest_adaptive_eval.extensions.importing.opening import open_files, read_labels
 from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
 from pytest_adaptive_eval.extensions.importing.records import Record, size_of
-from pytest_adaptive_eval.extensions.importing.sources import read_labels
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.typed_tables import find_named, replaced
@@ -79,10 +78,13 @@ class Imported:
         kinds: dict[str, list[tuple[str, str]]] = {}
         for where, reason in self.refused:
             kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
-        return sorted(
-            ((len(reasons), reasons[0][1], _places([where for where, _ in reasons])) for reasons in kinds.values()),
-            key=lambda kind: -kind[0],
-        )
+        rows = []
+        for entries in sorted(kinds.values(), key=len, reverse=True):
+            first, *others = (where for where, _ in entries[:_SHOWN])
+            shown = "".join([first, *(where.removeprefix(file_of(first)) for where in others)])
+            more = f" and {len(entries) - _SHOWN} more" if len(entries) > _SHOWN else ""
+            rows.append((len(entries), entries[0][1], shown + more))
+        return rows
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +108,13 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
             tells.
     """
     settings = settings or ImportSettings()
-    datasets = _opened(source, settings, importer)
+    prefix, mark, rest = source.partition(":")
+    if importer:
+        datasets = find_named("the preset", importer, IMPORTERS).open(source, settings)
+    elif mark and prefix in IMPORTERS and IMPORTERS[prefix].by_source:
+        datasets = IMPORTERS[prefix].open(rest, settings)
+    else:
+        datasets = open_files(source, settings)
     folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-import-"))
     try:
         imported = _imported(datasets, folder)
@@ -143,9 +151,18 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     if not parts:
         raise DatasetError("; ".join(notes[-3:]))
     built = build_items(groups, str(folder), datasets[0].name)
-    refused = sorted(refused + built.refused, key=_in_order)
-    drafts = [draft for group, _ in groups for draft in group]
-    notes += [*built.notes, *_empty_files(drafts, built.items, refused)]
+    # line 2 comes before line 10
+    refused = sorted(
+        refused + built.refused,
+        key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])],
+    )
+    rows = {item.meta["row"] for item in built.items}
+    with_items = {file_of(draft.where) for group, _ in groups for draft in group if draft.number in rows}
+    first: dict[str, str] = {}
+    for where, reason in refused:
+        first.setdefault(file_of(where), reason)
+    empty = [f"no item from {file}: {reason}" for file, reason in first.items() if file not in with_items]
+    notes += [*built.notes, *empty]
     facts = dict(datasets[0].facts)
     return Imported(built.items, refused, notes, parts, facts, list(dict.fromkeys(unused)), folder)
 
@@ -172,18 +189,6 @@ def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
     return (replaced(mapping, category=("$set",)) if several and not mapping.category else mapping), unread
 
 
-def _in_order(entry: tuple[str, str]) -> list[str | int]:
-    """Return the key of a refused record by which line 2 comes before line 10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])]
-
-
-def _places(wheres: Sequence[str]) -> str:
-    """Return the first places, those after the first without the file."""
-    others = [where.removeprefix(file_of(wheres[0])) for where in wheres[1:_SHOWN]]
-    more = f" and {len(wheres) - _SHOWN} more" if len(wheres) > _SHOWN else ""
-    return "".join([wheres[0], *others, more])
-
-
 def check_refused(imported: Imported, source: str) -> None:
     """Refuse an import of which more than half the records are refused, as by a wrong mapping."""
     if len(imported.refused) * 2 <= imported.read:
@@ -193,26 +198,6 @@ def check_refused(imported: Imported, source: str) -> None:
         f"{source}: {len(imported.refused)} of {imported.read} records are refused ({listed}); the first is "
         f"{imported.refused[0][0]}. Correct the mapping, or keep the others with --partial"
     )
-
-
-def _empty_files(drafts: Sequence[Draft], items: Sequence[Item], refused: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a note for each file none of whose records became an item."""
-    rows = {item.meta["row"] for item in items}
-    with_items = {file_of(draft.where) for draft in drafts if draft.number in rows}
-    first: dict[str, str] = {}
-    for where, reason in refused:
-        if file_of(where) not in with_items:
-            first.setdefault(file_of(where), reason)
-    return [f"no item from {file}: {reason}" for file, reason in first.items()]
-
-
-def _opened(source: str, settings: ImportSettings, importer: str) -> Sequence[Dataset]:
-    prefix, mark, rest = source.partition(":")
-    if importer:
-        return find_named("the preset", importer, IMPORTERS).open(source, settings)
-    if mark and prefix in IMPORTERS and IMPORTERS[prefix].by_source:
-        return IMPORTERS[prefix].open(rest, settings)
-    return open_files(source, settings)
 
 
 def _drafts(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -11,12 +15,137 @@ from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.banks.licences import licence_of
+from pytest_adaptive_eval.banks.rows import stem_of
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
+from pytest_adaptive_eval.extensions.importing.choices import as_text
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.records import Record, read_records, set_of
-from pytest_adaptive_eval.extensions.importing.sources import chosen_files, file_hashes
+from pytest_adaptive_eval.extensions.importing.records import (
+    Record,
+    data_files,
+    read_bounded,
+    read_records,
+    set_of,
+    suffix_of,
+    without_nan,
+)
+from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.typed_tables import replaced
+
+_SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
+_SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
+
+
+def split_of(path: Path) -> tuple[str, Path]:
+    """Return the split that the name of a file or its folder tells, empty if none, and the folder with the splits."""
+    folder = path.parent
+    for name, holder in ((stem_of(path), folder), (folder.name, folder.parent)):
+        if splits := _SPLIT.findall(name.replace("_", " ")):
+            return str(splits[-1]).lower(), holder
+    return "", folder
+
+
+def same_split(first: str, second: str) -> bool:
+    """Return whether two names are of one split; a validation split has several."""
+    names = [name.lower().replace("-", "") for name in (first, second)]
+    return names[0] == names[1] or all(name in ("validation", "valid", "val") for name in names)
+
+
+def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list[Path], list[Path]]:
+    """Return the files of a file or folder that count, and the data files that do not.
+
+    Of each folder, the files without a split count, and those of the first split that it has, in the order test,
+    validation, dev, train.
+
+    Args:
+        pattern: Glob of the files that count, relative to the folder.
+        split: The split that counts, also of the folder of a file, instead of the first.
+    """
+    if not source.exists():
+        raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
+    if not source.is_dir():
+        return ([source] if not split else _of_split(data_files(split_of(source)[1]), split, source)), []
+    files = data_files(source)
+    fitting = [path for path in files if path.relative_to(source).match(pattern)] if pattern else files
+    if split:
+        chosen = _of_split(fitting, split, source)
+    elif pattern:
+        chosen = fitting
+    else:  # those without a split, and those of the first split in the folder that holds theirs
+        splits = {path: split_of(path) for path in files}
+        first: dict[Path, str] = {}
+        for name, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
+            first.setdefault(holder, name)
+        chosen = [path for path, (name, holder) in splits.items() if name in ("", first[holder])]
+    if not chosen:
+        problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
+        pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
+        also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
+        raise DatasetError(f"{source}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
+    return chosen, [path for path in files if path not in chosen]
+
+
+def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
+    """Return the files of a split, of one data set where the source is a file."""
+    splits = {path: split_of(path)[0] for path in files}
+    chosen = [path for path, name in splits.items() if same_split(name, split)]
+    if not source.is_dir():
+        chosen = [path for path in chosen if set_of(path) == set_of(source)] or chosen
+    if not chosen:
+        splits_read = ", ".join(sorted({name for name in splits.values() if name})) or "none"
+        raise DatasetError(f"{source}: no file of the split {split!r}; the names of its files tell {splits_read}")
+    return chosen
+
+
+def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
+    """Return the answers of a second file: a line each, or by id."""
+    suffix = suffix_of(path)
+    if suffix == ".json":
+        data = without_nan(json.loads(read_bounded(path)))
+        if isinstance(data, dict):
+            return {str(key): value for key, value in data.items()}
+        if isinstance(data, list):
+            return _by_id(data)
+        raise DatasetError(f"{path}: found {type(data).__name__}, expected labels in a list or by id")
+    if suffix:
+        return _by_id([dict(record.data) for record in read_records(path)])
+    try:
+        lines = read_bounded(path).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise DatasetError(f"{path}: not UTF-8 text; expected a label a line") from None
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return [line.strip() for line in lines]  # a blank line is an answer that is missing
+
+
+def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
+    """Return labels by their id where each row has one and another field, else by position."""
+    shared = set.intersection(*(set(row) if isinstance(row, dict) else set() for row in rows)) if rows else set()
+    names = next((name for name in ("id", "question_id", "qid", "index", "uid") if name in shared), None)
+    if names is None:
+        return [next(iter(row.values()), None) if isinstance(row, dict) and len(row) == 1 else row for row in rows]
+    repeated = next((name for name, count in Counter(as_text(row[names]) for row in rows).items() if count > 1), None)
+    if repeated is not None:
+        raise DatasetError(f"the labels name {names} {repeated!r:.60} more than once; keep one of each")
+    rest = [{key: value for key, value in row.items() if key != names} for row in rows]
+    return {
+        as_text(row[names]): next(iter(other.values())) if len(other) == 1 else other
+        for row, other in zip(rows, rest, strict=True)
+    }
+
+
+def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file, 16 hex digits, by its name within the source."""
+    hashes = {}
+    for path in files:
+        try:
+            with open_regular(path) as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        except OSError as error:
+            raise DatasetError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
+        hashes[path.relative_to(base).as_posix() if base.is_dir() else path.name] = digest
+    return hashes
+
 
 #: Levels above a file in which its images may lie.
 _ABOVE = 2
@@ -25,6 +154,15 @@ _ABOVE = 2
 def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:
     """Return a mapping with the user's fields in place of its own."""
     return replaced(defaults, **{name: getattr(settings, name) for name in settings.given()})
+
+
+def with_records(dataset: Dataset, change: Callable[[Record], Record]) -> Dataset:
+    """Return a data set with each record changed."""
+
+    def records(limit: int | None = None) -> Iterator[Record]:
+        return map(change, dataset.records(limit))
+
+    return replace(dataset, records=records)
 
 
 def preset(
@@ -90,9 +228,6 @@ def open_files(
     Args:
         files: Glob of an importer, where the user gives none.
         name: Begin of ids; the file's name when omitted.
-
-    Raises:
-        DatasetError: There is no file.
     """
     path = Path(source)
     whole_split = "" if settings.split or not path.is_dir() else files
@@ -114,17 +249,11 @@ def open_files(
 
     return [
         Dataset(
-            name or (path.name if path.is_dir() else set_of(path)),
-            partial(records, form),
-            whole,
-            bases,
-            settings.labels,
-            facts,
-            (left_out,) if others and not number else (),
-            names[number],
+            name or (path.name if path.is_dir() else set_of(path)), partial(records, form), whole, bases,
+            settings.labels, facts, (left_out,) if others and not number else (), names[number],
         )
         for number, form in enumerate(forms)
-    ]
+    ]  # fmt: skip
 
 
 def _forms(files: Sequence[Path], mapping: ItemMapping) -> list[list[Path]]:

@@ -33,15 +33,6 @@ def looks_like_image(value: Any) -> bool:
     return value.lower().split("?")[0].endswith((*IMAGE_SUFFIXES, *_OTHER_SUFFIXES))
 
 
-def _suffix(data: bytes) -> str:
-    """Return the suffix of an image by its first bytes, empty for anything else."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return ".png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return ".jpg"
-    return ".webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
-
-
 class ImageStore:
     """Images of one import, each once, in the folder ``images`` of a staging folder.
 
@@ -56,11 +47,7 @@ class ImageStore:
         self._stored: dict[str, str] = {}
 
     def add(self, value: Any) -> str:
-        """Copy an image and return its name in the bank.
-
-        Raises:
-            DatasetError: It is missing, outside the data set, a link, an address, too large, or no PNG, JPEG or WEBP.
-        """
+        """Copy an image and return its name in the bank."""
         if isinstance(value, Mapping):
             value = value.get("bytes") or value.get("path") or value.get("url")
         if isinstance(value, bytes):
@@ -100,7 +87,10 @@ class ImageStore:
         raise DatasetError(f"there is no image {path!r:.80} beside the data; give --set image_root=FOLDER")
 
     def _store(self, data: bytes, label: str) -> str:
-        suffix = _suffix(data)
+        starts = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}
+        suffix = next((end for start, end in starts.items() if data.startswith(start)), "")
+        if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+            suffix = ".webp"
         if not suffix or len(data) > _LARGEST:
             raise DatasetError(
                 f"{label} has {len(data)} bytes and begins with {data[:8]!r}, expected PNG, JPEG or WEBP"

@@ -101,9 +101,6 @@ def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iter
         rows: Place of the records in nested JSON, such as ``data[*].paragraphs[*].qas[*]`` or ``*.qa_pairs[*]``. Empty:
             the only list of objects, an object of objects by its keys, or what is nested in them.
         header: Names of the columns of a table without a header.
-
-    Raises:
-        DatasetError: Unreadable, a pickle, or larger than the limits; the message names file and line.
     """
     about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
     try:
@@ -166,9 +163,6 @@ def _records(path: Path, rows: str, header: Sequence[str]) -> Iterator[Record]:
         raise DatasetError(f"{path}: its form is not known; expected a file of {', '.join(SUFFIXES)}, or a folder")
 
 
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-
 def _json_lines(path: Path) -> Iterator[Record]:
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
@@ -184,11 +178,7 @@ def _json_lines(path: Path) -> Iterator[Record]:
 
 
 def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
-    """Return the bytes of a file, unpacked where its name ends with ``.gz``.
-
-    Raises:
-        DatasetError: More bytes than the limit, or a broken archive.
-    """
+    """Return the bytes of a file, unpacked where its name ends with ``.gz``."""
     packed = path.name.lower().endswith(".gz")
     with open_regular(path) as raw, gzip.open(raw) if packed else contextlib.nullcontext(raw) as stream:
         try:
@@ -232,15 +222,11 @@ def _json_records(path: Path, rows: str) -> Iterator[Record]:
 
 def _found_rows(parsed: Any, path: Path) -> str:
     """Return the place of the records in an object: the deepest list of objects, by way of the largest."""
-    steps, here = "", parsed
-    while True:
-        step, inner = _largest(here)
-        if not step:
-            break
-        steps, here = f"{steps}{'.' if steps and step != '[*]' else ''}{step}", inner
-    if not steps and isinstance(parsed, dict) and parsed:
-        return ""
-    if not steps:
+    steps, (step, inner) = "", _largest(parsed)
+    while step:
+        steps += f"{'.' if steps and step != '[*]' else ''}{step}"
+        step, inner = _largest(inner)
+    if not steps and not (isinstance(parsed, dict) and parsed):
         raise DatasetError(f"{path}: found {type(parsed).__name__}, expected records in a list or an object")
     return steps
 
@@ -249,10 +235,9 @@ def _largest(here: Any) -> tuple[str, Any]:
     """Return the step to the records within a value, and a sample of them; no step where it is itself a record."""
     if isinstance(here, list):
         return ("[*]", next((entry for entry in here if isinstance(entry, dict)), None))
-    words = (
-        {re.sub(r"[^a-z]", "", key.lower()) for key in here if isinstance(key, str)} if isinstance(here, dict) else ()
-    )
-    if not isinstance(here, dict) or not _QUESTION_KEYS.isdisjoint(words):
+    if not isinstance(here, dict):
+        return "", None
+    if not _QUESTION_KEYS.isdisjoint(re.sub(r"[^a-z]", "", key.lower()) for key in here if isinstance(key, str)):
         return "", None
     values = list(here.values())
     # two or more objects with a key in common, by the first 50
@@ -320,13 +305,6 @@ def _descend(record: Record, value: Any, steps: Sequence[str]) -> Iterator[Recor
     yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest)
 
 
-def _is_records(value: Any) -> bool:
-    return isinstance(value, list) and len(value) > 50
-
-
-# --- tables ----------------------------------------------------------------------------------------------------------
-
-
 def _table(path: Path, separator: str, header: Sequence[str]) -> Iterator[Record]:
     """Yield the rows of a table; an empty cell is missing.  A quote is no mark in TSV that has unpaired ones."""
     lines = read_lines(path)
@@ -389,9 +367,6 @@ def _unnamed_columns(cells: Sequence[str]) -> list[str]:
     ):
         return [f"column {number}" for number in range(1, len(cells) + 1)]
     return []
-
-
-# --- parquet and arrow -----------------------------------------------------------------------------------------------
 
 
 def _parquet(path: Path) -> Iterator[Record]:

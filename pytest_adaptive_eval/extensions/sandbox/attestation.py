@@ -12,13 +12,9 @@ from pytest_adaptive_eval.extensions.sandbox.machine import ENVIRONMENT
 SPACES = ("ipc", "mnt", "net", "pid", "user", "uts")
 #: With which error each forbidden call must fail: Landlock says EACCES, the filter EPERM.
 _REFUSED = {
-    "read": errno.EACCES,
-    "write": errno.EPERM,
-    "socket": errno.EPERM,
-    "signal": errno.EPERM,
-    "execute": errno.EPERM,
+    "read": errno.EACCES, "write": errno.EPERM, "socket": errno.EPERM, "signal": errno.EPERM, "execute": errno.EPERM,
     "fork": errno.EPERM,
-}
+}  # fmt: skip
 #: Set by bubblewrap, by the interpreter for the C locale, and for an interpreter in a shared library.
 _HARMLESS = frozenset({"PWD", "LC_CTYPE", "LD_LIBRARY_PATH"})
 

@@ -215,7 +215,6 @@ def _move_result(descriptor: int, used: set[int]) -> int:
 
 
 def _close_others(needed: set[int]) -> None:
-    """Close all descriptors above 2 that are not needed."""
     kept_open = sorted({2, *needed} - {-1})
     for low, high in zip(kept_open, [*kept_open[1:], 1 << 20], strict=True):
         os.closerange(low + 1, high)

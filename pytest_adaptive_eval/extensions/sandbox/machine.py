@@ -21,18 +21,8 @@ ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
 OPTIONS = ("-s", "-S", "-P", "-B")
 #: Modules of the standard library that load other libraries, which must then be readable.
 _LINKED = (
-    "_bz2",
-    "_ctypes",
-    "_decimal",
-    "_elementtree",
-    "_hashlib",
-    "_lzma",
-    "_sqlite3",
-    "_ssl",
-    "_uuid",
-    "_zstd",
-    "zlib",
-)
+    "_bz2", "_ctypes", "_decimal", "_elementtree", "_hashlib", "_lzma", "_sqlite3", "_ssl", "_uuid", "_zstd", "zlib",
+)  # fmt: skip
 _SURVEY = f"""
 import importlib, sys
 for name in {_LINKED}:
@@ -64,14 +54,6 @@ class Interpreter:
     environment: tuple[tuple[str, str], ...]
 
 
-def _barrier(path: Path) -> str:
-    """Return the highest folder above or at `path` that other users may not enter, or an empty string."""
-    for folder in (*reversed(path.parents), path):
-        if not folder.stat().st_mode & 0o001:
-            return str(folder)
-    return ""
-
-
 @functools.cache
 def find_interpreter() -> Interpreter:
     """Return the base interpreter, outside any virtual environment, and the files that it reads.
@@ -80,9 +62,14 @@ def find_interpreter() -> Interpreter:
         SandboxUnavailable: It does not start without its environment, or the sandbox's user cannot reach its library.
     """
     executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
-    environment = {**ENVIRONMENT, **_library_path()}
+    # the loader finds a shared libpython by this variable
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    mapped = [line.split(None, 5)[5].strip() for line in lines if "/" in line]
+    folder = next((Path(name).parent for name in mapped if "/libpython" in name), None)
+    environment = ENVIRONMENT if folder is None else {**ENVIRONMENT, "LD_LIBRARY_PATH": str(folder)}
     module_path, prefix, files = _survey(executable, environment)
-    barrier = _barrier(Path(prefix))
+    above = (*reversed(Path(prefix).parents), Path(prefix))
+    barrier = next((str(folder) for folder in above if not folder.stat().st_mode & 0o001), "")
     if barrier and nobody() is not None and not Path(executable).is_relative_to(prefix):
         raise SandboxUnavailable(
             f"others may not enter {barrier}, where the library of {executable} lies; chmod o+x {barrier}, "
@@ -92,27 +79,13 @@ def find_interpreter() -> Interpreter:
     return Interpreter(executable, prefix, rules, barrier, tuple(environment.items()))
 
 
-def _library_path() -> dict[str, str]:
-    """Return the variable by which the loader finds a shared libpython; empty if Python is linked statically."""
-    lines = Path("/proc/self/maps").read_text().splitlines()
-    mapped = [line.split(None, 5)[5].strip() for line in lines if "/" in line]
-    folder = next((Path(name).parent for name in mapped if "/libpython" in name), None)
-    return {} if folder is None else {"LD_LIBRARY_PATH": str(folder)}
-
-
 def _survey(executable: str, environment: dict[str, str]) -> tuple[list[str], str, list[str]]:
     """Return the interpreter's module path, its prefix, and the files that it maps."""
     try:
         process = subprocess.run(
-            [executable, *OPTIONS, "-c", _SURVEY],
-            env=environment,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
+            [executable, *OPTIONS, "-c", _SURVEY], env=environment, cwd="/", stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
         module_path, prefix, files = ast.literal_eval(process.stdout)
     except (OSError, subprocess.SubprocessError, ValueError, SyntaxError) as error:
         stderr = (getattr(error, "stderr", "") or "").strip().splitlines()
@@ -141,11 +114,7 @@ def _reading_rules(module_path: list[str], files: list[str]) -> dict[str, bool |
 
 
 def require_linux() -> None:
-    """Check that this is Linux.
-
-    Raises:
-        SandboxUnavailable: It is not.
-    """
+    """Check that this is Linux."""
     if sys.platform != "linux":
         raise SandboxUnavailable(
             f"running code from a model needs Linux, not {sys.platform}; use a Linux machine or container"
@@ -202,9 +171,6 @@ def bubblewrap(interpreter: Interpreter) -> tuple[str, ...]:
     """Return the bubblewrap command of the full tier; append the command to isolate.
 
     The file system is read-only as a whole: ``/usr``, the interpreter, a fresh ``/proc``, and nothing else.
-
-    Raises:
-        SandboxUnavailable: It is not installed.
     """
     program = shutil.which("bwrap", path=f"{os.environ.get('PATH', '')}:/usr/bin:/usr/local/bin:/bin")
     if program is None:

@@ -120,9 +120,6 @@ def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failu
         line: Without its line feed; from foreign code.
         nonce: What the line must begin with.
 
-    Returns:
-        One output a call, a `Failure` for a call that failed.
-
     Raises:
         ValueError: The line is not of the form that the harness writes.
     """

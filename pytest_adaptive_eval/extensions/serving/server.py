@@ -141,7 +141,6 @@ class Server:
         (self.folder / "healthy").touch()
 
     def _healthy(self) -> bool:
-        """Return whether the server says that it takes requests."""
         try:
             code, _ = self._get("/health")
             if code in (404, 405, 501):  # it has no such path
@@ -198,7 +197,6 @@ def _start(command: Sequence[str], folder: Path, where: Path) -> None:
 
 
 def _supervised(folder: Path) -> bool:
-    """Return whether a supervisor lives."""
     with (folder / "supervisor").open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -208,7 +206,6 @@ def _supervised(folder: Path) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return a JSON object; empty if there is none."""
     with suppress(OSError, ValueError):
         value = json.loads(read_regular(path))
         if isinstance(value, dict):

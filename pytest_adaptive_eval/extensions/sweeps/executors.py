@@ -35,9 +35,6 @@ class LocalExecutor:
 
     Args:
         jobs: Most cells at once.
-
-    Raises:
-        ConfigError: The machine cannot hold a single cell.
     """
 
     def __init__(

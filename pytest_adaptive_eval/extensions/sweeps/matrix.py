@@ -132,7 +132,6 @@ class Matrix:
         return Entry(pairs, min(states, key=order.index) if states else "waiting")
 
     def _interviews(self, checkpoint: Checkpoint) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-        """Return a checkpoint's interviews of all seeds, by file and evaluation."""
         interviews: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         for evaluation in self.evaluations:
             for cell in self._entries.get((checkpoint.name, evaluation.name), []):
@@ -184,7 +183,12 @@ class Matrix:
         whole = [c.name for c in self.checkpoints if all(c.name in values for values in estimates.values())]
         if len(whole) < 2 or not estimates:
             return None
-        passed, gates = self._gate_counts()
+        passed: Counter[str] = Counter()
+        gates: Counter[str] = Counter()
+        for (name, _), cells in self._entries.items():
+            for gate in (gate for cell in cells if cell.key in self.ends for gate in self.ends[cell.key].gates):
+                gates[name] += 1
+                passed[name] += gate.get("outcome") == Outcome.PASS.value
         scores = dict.fromkeys(whole, 0.0)
         for values in estimates.values():
             mean = sum(values[name] for name in whole) / len(whole)
@@ -196,17 +200,6 @@ class Matrix:
         best = candidates[int(first_largest([scores[name] for name in candidates], 1.0))]
         reason = f"{passed[best]} of {gates[best]} gates passed; its estimates lie {number(scores[best], 2)} standard "
         return Best("all evaluations", best, reason + f"deviations above the mean of {len(whole)} checkpoints")
-
-    def _gate_counts(self) -> tuple[Counter[str], Counter[str]]:
-        """Return the numbers of passed gates and of all gates, by the checkpoint's name."""
-        passed: Counter[str] = Counter()
-        judged: Counter[str] = Counter()
-        for (name, _), cells in self._entries.items():
-            for cell in cells:
-                for gate in self.ends[cell.key].gates if cell.key in self.ends else ():
-                    judged[name] += 1
-                    passed[name] += gate.get("outcome") == Outcome.PASS.value
-        return passed, judged
 
     def cost(self) -> Cost:
         """Return what the cells cost."""

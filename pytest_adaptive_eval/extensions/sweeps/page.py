@@ -20,13 +20,9 @@ PANELS = 48
 _WITH_INTERVALS = 3
 _SIZE, _MARGINS = (300.0, 180.0), (40.0, 16.0, 12.0, 42.0)
 _WORDS = {
-    "PASS": "passed",
-    "FAIL": "failed",
-    "INCONCLUSIVE": "undecided",
-    "ERROR": "without a verdict",
-    "none": "without a gate",
-    "waiting": "not ended",
-}
+    "PASS": "passed", "FAIL": "failed", "INCONCLUSIVE": "undecided", "ERROR": "without a verdict",
+    "none": "without a gate", "waiting": "not ended",
+}  # fmt: skip
 _CLASSES = {"PASS": "pass", "FAIL": "fail", "INCONCLUSIVE": "inconclusive", "ERROR": "error", "waiting": "later"}
 _STYLE = """
 .matrix { overflow: auto; width: fit-content; max-width: 100%; max-height: 85vh; }
@@ -48,11 +44,7 @@ _STYLE = """
 
 
 def write_sweep_page(path: Path, title: str, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0) -> None:
-    """Write the page, replacing an earlier one in one step; see `sweep_page`.
-
-    Raises:
-        UsageError: The file cannot be written.
-    """
+    """Write the page, replacing an earlier one in one step; see `sweep_page`."""
     page = sweep_page(title, cells, ends, gpus, links=True)
     write_whole(path, [page.encode("utf-8")], "the page of the sweep")
 
@@ -223,7 +215,6 @@ def _panel(curves: Sequence[Curve], span: tuple[float, float], key: str) -> Mark
 
 
 def _failures(matrix: Matrix, cells: Sequence[Cell]) -> Markup | None:
-    """Return the cells without a verdict, with their reasons."""
     failed = [(cell, end) for cell in cells if (end := matrix.ends.get(cell.key)) and not end.died and not end.finished]
     if not failed:
         return None

@@ -148,7 +148,6 @@ def _at_path(prefix: str, path: Path, row: str) -> Checkpoint:
 
 
 def _matches(base: Path, pattern: str) -> list[Path]:
-    """Return what a pattern matches, relative to a folder or absolute."""
     path = Path(pattern).expanduser()
     if not path.is_absolute():
         return list(base.glob(pattern))
@@ -171,7 +170,6 @@ def _unique(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
 
 
 def _evaluations(texts: Sequence[str], base: Path, missing: list[str]) -> list[EvaluationFile]:
-    """Return the files of evaluations, each once, with names that tell them apart."""
     files: dict[str, Path] = {}
     for text in texts:
         pattern, colons, test = text.partition("::")

@@ -109,9 +109,8 @@ def _executor(sweep: Sweep, cells: Sequence[Cell], signatures: Signatures, optio
 def _report(sweep: Sweep, cells: Sequence[Cell]) -> bool:
     """Write record and page of all cells of the sweep that ended, of any command; returns whether all passed."""
     from pytest_adaptive_eval.extensions.sweeps.cells import read_end
-    from pytest_adaptive_eval.extensions.sweeps.driver import cell_folder
+    from pytest_adaptive_eval.extensions.sweeps.driver import cell_folder, merge_cells
     from pytest_adaptive_eval.extensions.sweeps.matrix import Matrix
-    from pytest_adaptive_eval.extensions.sweeps.merging import merge_cells
     from pytest_adaptive_eval.extensions.sweeps.page import write_sweep_page
 
     ends = {cell.key: end for cell in cells if (end := read_end(cell_folder(sweep.folder, cell))) is not None}

@@ -28,16 +28,16 @@ class Accuracy(Metric[SessionResult]):
     unit = "proportion"
     minimum, maximum = 0.0, 1.0
     kinds = ("at_least", "not_worse_than", "rank_within", "above")
+    margin = (1.0, "a share of the bank in (0, 1) such as 0.02")
     by_bets = True
     digits = 3
     least_height = 0.2
 
     def check_value(self, condition: Condition) -> None:
         """Refuse an accuracy outside [0, 1] or a margin outside (0, 1)."""
+        super().check_value(condition)
         if condition.kind == "at_least" and not 0 <= condition.value <= 1:
             raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
-        if condition.kind == "not_worse_than" and not 0 < condition.value < 1:
-            raise ConfigError(f"margin is {condition.value!r}, expected a share of the bank in (0, 1) such as 0.02")
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
         """Refuse a bank without the reference subjects that the condition ranks."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pytest_adaptive_eval.claims.paired import Baseline
@@ -20,14 +22,10 @@ class Auc(Metric[SessionResult]):
     unit = "levels"
     minimum = 0.0
     kinds = ("at_least", "not_worse_than")
+    margin = (math.inf, "a number of levels above 0 such as 0.5")
     on_studies = True
     by_levels = True
     whole_bank = "area by levels"
-
-    def check_value(self, condition: Condition) -> None:
-        """Refuse a margin of no levels."""
-        if condition.kind == "not_worse_than" and condition.value <= 0:
-            raise ConfigError(f"margin is {condition.value!r}, expected a number of levels above 0 such as 0.5")
 
     def check_ladder(self, ladder: LadderPolicy) -> None:
         """Refuse a ladder whose answers do not measure the area."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.condition import Condition, Metric
+from pytest_adaptive_eval.gates.condition import Metric
 from pytest_adaptive_eval.gates.result import SessionResult
 
 
@@ -15,13 +14,9 @@ class Energy(Metric[SessionResult]):
     unit = "proportion"
     minimum, maximum = 0.0, 1.0
     kinds = ("at_least", "not_worse_than")
+    margin = (1.0, "a share in (0, 1) such as 0.05")
     on_banks = False
     on_studies = True
-
-    def check_value(self, condition: Condition) -> None:
-        """Refuse a margin outside (0, 1)."""
-        if condition.kind == "not_worse_than" and not 0.0 < condition.value < 1.0:
-            raise ConfigError(f"margin is {condition.value!r}, expected a share in (0, 1) such as 0.05")
 
 
 METRIC = Energy()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from acting import CodedAgent, Skilled, pool_of, writer
+from acting import Skilled, pool_of
 from scipy import stats
 
-from pytest_adaptive_eval.extensions.studies.network.ablation import (
+from benchmarks.network_agents import CodedAgent, writer
+from pytest_adaptive_eval.extensions.studies.network.ablation_kind import (
     contrasts,
     mean_over_seeds,
     quantities,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, read_network
-from pytest_adaptive_eval.extensions.studies.network.items import LevelItems, bank_levels
-from pytest_adaptive_eval.extensions.studies.network.supervision import Label, read_labels
+from pytest_adaptive_eval.extensions.studies.network.node import LevelItems, bank_levels
+from pytest_adaptive_eval.extensions.studies.network.result import Label, read_labels
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks import FAMILIES, TaskFamily

@@ -11,9 +11,8 @@ from acting import Skilled, pool_of
 
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
-from pytest_adaptive_eval.extensions.studies.network.energy import energy, energy_difference, may_open
 from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
-from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult, energy, energy_difference, may_open
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.ladder.policy import Climb
 
@@ -62,6 +61,7 @@ def test_energy_is_the_weighted_sum_of_normalised_areas() -> None:
     assert 0 < found.low < found.estimate < found.high < 1
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("queries", [5, 10, 30])
 def test_bounds_hold(queries: int) -> None:
     """Of four nodes with random curves; `benchmarks/network_energy.py --coverage` draws more."""
@@ -148,6 +148,7 @@ def test_two_that_were_asked_the_same_are_compared_question_by_question() -> Non
     assert mirrored.high == pytest.approx(-paired.low)
 
 
+@pytest.mark.slow
 def test_differences_hold() -> None:
     """Of two subjects with close curves, paired or not, the bounds hold."""
     rng, draws = np.random.default_rng(3), 100

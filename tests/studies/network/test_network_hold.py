@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from acting import COST, CodedAgent, Skilled, pool_of, writer
+from acting import Skilled, pool_of
 
+from benchmarks.network_agents import COST, CodedAgent, writer
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.node_result import COUNTERS
-from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
+from pytest_adaptive_eval.extensions.studies.network.result import Label, NetworkResult, supervisor_agreement
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
-from pytest_adaptive_eval.extensions.studies.network.supervision import Label, supervisor_agreement
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
 from pytest_adaptive_eval.models.base import Completion, Reply, Usage
 from pytest_adaptive_eval.models.pool import AgentPool

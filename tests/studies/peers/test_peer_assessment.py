@@ -391,6 +391,7 @@ class Kept(dict[str, str]):
         super().__setitem__(key, value)
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("left", [0, 1, 7, 20, 140, 300])
 def test_a_run_that_was_killed_goes_on_to_the_same_result(left):
     replies = {"cat": {"answer": Reply("", Status.REFUSED, usage=COST)}}

@@ -176,6 +176,7 @@ def test_judgments_must_be_matrices():
         fit_reliability(np.ones((3, 4)))
 
 
+@pytest.mark.slow
 @given(st.integers(3, 5), st.integers(1, 4), st.integers(0, 2**32), st.floats(0.0, 0.9))
 def test_any_scores_give_finite_numbers(n, rounds, seed, missing):
     rng = np.random.default_rng(seed)

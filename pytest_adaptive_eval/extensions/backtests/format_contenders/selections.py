@@ -49,7 +49,6 @@ def _in_formats(form: Form, *, adaptive: bool, whole: bool, worth: bool, likelih
 
 
 def _administer(session: FormatInterview, scores: Array, budget: int) -> None:
-    """Administer pairs until the budget is spent or the session has no more."""
     while (remaining := min(budget, scores.size) - session.calls) > 0:
         batch: list[int] = []
         while len(batch) < min(remaining, max(STEP, session.calls // PART)):

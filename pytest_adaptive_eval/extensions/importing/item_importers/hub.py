@@ -36,11 +36,7 @@ def _loaded(name: str, configuration: str, split: str) -> Any:
 
 
 def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
-    """Open ``OWNER/NAME``, ``OWNER/NAME:CONFIGURATION`` or ``OWNER/NAME:CONFIGURATION:SPLIT`` (split ``test``).
-
-    Raises:
-        DatasetError: ``datasets`` is not installed, or the data set cannot be loaded.
-    """
+    """Open ``OWNER/NAME``, ``OWNER/NAME:CONFIGURATION`` or ``OWNER/NAME:CONFIGURATION:SPLIT`` (split ``test``)."""
     name, configuration, split, *_ = [*source.split(":"), "", ""]
     loaded = _loaded(name, configuration, settings.split or split)
     names = {

@@ -16,15 +16,9 @@ from pytest_adaptive_eval.extensions.importing.records import Record
 
 #: Grader for each scorer of Inspect.
 _GRADERS = {
-    "choice": "choice",
-    "match": "exact",
-    "exact": "exact_match",
-    "includes": "contains",
-    "answer": "exact",
-    "f1": "f1",
-    "math": "math",
-    "pattern": "exact",
-}
+    "choice": "choice", "match": "exact", "exact": "exact_match", "includes": "contains", "answer": "exact",
+    "f1": "f1", "math": "math", "pattern": "exact",
+}  # fmt: skip
 
 
 def _task(path: Path, name: str) -> Any:
@@ -39,7 +33,12 @@ def _task(path: Path, name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-        makers = {key: value for key, value in vars(module).items() if _makes_task(value)}
+        # functions that are registered as tasks of Inspect
+        makers = {
+            key: value
+            for key, value in vars(module).items()
+            if callable(value) and getattr(getattr(value, "__registry_info__", None), "type", "") == "task"
+        }
         if not name and len(makers) == 1:
             name = next(iter(makers))
         if name not in makers:
@@ -56,32 +55,13 @@ def _task(path: Path, name: str) -> Any:
     return task
 
 
-def _makes_task(value: Any) -> bool:
-    """Return whether a value of a module is a function that is registered as a task of Inspect."""
-    registered = getattr(value, "__registry_info__", None)
-    return callable(value) and registered is not None and registered.type == "task"
-
-
-def _scorer(task: Any) -> str:
-    """Return the name of a task's only scorer."""
-    names = [
-        str(scorer.__registry_info__.name).rpartition("/")[2]
-        for scorer in task.scorer or ()
-        if hasattr(scorer, "__registry_info__")
-    ]
-    return names[0] if len(names) == 1 else ", ".join(names)
-
-
 def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
-    """Open ``FILE.py`` or ``FILE.py@TASK``.
-
-    Raises:
-        DatasetError: ``inspect-ai`` is not installed, the file makes no task, or no grader stands for its scorer.
-    """
+    """Open ``FILE.py`` or ``FILE.py@TASK``."""
     file, _, name = source.partition("@")
     path = Path(file)
     task = _task(path, name)
-    scorer = _scorer(task)
+    scorers = [each for each in task.scorer or () if hasattr(each, "__registry_info__")]
+    scorer = ", ".join(str(each.__registry_info__.name).rpartition("/")[2] for each in scorers)
     grader = settings.mapping.grader or _GRADERS.get(scorer, "")
     if not grader:
         raise DatasetError(

@@ -13,6 +13,7 @@ from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, Im
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import merged
 from pytest_adaptive_eval.extensions.importing.records import Record
+from pytest_adaptive_eval.typed_tables import replaced
 
 #: Metrics of generated texts for which a grader stands.
 _METRICS = {"exact_match": "", "acc": "", "em": "exact_match", "f1": "f1", "contains": "contains"}
@@ -21,7 +22,6 @@ _FILTERS = {"regex", "take_first", "lowercase", "uppercase", "remove_whitespace"
 
 
 def _loaded(name: str, folder: str) -> Any:
-    """Return a task by the harness's loader."""
     try:
         from lm_eval.tasks import TaskManager
     except ImportError:
@@ -75,25 +75,14 @@ def _grader(task: Any, source: str) -> str:
 
 
 def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
-    """Open ``NAME``, or ``NAME@FOLDER`` for a task that a yaml in the folder defines.
-
-    Raises:
-        DatasetError: ``lm-eval`` is not installed, cannot load the task, or no grader stands for its metric or filters.
-    """
+    """Open ``NAME``, or ``NAME@FOLDER`` for a task that a yaml in the folder defines."""
     name, _, folder = source.partition("@")
     task = _loaded(name, folder)
     grader = settings.mapping.grader or _grader(task, source)
     choices = str(task.OUTPUT_TYPE) == "multiple_choice"
-    mapping = ItemMapping(
-        question="question",
-        answer="answer" if choices else "",
-        accepted=() if choices else ("answer",),
-        choices=("choices",) if choices else (),
-        grader=grader,
-        counted="0" if choices else "auto",
-        bare=choices,
-        instruction="",
-    )
+    mapping = ItemMapping(question="question", grader=grader, accepted=("answer",), instruction="")
+    if choices:
+        mapping = replaced(mapping, accepted=(), answer="answer", choices=("choices",), counted="0", bare=True)
 
     def records(limit: int | None = None) -> Iterator[Record]:
         for number, doc in enumerate(islice(task.eval_docs, limit), 1):

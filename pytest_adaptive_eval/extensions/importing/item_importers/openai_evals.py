@@ -19,7 +19,6 @@ _GRADERS = {"Match": "exact", "Includes": "contains", "FuzzyMatch": "f1", "JsonM
 
 
 def _evaluations(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield name and settings of the evaluations in the yaml files below a folder."""
     try:
         import yaml
     except ImportError:
@@ -35,11 +34,7 @@ def _evaluations(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
-    """Open a folder of samples and yaml, with a data set for each evaluation whose samples are there.
-
-    Raises:
-        DatasetError: No yaml names a file of samples in the folder.
-    """
+    """Open a folder of samples and yaml, with a data set for each evaluation whose samples are there."""
     folder = Path(source)
     if not folder.is_dir():
         raise DatasetError(f"{folder} is no folder; give the one that holds the samples and their yaml")

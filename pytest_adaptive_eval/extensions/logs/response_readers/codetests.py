@@ -66,7 +66,6 @@ def read_evalplus(path: Path, settings: ReadSettings) -> Responses:
 
 
 def _verdicts(samples: Any, metric: str, where: str) -> list[float]:
-    """Return whether each sample of a task passed, as 1 or 0."""
     rows = _verdicts_by_tests(samples, list(_TESTS)[: 1 + (metric == "plus")], where)
     if unknown := next((v for row in rows for v in row if not isinstance(v, str)), None):
         raise ResponsesError(f"{where}: the verdict {unknown!r:.80}, expected a text such as pass")

@@ -48,7 +48,11 @@ def _read_file(collected: Collected, file: Path, settings: ReadSettings) -> None
         item = f"{data_set}:{named(about.get('group_id', review.get('index')), 'index', where)}"
         number = score(values.get(metric), f"{where}, metric {metric!r}")
         collected.add(subject, item, number)
-        fields = {"question": _chat(review.get("messages")), "target": review.get("target") or None}
+        messages = review.get("messages")
+        texts = [m for m in messages if isinstance(m, Mapping)] if isinstance(messages, list) else []
+        chat = [{"role": m.get("role"), "content": m["content"]} for m in texts if isinstance(m.get("content"), str)]
+        question_text = chat if isinstance(messages, list) else None
+        fields = {"question": question_text, "target": review.get("target") or None}
         if (question := as_question(fields, file)) is not None:
             collected.ask(item, question, where)
         collected.reply(item, about["score"].get("prediction"), number)
@@ -62,17 +66,6 @@ def _review(where: str, data: dict[str, Any]) -> tuple[dict[str, Any], Mapping[s
     if not isinstance(scored, dict) or not isinstance(values, dict):
         raise ResponsesError(f"{where}: sample_score is {about!r:.80}, expected an object with score.value by metric")
     return data, values, scored.get("main_score_name")
-
-
-def _chat(messages: Any) -> Any:
-    """Return the messages with texts as content."""
-    if not isinstance(messages, list):
-        return None
-    return [
-        {"role": m.get("role"), "content": m.get("content")}
-        for m in messages
-        if isinstance(m, Mapping) and isinstance(m.get("content"), str)
-    ]
 
 
 REGISTERED = (

@@ -81,7 +81,6 @@ def _optional_object(file: Path) -> dict[str, Any]:
 
 
 def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
-    """Return the statistics of an instance that may be scores."""
     stats = instance.get("stats")
     if not isinstance(stats, list):
         raise ResponsesError(f"{where}: stats is {stats!r:.80}, expected a list of statistics")
@@ -99,7 +98,6 @@ def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
 
 
 def _questions(file: Path, scenario: str) -> Iterator[tuple[str, LoggedQuestion, Any]]:
-    """Yield id, question and reply of each request."""
     states = _optional_object(file).get("request_states")
     for state in states if isinstance(states, list) else ():
         instance = state.get("instance") if isinstance(state, dict) else None

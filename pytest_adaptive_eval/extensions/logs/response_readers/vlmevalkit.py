@@ -63,15 +63,9 @@ def _rows(path: Path, limit: int | None = None) -> list[tuple[int, Sequence[Any]
 
 
 def _is_judged(path: Path) -> bool:
-    """Return whether a table has the columns index and hit."""
     return path.suffix.lower() in _SUFFIXES and any(
         {"index", "hit"} <= {_text(name).lower() for name in row} for _, row in _rows(path, 1)
     )
-
-
-def _recognises(path: Path) -> bool:
-    """Return whether a file is a judged table; workbooks have no other reader."""
-    return path.suffix.lower() == ".xlsx" or _is_judged(path)
 
 
 def _text(value: Any) -> str:
@@ -88,15 +82,7 @@ class _Table:
     answers: dict[str, str] = field(default_factory=dict)
 
 
-def _item_score(hits: Sequence[float]) -> float:
-    """Return the score of an item: 0 if any row is wrong, whatever the missing ones would have been."""
-    if 0.0 in hits:
-        return 0.0
-    return math.nan if any(map(math.isnan, hits)) else min(hits)
-
-
 def _hit(text: str, where: str) -> float:
-    """Return the score of one row, NaN where it is missing."""
     if text.lower() in _HITS:
         return _HITS[text.lower()]
     try:
@@ -109,7 +95,6 @@ def _hit(text: str, where: str) -> float:
 
 
 def _table(path: Path) -> _Table:
-    """Read one judged table."""
     header, *rows = _rows(path) or [(1, ())]
     names = [_text(name).lower() for name in header[1]]
     if not {"index", "hit"} <= set(names):
@@ -165,7 +150,6 @@ def _split_shared_ending(stems: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _subject_tables(path: Path, settings: ReadSettings) -> dict[str, Path]:
-    """Return the judged table of each subject."""
     dataset = settings.filter
     if not path.is_dir():
         model, _ = _split(path, dataset) or (path.stem, "")
@@ -180,19 +164,15 @@ def _subject_tables(path: Path, settings: ReadSettings) -> dict[str, Path]:
             "the toolkit's evaluation first"
         )
     by_subject: dict[str, dict[str, list[Path]]] = {}
-    for file, (model, kind) in _split_names(tables, dataset).items():
+    splits = {file: _split(file, dataset) for file in tables}
+    others = {} if dataset else _split_shared_ending(sorted({f.stem for f, split in splits.items() if split is None}))
+    names = {file: split or others[file.stem] for file, split in splits.items() if split or file.stem in others}
+    for file, (model, kind) in names.items():
         if dataset is None or kind == dataset or kind.startswith(f"{dataset}_"):
             by_subject.setdefault(model, {}).setdefault(kind, []).append(file)
     if not by_subject:
         raise ResponsesError(f"{path}: no judged table of {dataset!r}; found {', '.join(f.name for f in tables)}")
     return _choose_tables(path, settings, by_subject)
-
-
-def _split_names(tables: Sequence[Path], dataset: str | None) -> dict[Path, tuple[str, str]]:
-    """Return model and rest of the name of each file; without a data set, every file has them."""
-    splits = {file: _split(file, dataset) for file in tables}
-    others = {} if dataset else _split_shared_ending(sorted({f.stem for f, split in splits.items() if split is None}))
-    return {file: split or others[file.stem] for file, split in splits.items() if split or file.stem in others}
 
 
 def _choose_tables(
@@ -246,7 +226,9 @@ def read_vlmevalkit(path: Path, settings: ReadSettings) -> Responses:
                     "of different data sets; give filter the one that is meant, such as 'MMMU_DEV_VAL'"
                 )
         for item, hits in table.hits.items():
-            collected.add(subject, item, _item_score(hits))
+            # 0 if any row is wrong, whatever the missing ones would have been
+            missing = 0.0 not in hits and any(map(math.isnan, hits))
+            collected.add(subject, item, math.nan if missing else 0.0 if 0.0 in hits else min(hits))
     return collected.responses()
 
 
@@ -254,7 +236,7 @@ REGISTERED = (
     ResponseReader(
         "vlmevalkit",
         "judged tables of VLMEvalKit (.xlsx, .csv, .tsv)",
-        _recognises,
+        lambda path: path.suffix.lower() == ".xlsx" or _is_judged(path),  # workbooks have no other reader
         read_vlmevalkit,
         {"filter": "the data set"},
         generality=1,

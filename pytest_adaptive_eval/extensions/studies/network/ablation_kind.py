@@ -1,12 +1,20 @@
-"""Studies of the kind ``ablation``: a network beside variants of it, each run with the same seeds."""
+"""Studies of the kind ``ablation``: a network beside variants of it, each run with the same seeds.
+
+A quantity of a network, such as its energy, has one value per seed. The change from one variant to another is the mean
+of its differences by seed, with Student's interval. Welch's test takes the values of the two as independent, as in
+MACEval's ablation of the number of queries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+import math
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
+
+import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.evaluation import Settings
@@ -21,7 +29,6 @@ from pytest_adaptive_eval.evaluation.study import (
     study_pool,
     void_study,
 )
-from pytest_adaptive_eval.extensions.studies.network.ablation import contrasts, mean_over_seeds, quantities
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.kind import (
     NetworkStudyTable,
@@ -37,12 +44,84 @@ from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import Bounded, StudyResult
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Count, Table, described, located
+from pytest_adaptive_eval.types import Array
 
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.inference.interval import Interval
+#: Confidence of each one-sided bound of a change: 95 % two-sided.
+CONFIDENCE = 0.975
+METHOD = "Student over seeds"
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Change of one quantity from the network as written to a variant.
+
+    Args:
+        before, after: Means over seeds.
+        change: None with fewer than two seeds that have both values.
+        p_value: Two-sided, of Welch's t-test; NaN where it is undefined.
+        seeds: Seeds that have both values.
+    """
+
+    variant: str
+    quantity: str
+    before: float
+    after: float
+    change: Interval | None
+    p_value: float
+    seeds: int
+
+
+def quantities(results: Sequence[NetworkResult]) -> dict[str, Array]:
+    """Return the values of each quantity by seed, NaN where missing.
+
+    The quantities are ``energy``, ``area of NODE``, and ``error rate of NODE`` of nodes with an interviewer.
+    """
+    values: dict[str, list[float]] = {"energy": [result.energy.estimate for result in results]}
+    for n, node in enumerate(results[0].nodes):
+        nodes = [result.nodes[n] for result in results]
+        values[f"area of {node.name}"] = [node_result.area for node_result in nodes]
+        if any(node_result.interviewer for node_result in nodes):
+            values[f"error rate of {node.name}"] = [node_result.error_rate for node_result in nodes]
+    return {name: np.array(by_seed, dtype=np.float64) for name, by_seed in values.items()}
+
+
+def contrasts(variant: str, before: Mapping[str, Array], after: Mapping[str, Array]) -> list[Contrast]:
+    """Return the changes of all quantities that both have, in order."""
+    changes = []
+    for name in (name for name in after if name in before):
+        both = np.isfinite(before[name]) & np.isfinite(after[name])
+        old, new = before[name][both], after[name][both]
+        change = mean_over_seeds(new - old, CONFIDENCE)
+        means = (float(old.mean()), float(new.mean())) if both.any() else (math.nan, math.nan)
+        changes.append(Contrast(variant, name, *means, change, welch_p_value(old, new), int(both.sum())))
+    return changes
+
+
+def mean_over_seeds(values: Array, confidence: float) -> Interval | None:
+    """Return the mean with Student's interval; None with fewer than two finite values."""
+    from scipy.special import stdtrit
+
+    finite = values[np.isfinite(values)]
+    if len(finite) < 2:
+        return None
+    mean, error = float(finite.mean()), float(finite.std(ddof=1)) / len(finite) ** 0.5
+    half_width = float(stdtrit(len(finite) - 1, confidence)) * error
+    return Interval(mean, mean - half_width, mean + half_width, confidence, METHOD)
+
+
+def welch_p_value(first: Array, second: Array) -> float:
+    """Return the two-sided p-value of Welch's t-test; NaN with fewer than two values, or without any variance."""
+    from scipy.stats import ttest_ind_from_stats
+
+    if min(len(first), len(second)) < 2 or not (np.ptp(first) or np.ptp(second)):
+        return math.nan
+    moments = [(values.mean(), values.std(ddof=1), len(values)) for values in (first, second)]
+    return float(ttest_ind_from_stats(*moments[0], *moments[1], equal_var=False).pvalue)
+
 
 _METRICS = ("energy",)
 #: Name of the network without changes.
@@ -169,8 +248,6 @@ def _sentences(results: Mapping[str, list[NetworkResult]], tell: Callable[[Netwo
 
 def _measured(energies: list[list[float]]) -> dict[str, Bounded]:
     """Return the energies of variants, each with its interval over seeds."""
-    import numpy as np
-
     intervals = [partial(_over_seeds, np.array(values, dtype=np.float64)) for values in energies]
     return {"energy": Bounded(tuple(intervals))}
 
@@ -231,7 +308,6 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> Ablati
 
 
 def _changed(written: Mapping[str, Any], variant: VariantTable) -> dict[str, Any]:
-    """Return the settings of a network with a variant's changes."""
     nodes = [dict(node) for node in written.get("node", ())]
     by_name = {str(node.get("name") or node.get("task") or Path(str(node.get("bank"))).stem): node for node in nodes}
     for name, changes in variant.nodes.items():

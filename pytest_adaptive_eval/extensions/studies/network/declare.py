@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.studies.network.items import bank_levels
+from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision, Topology
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks import FAMILIES
@@ -93,35 +93,21 @@ def read_network(
     for number, entry in enumerate(table.node, 1):
         reader = _NodeReader(entry, table, f"{where}: node {number}")
         nodes += reader.nodes(nodes, families, banks)
-    return Network(
-        table.topology,  # type: ignore[arg-type]  # the network checks it
-        interviewee,
-        tuple(nodes),
-        _supervision(table.supervisor, f"{where}: supervisor"),
-        table.passing,
-        table.responses,
-        table.injected,
-        table.rounds,
-        table.retries,
-        table.seed,
-        table.confidence,
-        where,
-    )
+    supervision = None
+    if (written := table.supervisor) is not None:
+        reviews = SupervisorTable(model=written) if isinstance(written, str) else written
+        if not reviews.model.strip():
+            raise ConfigError(f"{where}: supervisor: there is no model: write {{ model = 'NAME', scheme = 'yes-no' }}")
+        supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)  # type: ignore[arg-type]  # as above
+    names = ("topology", "passing", "responses", "injected", "rounds", "retries", "seed", "confidence")
+    settings = {name: getattr(table, name) for name in names}
+    return Network(interviewee=interviewee, nodes=tuple(nodes), supervision=supervision, where=where, **settings)
 
 
 def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     if not all(name.strip() for name in names):
         raise ConfigError(f"{where} is {names!r:.80}, expected a list of names")
     return tuple(names)
-
-
-def _supervision(table: SupervisorTable | str | None, where: str) -> Supervision | None:
-    if table is None:
-        return None
-    settings = SupervisorTable(model=table) if isinstance(table, str) else table
-    if not settings.model.strip():
-        raise ConfigError(f"{where}: there is no model: write {{ model = 'NAME', scheme = 'yes-no' }}")
-    return Supervision(settings.model, settings.scheme, settings.exchanges)  # type: ignore[arg-type]  # as above
 
 
 @dataclass(slots=True)
@@ -143,7 +129,10 @@ class _NodeReader:
         self.where = f"{self.where} ({name})"
         after = self._after(earlier)
         several = self._interviewers()
-        interviewers = several or (self._interviewer(task),)
+        written_by = table.interviewer
+        if written_by is None:  # that of the network does not apply to banks
+            written_by = "" if isinstance(task, ItemBank) else network.interviewer
+        interviewers = several or (written_by,)
         opens_at = OPENS_AT if network.topology == "tree" and after else 0.0
         edges = tuple(_check_names(edge, f"{self.where}: edges") for edge in table.edges)
         return [
@@ -184,12 +173,6 @@ class _NodeReader:
             raise ConfigError(f"{self.where}: several interviewers for one task make a star: set topology to 'star'")
         return names
 
-    def _interviewer(self, task: TaskFamily | ItemBank) -> str:
-        """Return the node's interviewer; that of the network does not apply to banks."""
-        if self.table.interviewer is not None:
-            return self.table.interviewer
-        return "" if isinstance(task, ItemBank) else self.network.interviewer
-
     def _task(
         self, needed: int, families: Mapping[str, TaskFamily], banks: Callable[[str], ItemBank] | None
     ) -> tuple[TaskFamily | ItemBank, int]:
@@ -208,7 +191,15 @@ class _NodeReader:
             raise ConfigError(f"{where}: a node has either a task or a bank; found {count}")
         if banks is None:
             raise ConfigError(f"{where}: banks cannot be read here: name a task")
-        return self._bank(banks(table.bank), needed)
+        bank = banks(table.bank)
+        default = BANK_LEVELS if bank.calibrated else None
+        levels = bank_levels(bank, default if table.levels is None else table.levels, where)
+        if (fewest := min(map(len, levels))) < needed:
+            raise ConfigError(
+                f"{where}: a level of the bank {bank.name!r} has {fewest} items, and {needed} are asked of each "
+                "(queries times rounds): ask fewer, or split it into fewer levels"
+            )
+        return bank, len(levels)
 
     def _family(self, task: str, families: Mapping[str, TaskFamily]) -> TaskFamily:
         """Return the task's family, with the picture size and the form of prompts that the table sets."""
@@ -218,15 +209,3 @@ class _NodeReader:
         with located(self.where):
             family = family if self.table.pixels is None else family.at_pixels(self.table.pixels)
             return family.in_terse_form() if self.table.terse else family
-
-    def _bank(self, bank: ItemBank, needed: int) -> tuple[ItemBank, int]:
-        """Return the bank with the number of levels it is split into, which have at least `needed` items each."""
-        table, where = self.table, self.where
-        default = BANK_LEVELS if bank.calibrated else None
-        levels = bank_levels(bank, default if table.levels is None else table.levels, where)
-        if (fewest := min(map(len, levels))) < needed:
-            raise ConfigError(
-                f"{where}: a level of the bank {bank.name!r} has {fewest} items, and {needed} are asked of each "
-                "(queries times rounds): ask fewer, or split it into fewer levels"
-            )
-        return bank, len(levels)

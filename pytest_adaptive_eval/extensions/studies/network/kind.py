@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,15 +25,17 @@ from pytest_adaptive_eval.evaluation.study import (
 )
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, MemberTable, StudyTable
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, SupervisorTable, read_network
-from pytest_adaptive_eval.extensions.studies.network.energy import (
+from pytest_adaptive_eval.extensions.studies.network.result import (
+    Label,
+    NetworkResult,
     area_difference,
     energy,
     energy_difference,
     energy_error,
+    read_labels,
+    supervisor_agreement,
 )
-from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
-from pytest_adaptive_eval.extensions.studies.network.supervision import Label, read_labels, supervisor_agreement
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition
@@ -62,7 +65,7 @@ class NetworkPlan:
     """A network that is ready to run; see `StudyPlan`.
 
     Args:
-        models: Models, the interviewee first.
+        models: The interviewee first.
         written: Settings of the network as written.
         memory: Models in memory at once.
         folder: Folder for hashes of checkpoints and for pictures.
@@ -211,7 +214,7 @@ class NetworkPlan:
         nodes, groups = result.nodes, result.groups()
         no_group: tuple[None, ...] = (None,) * len(self.groups)
         none: tuple[None, ...] = (None,) * len(nodes) + no_group
-        opinions = [
+        opinions: list[Any] = [
             partial(result.opinion, group) if all(node.opened for node in groups[group]) else None
             for group in self.groups
         ]
@@ -288,28 +291,18 @@ def _notes(result: NetworkResult) -> Iterator[str]:
             yield f"the supervisor {result.supervisor} tells nothing: no review of {reviews} {subject}s is readable"
 
 
-class _Counting(MutableMapping[str, str]):
+class _Counting(UserDict[str, str]):
     """Cached replies, with a count of new ones."""
 
     def __init__(self, replies: MutableMapping[str, str], progress: Progress, most: int) -> None:
-        self._replies, self._progress, self._most, self._done = replies, progress, most, 0
-
-    def __getitem__(self, key: str) -> str:
-        return self._replies[key]
+        super().__init__()
+        self.data = replies  # type: ignore[assignment]  # any mapping serves
+        self._progress, self._most, self._done = progress, most, 0
 
     def __setitem__(self, key: str, value: str) -> None:
-        self._replies[key] = value
+        super().__setitem__(key, value)
         self._done += 1
         self._progress(self._done, self._most, f"reply {self._done}")
-
-    def __delitem__(self, key: str) -> None:
-        del self._replies[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._replies)
-
-    def __len__(self) -> int:
-        return len(self._replies)
 
 
 class NetworkStudyTable(StudyTable, frozen=True, kw_only=True):

@@ -6,22 +6,92 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network import prompts
 from pytest_adaptive_eval.extensions.studies.network.engine import AgentCall, Call, Conversation, Result, SubjectCall
-from pytest_adaptive_eval.extensions.studies.network.items import LevelItems
-from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult, PanelMember
-from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Directive, Exchange, Review
+from pytest_adaptive_eval.extensions.studies.network.node_result import (
+    Dialogue,
+    Directive,
+    Exchange,
+    NodeResult,
+    PanelMember,
+    Review,
+)
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import UNANSWERED, Item, Response, Status
 from pytest_adaptive_eval.models.base import Completion
-from pytest_adaptive_eval.models.foreign import Unranked, one_line, read_rank
-from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
-from pytest_adaptive_eval.tasks.family import Question, TaskFamily
-from pytest_adaptive_eval.types import Array
+from pytest_adaptive_eval.models.judging import Unranked, one_line, read_rank
+from pytest_adaptive_eval.tasks.bank import guess_floors, task_bank
+from pytest_adaptive_eval.tasks.family import Malformed, Question, TaskFamily, content_of, written_item
+from pytest_adaptive_eval.ties import tie_ranks
+from pytest_adaptive_eval.types import Array, Ints
+
+
+def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
+    """Return the positions of a bank's items by level, the easiest level first.
+
+    A calibrated bank is split by difficulty into levels of the same size. An uncalibrated one is split by its items'
+    ``meta.level``; items without it are one level.
+    """
+    if bank.calibrated:
+        count = 1 if levels is None else levels
+        if not 1 <= count <= len(bank):
+            raise ConfigError(
+                f"{where}: levels is {levels!r}, expected a number from 1 to {len(bank)}, the items of the bank "
+                f"{bank.name!r}"
+            )
+        return [np.sort(part) for part in np.array_split(tie_ranks(bank.difficulty).argsort(kind="stable"), count)]
+    labels = [item.meta.get("level", 1) for item in bank.items]
+    if bad := [label for label in labels if isinstance(label, bool) or not isinstance(label, int)]:
+        raise ConfigError(
+            f"{where}: an item of the bank {bank.name!r} has meta.level {bad[0]!r:.40}, expected a number"
+        )
+    positions = [np.flatnonzero(np.array(labels) == label) for label in sorted(set(labels))]
+    if levels is not None and not 1 <= levels <= len(positions):
+        raise ConfigError(
+            f"{where}: levels is {levels!r}, expected 1 to {len(positions)}, the number of different meta.level "
+            f"of the items in the bank {bank.name!r}, which is not calibrated"
+        )
+    return positions[:levels]
+
+
+class LevelItems:
+    """Questions of a node by level, round and number, all different within a level.
+
+    Attributes:
+        guess: Expected score of a guess by level.
+    """
+
+    def __init__(self, network: Network, node: Node, pictures: Path | None = None) -> None:
+        self._queries = node.queries
+        position = network.nodes.index(node)
+        self._order: list[Sequence[int]]
+        if isinstance(node.task, TaskFamily):
+            per_level = node.queries * network.rounds
+            seed = network.seed * len(network.nodes) + position
+            self._bank = task_bank(node.task, queries=per_level, levels=node.levels, seed=seed, pictures=pictures)
+            self._order = [range(level * per_level, (level + 1) * per_level) for level in range(node.levels)]
+            self.guess = guess_floors(node.task, node.levels)
+        else:
+            self._bank = node.task
+            rng = np.random.default_rng([network.seed, position])
+            parts = bank_levels(node.task, node.levels, f"{network.where}: node {node.name!r}")
+            self._order = [rng.permutation(part).tolist() for part in parts]
+            # the mean share of one choice, 0 for items without choices
+            choices = [[len(self._bank.items[n].choices) for n in part] for part in self._order]
+            self.guess = tuple(sum(1.0 / count for count in level if count) / len(level) for level in choices)
+
+    def item(self, level: int, round_: int, number: int) -> Item:
+        """Return a question; levels count from 1, rounds and numbers from 0."""
+        item: Item = self._bank.items[self._order[level - 1][round_ * self._queries + number]]
+        return item
+
 
 #: Returns the reason why a text must not be shown or passed on; empty if there is none.
 ContentFilter = Callable[[str], str]
@@ -59,22 +129,13 @@ class _Draft:
 
 def blank(network: Network, node: Node) -> NodeResult:
     """Return the result of a node that was not run."""
-    is_task = isinstance(node.task, TaskFamily)
+    knob, kind = "difficulty of the bank's items", "bank"
+    if isinstance(node.task, TaskFamily):
+        knob, kind = node.task.knob, "task"
     return NodeResult(
-        node.name,
-        node.task.name,
-        node.task.knob if isinstance(node.task, TaskFamily) else "difficulty of the bank's items",
-        node.group or node.name,
-        "task" if is_task else "bank",
-        node.levels,
-        node.queries,
-        node.stop_at,
-        network.weights()[node.name],
-        node.opens_at,
-        node.after,
-        node.interviewer,
-        node.questions,
-    )
+        node.name, node.task.name, knob, node.group or node.name, kind, node.levels, node.queries, node.stop_at,
+        network.weights()[node.name], node.opens_at, node.after, node.interviewer, node.questions,
+    )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -136,17 +197,28 @@ class Interview:
             before = answers_by_cycle[-1]
             prompts_ = [self._heard(n, items, before, cycle) for n in range(len(self.interviewees))]
             after = yield self._calls(position, cycle, prompts_)
-            answers_by_cycle.append([_merged(items, old, new) for old, new in zip(before, after, strict=True)])
+            # an unreadable answer, unless by a fault of the run, is replaced by the one before
+            answers_by_cycle.append(
+                [
+                    [
+                        new if new.status.infrastructure or (not new.unread and item.readable(new.text)) else old
+                        for item, old, new in zip(items, olds, news, strict=True)
+                    ]
+                    for olds, news in zip(before, after, strict=True)
+                ]
+            )
         final = answers_by_cycle[-1][0]
         responses = [self._response(item, completion) for item, completion in zip(items, final, strict=True)]
         scores = [response.score for response in responses]
-        if self.node.panel:
-            self._score_panel(items, answers_by_cycle)
+        for k, item in enumerate(items if self.node.panel else ()):
+            by_cycle = [[result[k] for result in answers] for answers in answers_by_cycle]
+            for n in range(len(self.interviewees)):
+                self.panel_scores[n].append([self._score(item, answers[n]) for answers in by_cycle])
+            self.panel_scores[-1].append([self._score(item, _plurality(answers)) for answers in by_cycle])
         self._record(level, questions, final, scores)
         return [np.nan if score is None else score for score in scores]
 
     def _calls(self, position: tuple[str, int, int], cycle: int, items: Sequence[tuple[Item, ...]]) -> Sequence[Call]:
-        """Return one call per interviewee."""
         return [
             SubjectCall(name, "panel" if n else "interviewee", (*position, cycle), items[n])
             for n, name in enumerate(self.interviewees)
@@ -155,7 +227,6 @@ class Interview:
     # Questions
 
     def _questions(self, round_: int, level: int, records: Sequence[str]) -> Section[list[_Question]]:
-        """Return the questions of a level, by code or by the interviewer."""
         coded = [self.items.item(level, round_, k) for k in range(self.node.queries)]
         if not self.node.interviewer:
             return [_Question(item, "code") for item in coded]
@@ -263,19 +334,16 @@ class Interview:
             for n in range(len(names))
             if n != listener and (not self.node.edges or (names[n], names[listener]) in self.node.edges)
         ]
-        texts = [[self._presentable(completion) for completion in result] for result in answers]
+        texts = [
+            ["(no answer)" if each.unread or self.content_filter(each.text) else each.text for each in result]
+            for result in answers
+        ]
         return tuple(
             prompts.heard(item, [texts[n][k] for n in speakers], texts[listener][k], cycle)
             for k, item in enumerate(items)
         )
 
-    def _presentable(self, completion: Completion) -> str:
-        """Return an answer as other members of the panel read it."""
-        hidden = completion.unread or self.content_filter(completion.text)
-        return "(no answer)" if hidden else completion.text
-
     def _response(self, item: Item, completion: Completion) -> Response:
-        """Grade one answer with code, and count it."""
         response = completion.response(item, self.network.unanswered)
         self.counts["answers"] += 1
         self.counts["unscored"] += response.score is None
@@ -284,16 +352,7 @@ class Interview:
             self.counts[response.status.value] += 1
         return response
 
-    def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[list[Result]]) -> None:
-        """Score each member and the plurality, before the debate and after each cycle."""
-        for k, item in enumerate(items):
-            by_cycle = [[result[k] for result in answers] for answers in answers_by_cycle]
-            for n in range(len(self.interviewees)):
-                self.panel_scores[n].append([self._score(item, answers[n]) for answers in by_cycle])
-            self.panel_scores[-1].append([self._score(item, _plurality(answers)) for answers in by_cycle])
-
     def _score(self, item: Item, completion: Completion) -> float:
-        """Return the score of an answer; NaN if it has none."""
         score = completion.response(item, self.network.unanswered).score
         return np.nan if score is None else score
 
@@ -328,14 +387,6 @@ class Interview:
             reviews=tuple(self.reviews),
             panel=tuple(PanelMember.of(name, np.array(scores)) for name, scores in members),
         )
-
-
-def _merged(items: Sequence[Item], before: Result, after: Result) -> Result:
-    """Return the new answers; an unreadable one, unless by a fault of the run, is replaced by the old one."""
-    return [
-        new if new.status.infrastructure or (not new.unread and item.readable(new.text)) else old
-        for item, old, new in zip(items, before, after, strict=True)
-    ]
 
 
 def review(

@@ -1,6 +1,6 @@
 """Prompts for interviewers, supervisors and panels, and parsers of their replies.
 
-Questions, answers and dialogues are foreign text, see `pytest_adaptive_eval.models.foreign`.
+Questions, answers and dialogues are foreign text, see `pytest_adaptive_eval.models.judging`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue, Directive, Exchange
+from pytest_adaptive_eval.extensions.studies.network.node_result import Dialogue, Directive, Exchange
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Message
-from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, clean, marked, one_line
+from pytest_adaptive_eval.models.judging import DATA, RANK_REPLY, clean, marked, one_line
 from pytest_adaptive_eval.tasks.family import Content
 
 #: Earlier questions of the level in an interviewer's prompt, and characters of each.
@@ -41,18 +41,6 @@ def _user_message(text: str) -> tuple[Message, ...]:
     return (Message("user", text),)
 
 
-def _before(dialogues: Sequence[Dialogue], records: Sequence[str]) -> str:
-    """Return the summary of earlier nodes and rounds, between marks."""
-    summary = "\n".join([*(dialogue.summary for dialogue in dialogues), *records])
-    return f"What was examined before. {DATA}{marked('dialogue', summary, 8000)}" if summary else ""
-
-
-def _so_far(answered: Sequence[Exchange]) -> str:
-    """Return the last answers to a node's questions with their scores, between marks."""
-    summary = "\n".join(exchange.summary for exchange in answered[-ANSWERED:])
-    return f"The last answers in this examination. {DATA}{marked('answers', summary, 4000)}" if summary else ""
-
-
 def write(
     content: Content,
     knob: str,
@@ -74,6 +62,8 @@ def write(
         number: Number of the question in its level and number of the attempt, both from 1, and the network's seed.
         answered: Questions of this node so far, with the answers and their scores by code.
     """
+    before = "\n".join([*(dialogue.summary for dialogue in dialogues), *records])
+    so_far = "\n".join(exchange.summary for exchange in answered[-ANSWERED:])
     examples = "".join(f"- {one_line(text, EARLIER_CHARACTERS)}\n" for text in earlier[-EARLIER:])
     form = "" if content.whole else f"The question has exactly this form: {content.form}\n"
     reply = (
@@ -82,8 +72,8 @@ def write(
         else "Reply in two lines and no more:\nQuestion: the question\nAnswer: the right answer"
     )
     return _user_message(
-        _before(dialogues, records)
-        + _so_far(answered)
+        (f"What was examined before. {DATA}{marked('dialogue', before, 8000)}" if before else "")
+        + (f"The last answers in this examination. {DATA}{marked('answers', so_far, 4000)}" if so_far else "")
         + f"You examine a language model. Write one {'text' if content.whole else 'question'} of level {level}; the "
         f"level is: {knob}.\n{form}At this level it has: {content.demand(level)}.\n"
         + (f"These were asked already; write another one:\n{examples}" if examples else "")
@@ -122,26 +112,21 @@ def read_question(text: str, whole: bool = False) -> tuple[str, str]:
 
 def review_question(scheme: str, task: str, demand: str, question: str) -> tuple[Message, ...]:
     """Return the request to review an interviewer's question."""
-    head = (
-        f"You supervise an examination. Task: {one_line(task)}. A question has to have: {one_line(demand, 400)}. "
-        f"{DATA}{marked('question', question, 4000)}"
-    )
-    if scheme == "scale":
-        return _user_message(f"{head}How good is the question for this task?\n{_SCALE}{RANK_REPLY}")
-    return _user_message(
-        f"{head}Is there a fault in the question, so that it has to be written again? Reply yes or no."
-    )
+    head = f"A question has to have: {one_line(demand, 400)}. {DATA}{marked('question', question, 4000)}"
+    fault = "Is there a fault in the question, so that it has to be written again?"
+    return _review(scheme, task, head, "How good is the question for this task?", fault)
 
 
 def review_exchange(scheme: str, task: str, question: str, answer: str) -> tuple[Message, ...]:
     """Return the request to review a question with its answer."""
-    head = (
-        f"You supervise an examination. Task: {one_line(task)}. {DATA}{marked('question', question, 4000)}"
-        f"{marked('answer', answer, 4000)}"
-    )
-    if scheme == "scale":
-        return _user_message(f"{head}How far can this dialogue be trusted?\n{_SCALE}{RANK_REPLY}")
-    return _user_message(f"{head}Is anything in this dialogue wrong or invented? Reply yes or no.")
+    head = f"{DATA}{marked('question', question, 4000)}{marked('answer', answer, 4000)}"
+    fault = "Is anything in this dialogue wrong or invented?"
+    return _review(scheme, task, head, "How far can this dialogue be trusted?", fault)
+
+
+def _review(scheme: str, task: str, head: str, rating: str, fault: str) -> tuple[Message, ...]:
+    asked = f"{rating}\n{_SCALE}{RANK_REPLY}" if scheme == "scale" else f"{fault} Reply yes or no."
+    return _user_message(f"You supervise an examination. Task: {one_line(task)}. {head}{asked}")
 
 
 def read_fault(text: str) -> bool | None:

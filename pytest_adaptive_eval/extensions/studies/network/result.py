@@ -1,23 +1,189 @@
-"""Result of a network: its nodes, the models and the energy."""
+"""Result of a network: its nodes, the models, the energy, and the agreement of its supervisor with labels.
+
+The energy is the weighted share of the routes' levels that the interviewee solves. MACEval's text does not give its
+formula; this is our definition.  With weights w that sum to 1, the number of levels L of a node and the area A under
+its expected accuracies (ACC-AUC) ::
+
+    energy = sum over the routes of  w * A / L * [each node before it has an area of at least opens_at]
+
+which is in [0, 1]. A route is a path to a node.
+
+Areas of different nodes come from different questions. Their errors are independent, so their half widths are added in
+squares (Zou and Donner 2008). The ranges due to unadministered levels and missing scores are added up. A node that was
+not run contributes at least 0, and at most its weight, or 0 if an earlier node's upper bound is below the threshold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.studies.network.energy import energy, mean_area
-from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult
-from pytest_adaptive_eval.extensions.studies.network.roles import Review
+from pytest_adaptive_eval.errors import ConfigError, EstimationError
+from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult, Review
 from pytest_adaptive_eval.extensions.studies.plain import fields_json, plain
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import MISSING, UNANSWERED, WRONG, Status
+from pytest_adaptive_eval.ladder.result import Levels, area_bounds, difference
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import truncation_warning
+
+METHOD = "by levels and routes"
+#: Confidence of the bounds from which a standard error is computed.
+ERROR_CONFIDENCE = 0.95
+
+
+def may_open(nodes: Sequence[NodeResult], confidence: float) -> Mapping[str, bool]:
+    """Return, by node, whether the upper bounds of all earlier areas reach the thresholds on its routes."""
+    by_name = {node.name: node for node in nodes}
+
+    @cache
+    def reachable(name: str) -> bool:
+        node = by_name[name]
+        for before in (by_name[other] for other in node.after):
+            area = before.interval(confidence)
+            if not reachable(before.name) or (area.high if area else before.levels) < node.opens_at:
+                return False
+        return True
+
+    return {node.name: reachable(node.name) for node in nodes}
+
+
+class _Part(NamedTuple):
+    """Contribution of a route: estimate, range without sampling error, and half widths of the sampling error."""
+
+    estimate: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    down: float = 0.0
+    up: float = 0.0
+
+    def __neg__(self) -> _Part:
+        """Return the contribution of a subtracted route."""
+        return _Part(-self.estimate, -self.high, -self.low, self.up, self.down)
+
+
+def _part(node: NodeResult, confidence: float, may_open: bool) -> _Part:
+    ladder, share = node.ladder, node.weight / node.levels
+    if ladder is None:
+        return _Part(high=node.weight if may_open else 0.0)
+    least, most = ladder.filled(0.0), ladder.filled(1.0)
+    return _Part(
+        share * ladder.area,
+        share * least.area,
+        share * (most.area + ladder.above(confidence)),
+        share * (least.area - area_bounds(Levels.of(least.scores), confidence)[0]),
+        share * (area_bounds(Levels.of(most.scores), confidence)[1] - most.area),
+    )
+
+
+def _pair(a: NodeResult, b: NodeResult, confidence: float) -> _Part:
+    """Return the difference of two nodes with the same questions."""
+    assert a.ladder is not None
+    assert b.ladder is not None
+    share, change = a.weight / a.levels, a.area - b.area
+    sampling, whole = (difference(a.ladder, b.ladder, confidence, untested) for untested in ("zero", "bounded"))
+    return _Part(
+        share * change,
+        share * (change + whole.low - sampling.low),
+        share * (change + whole.high - sampling.high),
+        share * (change - sampling.low),
+        share * (sampling.high - change),
+    )
+
+
+def _sum(parts: Iterable[_Part], least: float, confidence: float, method: str, most: float = 1.0) -> Interval:
+    rows = [(part.estimate, part.low, part.high, part.down**2, part.up**2) for part in parts]
+    estimate, low, high, down, up = (sum(column) for column in zip(*rows, strict=True))
+    low, high = max(low - down**0.5, least), min(high + up**0.5, most)
+    return Interval(min(max(estimate, low), high), low, high, confidence, method)
+
+
+def energy(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval:
+    """Return the energy with its bounds.
+
+    Args:
+        nodes: Their weights sum to 1.
+    """
+    possible = may_open(nodes, confidence)
+    return _sum((_part(node, confidence, possible[node.name]) for node in nodes), 0.0, confidence, METHOD)
+
+
+def mean_area(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval | None:
+    """Return the mean area of nodes with the same number of levels, with its bounds; None if one was not run."""
+    if not all(node.opened for node in nodes):
+        return None
+    levels = nodes[0].levels
+    parts = (_part(replace(node, weight=levels / len(nodes)), confidence, True) for node in nodes)
+    return _sum(parts, 0.0, confidence, "mean of areas by levels", most=float(levels))
+
+
+def energy_error(nodes: Sequence[NodeResult]) -> float | None:
+    """Return the standard error of the energy by sampling alone, for repetitions; None if no node was run.
+
+    What unadministered levels and closed nodes may add is the same in all repetitions.
+    """
+    z = NormalDist().inv_cdf(ERROR_CONFIDENCE)
+    parts = [_part(node, ERROR_CONFIDENCE, False) for node in nodes if node.opened]
+    variance = sum(((part.down + part.up) / (2.0 * z)) ** 2 for part in parts)
+    return variance**0.5 if parts else None
+
+
+def energy_difference(candidate: NetworkResult, baseline: NetworkResult, confidence: float = 0.95) -> Interval:
+    """Return the candidate's energy minus the baseline's, paired by question if both got the same questions.
+
+    Raises:
+        EstimationError: The two networks do not have the same nodes.
+    """
+    pairs = list(zip(candidate.nodes, baseline.nodes, strict=False))
+    if len(candidate.nodes) != len(baseline.nodes) or any(_shape(a) != _shape(b) for a, b in pairs):
+        raise EstimationError("the two networks do not have the same nodes with the same weights, levels and queries")
+    same_questions = _same_questions(candidate, baseline)
+    possible = may_open(candidate.nodes, confidence), may_open(baseline.nodes, confidence)
+    parts: list[_Part] = []
+    for a, b in pairs:
+        if same_questions and a.questions == "code" and a.opened and b.opened:
+            parts.append(_pair(a, b, confidence))
+        else:
+            parts.append(_part(a, confidence, possible[0][a.name]))
+            parts.append(-_part(b, confidence, possible[1][b.name]))
+    return _sum(parts, -1.0, confidence, f"{METHOD}, paired")
+
+
+def area_difference(candidate: NetworkResult, baseline: NetworkResult, name: str, confidence: float = 0.95) -> Interval:
+    """Return the area of the candidate's node less the baseline's, paired by question if both got the same questions.
+
+    Levels that neither administered count as equal, since both had failed before.
+
+    Raises:
+        EstimationError: The two nodes do not have the same levels and queries, or one was not run.
+    """
+    a, b = (next(node for node in scores.nodes if node.name == name) for scores in (candidate, baseline))
+    if _shape(a) != _shape(b):
+        raise EstimationError(f"the node {name} does not have the same task, levels and queries in both networks")
+    if a.ladder is None or b.ladder is None:
+        raise EstimationError(f"the node {name} was not run in both networks")
+    if _same_questions(candidate, baseline) and a.questions == "code":
+        return difference(a.ladder, b.ladder, confidence, "zero")
+    return a.ladder.interval(confidence).less(b.ladder.interval(confidence))
+
+
+def _same_questions(candidate: NetworkResult, baseline: NetworkResult) -> bool:
+    return candidate.seed == baseline.seed and candidate.repetitions == baseline.repetitions == 1
+
+
+def _shape(node: NodeResult) -> tuple[object, ...]:
+    names = ("name", "task", "levels", "queries", "stop_at", "weight", "after", "opens_at", "questions")
+    return (*(getattr(node, name) for name in names), *(member.name for member in node.panel[1:]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +223,7 @@ class NetworkResult:
 
     @property
     def energy(self) -> Interval:
-        """Energy, see `pytest_adaptive_eval.extensions.studies.network.energy.energy`."""
+        """Energy, see `pytest_adaptive_eval.extensions.studies.network.result.energy`."""
         return energy(self.nodes, self.confidence)
 
     @property
@@ -72,7 +238,6 @@ class NetworkResult:
         return self._count("faults") / answers if answers else 0.0
 
     def _count(self, name: str) -> int:
-        """Return a count of `COUNTERS` over all nodes."""
         return sum(node.counts.get(name, 0) for node in self.nodes)
 
     def cap(self, model: str) -> object:
@@ -135,9 +300,18 @@ class NetworkResult:
 
     def reviews(self) -> dict[str, dict[str, Any]]:
         """Return counts of the supervisor's reviews of questions and of exchanges."""
-        reviews = [review for node in self.nodes for review in node.reviews]
-        subjects = dict.fromkeys(review.subject for review in reviews)
-        return {subject: _counted([r for r in reviews if r.subject == subject]) for subject in subjects}
+        by_subject: dict[str, list[Review]] = {}
+        for review in (review for node in self.nodes for review in node.reviews):
+            by_subject.setdefault(review.subject, []).append(review)
+        return {
+            subject: {
+                "reviews": len(reviews),
+                "refused": sum(review.refused for review in reviews),
+                "unread": sum(review.unread for review in reviews),
+                "ratings": [sum(review.rating == rating for review in reviews) for rating in range(1, 6)],
+            }
+            for subject, reviews in by_subject.items()
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data, which `from_json` reads."""
@@ -164,11 +338,95 @@ class NetworkResult:
             raise ConfigError(f"this is not the data of NetworkResult.to_json: {error}") from None
 
 
-def _counted(reviews: Sequence[Review]) -> dict[str, Any]:
-    """Return the number of reviews, refusals and unreadable replies, and the ratings from 1 to 5 by their number."""
-    return {
-        "reviews": len(reviews),
-        "refused": sum(review.refused for review in reviews),
-        "unread": sum(review.unread for review in reviews),
-        "ratings": [sum(review.rating == rating for review in reviews) for rating in range(1, 6)],
-    }
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Review of a question or an exchange by a person or code.
+
+    Args:
+        node: Name of the node; empty if the id is unique in the network.
+        rating: From 1 to 5, of which 5 is best, such as a mean of several ratings.
+    """
+
+    item: str
+    node: str = ""
+    subject: str = "exchange"
+    fault: bool | None = None
+    rating: float | None = None
+
+
+_KEYS = {field.name for field in fields(Label)}
+
+
+@dataclass(frozen=True, slots=True)
+class SupervisorAgreement:
+    """Agreement of reviews with labels; NaN without any.
+
+    Args:
+        judged: Labelled reviews of the scheme ``yes-no``.
+        accuracy, f1: Accuracy and F1 of the faults.
+        rated: Labelled ratings.
+        unread: Labelled reviews whose reply was unreadable.
+    """
+
+    judged: int
+    accuracy: float
+    f1: float
+    rated: int
+    spearman: float
+    unread: int
+
+
+def read_labels(path: Path) -> list[Label]:
+    """Read labels from a file with one JSON object per line, which has ``item`` and ``fault`` or ``rating``."""
+    try:
+        lines = read_regular(path).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: it cannot be read as text ({error}); expected one JSON object per line") from None
+    return [_label(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _label(line: str, where: str) -> Label:
+    form = '{"item": "addition-1-0", "fault": false} or {"item": "addition-1-0", "rating": 4}'
+    try:
+        data: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, Mapping) or not isinstance(data.get("item"), str) or not set(data) <= _KEYS:
+        raise ConfigError(f"{where}: {line!r:.60} is no label, expected such as {form}")
+    label = Label(**{**data, "node": str(data.get("node", ""))})
+    in_range = isinstance(label.rating, int | float) and not isinstance(label.rating, bool) and 1 <= label.rating <= 5
+    has_opinion = label.fault is not None or label.rating is not None
+    if not has_opinion or not isinstance(label.fault, bool | None) or not (label.rating is None or in_range):
+        raise ConfigError(
+            f"{where}: fault is {label.fault!r:.40} and rating {label.rating!r:.40}, expected such as {form}"
+        )
+    if label.subject not in ("question", "exchange"):
+        raise ConfigError(f"{where}: subject is {label.subject!r:.40}, expected question or exchange")
+    return label
+
+
+def supervisor_agreement(result: NetworkResult, labels: Iterable[Label]) -> SupervisorAgreement:
+    """Compare a network's reviews with labels of the same questions and exchanges."""
+    by_key = {(label.node, label.subject, label.item): label for label in labels}
+    labelled: list[tuple[Review, Label]] = []
+    for node in result.nodes:
+        for review in node.reviews:
+            keys = ((name, review.subject, review.item) for name in (node.name, ""))
+            labelled += [(review, by_key[key]) for key in keys if key in by_key][:1]
+    faults, ratings = _both(labelled, "fault"), _both(labelled, "rating")
+    both = sum(predicted and actual for predicted, actual in faults)
+    total = sum(predicted + actual for predicted, actual in faults)
+    values = np.array(ratings, dtype=np.float64).reshape(-1, 2)
+    return SupervisorAgreement(
+        len(faults),
+        sum(predicted == actual for predicted, actual in faults) / len(faults) if faults else float("nan"),
+        2 * both / total if total else float("nan"),
+        len(ratings),
+        rank_correlation(values[:, 0], values[:, 1]) if len(ratings) > 1 else float("nan"),
+        sum(review.unread for review, _ in labelled),
+    )
+
+
+def _both(labelled: Iterable[tuple[Review, Label]], name: str) -> list[tuple[Any, Any]]:
+    pairs = [(getattr(review, name), getattr(label, name)) for review, label in labelled]
+    return [pair for pair in pairs if None not in pair]

@@ -12,11 +12,16 @@ from typing import Any
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network.engine import Conversation, Engine
-from pytest_adaptive_eval.extensions.studies.network.items import LevelItems
-from pytest_adaptive_eval.extensions.studies.network.node import ContentFilter, Interview, allow_all, blank, review
+from pytest_adaptive_eval.extensions.studies.network.node import (
+    ContentFilter,
+    Interview,
+    LevelItems,
+    allow_all,
+    blank,
+    review,
+)
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
-from pytest_adaptive_eval.extensions.studies.network.roles import Dialogue
-from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node, Supervision
+from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.tasks.family import TaskFamily
 
@@ -44,61 +49,40 @@ def hold_network(
         ConfigError: The pool lacks a model, there is no folder for pictures, or the concurrency is below 1.
     """
     check_count("concurrency", concurrency)
-    _check(network, pool, pictures)
-    loads = dict(pool.loads)
-    engine = Engine(pool, {} if replies is None else replies, concurrency)
-    results = engine.run(_Scheduler(network, content_filter or allow_all, pictures).ready)
-    supervision = network.supervision
-    if supervision is not None:
-        results |= _reviewed(engine, supervision, results)
-    nodes = [result[0] if isinstance(result, tuple) else result for result in (results[n.name] for n in network.nodes)]
-    return NetworkResult(
-        network.topology,
-        network.interviewee,
-        tuple(replace(node, usage=dict(engine.usage[node.name])) for node in nodes),
-        {name: identity.with_caps(engine.caps[name]).to_json() for name, identity in sorted(engine.models.items())},
-        supervision.model if supervision else "",
-        supervision.scheme if supervision else "",
-        network.passing,
-        network.seed,
-        network.rounds,
-        network.confidence,
-        {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
-        engine.replies.recalled,
-        {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items()) if counts[True]},
-        network.unanswered,
-    )
-
-
-def _reviewed(engine: Engine, supervision: Supervision, results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the results of nodes after the supervisor's reviews.
-
-    No other result depends on the reviews, so one load of the supervisor suffices.
-    """
-    return engine.run(
-        lambda done: {
-            name: partial(review, supervision, result, exchanges)
-            for name, (result, exchanges) in results.items()
-            if exchanges and name not in done
-        }
-    )
-
-
-def _check(network: Network, pool: AgentPool, pictures: Path | None) -> None:
-    """Refuse a pool that lacks a model, and pictures without a folder."""
     for name in (*network.subjects, *network.agents):
-        pool.agent(name)
+        pool.agent(name)  # refuses a name that it lacks
     for node in network.nodes:
         if isinstance(node.task, TaskFamily) and node.task.pictorial and pictures is None:
             raise ConfigError(
                 f"{network.where}: node {node.name!r}: its task has pictures, and there is no folder for them"
             )
+    loads = dict(pool.loads)
+    engine = Engine(pool, {} if replies is None else replies, concurrency)
+    results = engine.run(_Scheduler(network, content_filter or allow_all, pictures).ready)
+    supervision = network.supervision
+    if supervision is not None:  # no other result depends on the reviews, so one load of the supervisor suffices
+        results |= engine.run(
+            lambda done: {
+                name: partial(review, supervision, result, exchanges)
+                for name, (result, exchanges) in results.items()
+                if exchanges and name not in done
+            }
+        )
+    nodes = [result[0] if isinstance(result, tuple) else result for result in (results[n.name] for n in network.nodes)]
+    return NetworkResult(
+        network.topology, network.interviewee,
+        tuple(replace(node, usage=dict(engine.usage[node.name])) for node in nodes),
+        {name: identity.with_caps(engine.caps[name]).to_json() for name, identity in sorted(engine.models.items())},
+        supervision.model if supervision else "", supervision.scheme if supervision else "", network.passing,
+        network.seed, network.rounds, network.confidence,
+        {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())}, engine.replies.recalled,
+        {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items()) if counts[True]},
+        network.unanswered,
+    )  # fmt: skip
 
 
 @dataclass(slots=True)
 class _Scheduler:
-    """Starter of the conversations of nodes."""
-
     network: Network
     content_filter: ContentFilter
     pictures: Path | None
@@ -111,19 +95,16 @@ class _Scheduler:
             if node.name not in results and set(node.after) <= set(results)
         }
 
-    def _passed(self, dialogue: Dialogue) -> Dialogue:
-        """Return a dialogue with meaningless text, which network, node and seed determine, if there is to be any."""
-        if not self.network.injected:
-            return dialogue
-        rng = random.Random(f"{self.network.seed} {dialogue.node}")
-        return replace(dialogue, injected="".join(rng.choices(_LETTERS, k=self.network.injected)))
-
     def _conversation(self, node: Node, results: Mapping[str, Any]) -> Conversation[Any]:
         areas = [results[name][0].interval(self.network.confidence) for name in node.after]
         if not all(area is not None and area.low >= node.opens_at for area in areas):
             return _without_calls((blank(self.network, node), []))
         earlier = self.network.ancestors(node.name) if self.network.passing else ()
-        dialogues = [self._passed(results[before.name][0].dialogue) for before in earlier]
+        dialogues = [results[before.name][0].dialogue for before in earlier]
+        if injected := self.network.injected:  # meaningless text, which network, node and seed determine
+            draws = (random.Random(f"{self.network.seed} {each.node}") for each in dialogues)
+            noise = (rng.choices(_LETTERS, k=injected) for rng in draws)
+            dialogues = [replace(d, injected="".join(text)) for d, text in zip(dialogues, noise, strict=True)]
         items = LevelItems(self.network, node, self.pictures)
         return Interview(self.network, node, items, dialogues, self.content_filter).run()
 

@@ -12,8 +12,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.ladder.policy import Climb
-from pytest_adaptive_eval.tasks.content import content_of
-from pytest_adaptive_eval.tasks.family import TaskFamily
+from pytest_adaptive_eval.tasks.family import TaskFamily, content_of
 
 Topology = Literal["line", "star", "tree", "hybrid"]
 Questions = Literal["code", "written", "rephrased"]
@@ -25,16 +24,12 @@ LARGEST = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Task with its interviewer and its edges from earlier nodes.
+    """Task with its interviewer and its edges from earlier nodes; `NodeTable` describes further settings.
 
     Args:
         task: A calibrated bank is split into levels by difficulty, an uncalibrated one by its items' ``meta.level``.
-        after: Nodes that are run before this one and pass their dialogues to it.
         opens_at: Smallest lower bound of the area of each earlier node, or this node is not run.
-        weight: Weight of the route to this node, relative to other routes.
-        interviewer: Name of the agent that makes the questions; empty if code does.
         questions: Source of the questions: code, the interviewer, or code with the interviewer's wording.
-        stop_at: A level with an accuracy of at most this ends a round.
         panel: Further interviewees. All answer, then see each other's answers and answer again.
         edges: Pairs (speaker, listener) of the panel; empty for all pairs.
         group: Name shared by nodes with one task and different interviewers; else the node's name.
@@ -61,11 +56,7 @@ class Node:
         return Climb(self.queries, float(self.stop_at))
 
     def check(self, where: str, interviewee: str) -> None:
-        """Refuse settings that are out of range or contradict each other.
-
-        Raises:
-            ConfigError: Names the place and the setting.
-        """
+        """Refuse settings that are out of range or contradict each other."""
         where = f"{where}: node {self.name!r}"
         self._check_task(where)
         for name in ("weight", "opens_at"):
@@ -125,7 +116,6 @@ class Supervision:
     """Settings of reviews by a supervisor.
 
     Args:
-        scheme: Question for a fault, or for a rating from 1 to 5, of which 5 is best.
         exchanges: Reviewed exchanges per level and round. Questions by an interviewer are all reviewed.
     """
 
@@ -136,17 +126,13 @@ class Supervision:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Nodes with their edges and interviewee.
+    """Nodes with their edges and interviewee; `NetworkTable` describes further settings.
 
     Args:
         topology: In a line each node follows the one before; in a star none follows another; in a tree each but one
             follows one; a hybrid has any edges without a cycle. Nodes of stars and hybrids may have panels.
-        passing: Whether a node gets the dialogues of the nodes before it.
-        responses: Whether an interviewer reads the answers so far to its own node, with their scores by code.
         injected: Characters of meaningless text added to each passed dialogue, to study how errors propagate.
         rounds: Interviews of each node, each from the last level of the one before.
-        retries: Attempts that an interviewer gets after its first at a question, before code makes it.
-        confidence: Confidence of each one-sided bound.
         unanswered: What answers of the interviewees count as that are empty, refused or cut, see
             `items.item.Response.of`.
 
@@ -227,11 +213,7 @@ class Network:
             raise ConfigError(f"{self.where}: a panel is of a star or a hybrid network: set topology to one of them")
 
     def order(self) -> tuple[Node, ...]:
-        """Return the nodes, each after its earlier nodes.
-
-        Raises:
-            ConfigError: The edges make a cycle.
-        """
+        """Return the nodes, each after its earlier nodes."""
         positions = {node.name: n for n, node in enumerate(self.nodes)}
         sorter = TopologicalSorter({node.name: node.after for node in self.nodes})
         try:

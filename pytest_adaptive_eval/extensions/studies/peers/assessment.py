@@ -23,7 +23,7 @@ from pytest_adaptive_eval.extensions.studies.peers.scoring import accepts, paper
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.items.item import MISSING, Status
 from pytest_adaptive_eval.models.base import Agent, Completion, Message, Reply, Usage
-from pytest_adaptive_eval.models.foreign import Unranked, clean, read_rank
+from pytest_adaptive_eval.models.judging import Unranked, clean, read_rank
 from pytest_adaptive_eval.models.reuse import ReplyStore, draw_number, identity_key, request_key
 from pytest_adaptive_eval.types import Array
 
@@ -56,10 +56,10 @@ class Call:
         messages = [[message.role, message.text] for message in self.messages]
         return request_key(identity_key(self.agent.identity), self.role, self.position, messages, self.max_tokens)
 
-    @property
-    def draw(self) -> int:
-        """Number of the draw, see `draw_number`."""
-        return draw_number(self.role, self.position)
+    def make(self) -> Reply:
+        """Return the model's reply."""
+        draw = draw_number(self.role, self.position)
+        return self.agent.ask(self.messages, max_tokens=self.max_tokens, draw=draw)
 
 
 #: Makes calls, and yields the index of each with its reply, in any order, as soon as it arrives.
@@ -69,7 +69,7 @@ Asking = Callable[[Sequence[Call]], Iterable[tuple[int, Reply]]]
 def one_by_one(calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
     """Make calls in their order."""
     for index, call in enumerate(calls):
-        yield index, call.agent.ask(call.messages, max_tokens=call.max_tokens, draw=call.draw)
+        yield index, call.make()
 
 
 def assess(
@@ -93,18 +93,7 @@ def assess(
     return _Run(agents, settings or PeerSettings(), {} if replies is None else replies, asking).run()
 
 
-def _fitted(judgments: Array) -> tuple[Reliability | None, str]:
-    """Return the model of reliability fitted to judgments, and the reason why it gives no scores, if any."""
-    try:
-        fit = fit_reliability(judgments)
-    except EstimationError as error:
-        return None, str(error)
-    return fit, "" if np.isfinite(fit.qualities).any() else "the judges agree on nothing: no quality can be told"
-
-
 class _Run:
-    """State of an assessment."""
-
     def __init__(
         self, agents: Sequence[Agent], settings: PeerSettings, replies: MutableMapping[str, str], asking: Asking
     ) -> None:
@@ -149,24 +138,21 @@ class _Run:
         for (name, role), kinds in sorted(self.unusable.items()):
             unusable.setdefault(name, {})[role] = dict(sorted(kinds.items()))
         return Assessment(
-            tuple(agent.identity for agent in self.agents),
-            self.settings,
-            tuple(self.rounds),
-            judgments,
-            paper_scores(judgments, self.accepted, judge=self.judge),
-            fit,
-            np.array(changes),
-            unusable,
-            {role: tuple(usages) for role, usages in self.usage.items()},
-            self.replies.recalled,
-            fault,
-        )
+            tuple(agent.identity for agent in self.agents), self.settings, tuple(self.rounds), judgments,
+            paper_scores(judgments, self.accepted, judge=self.judge), fit, np.array(changes), unusable,
+            {role: tuple(usages) for role, usages in self.usage.items()}, self.replies.recalled, fault,
+        )  # fmt: skip
 
     def _fit(self, judgments: Array) -> tuple[Reliability | None, str]:
         """Return the fitted model of reliability, and the reason why there are no scores, if any."""
         fit, fault = None, ""
         if self.judge is None:  # a single judge cannot be compared with others
-            fit, fault = _fitted(judgments)
+            try:
+                fit = fit_reliability(judgments)
+                if not np.isfinite(fit.qualities).any():
+                    fault = "the judges agree on nothing: no quality can be told"
+            except EstimationError as error:
+                fault = str(error)
         if not any(self.accepted):
             fault = f"no task was accepted in {len(self.rounds)} rounds"
         elif self.settings.mode == "paper":
@@ -226,20 +212,15 @@ class _Run:
         for i, rank in zip(self.judges, ranks, strict=True):
             votes[i] = rank
         values = np.array([np.nan if vote is None else vote for vote in votes], dtype=np.float64)
-        accepted = accepts(values, self._vote_weights(generator), mean=settings.mean, median=settings.median)
+        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
+        if settings.mode == "reliability":  # the vote of the task's own model does not count
+            weights = np.where(np.arange(self.n) == generator, 0.0, weights)
+        accepted = accepts(values, weights, mean=settings.mean, median=settings.median)
         if accepted:
             self.accepted_tasks.add(normalized)
         return replace(drawn, task=task, votes=tuple(votes), accepted=accepted)
 
-    def _vote_weights(self, generator: int) -> Array:
-        """Return the weights of votes on a model's task; the reliability rule ignores the vote of that model."""
-        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
-        if self.settings.mode == "reliability":
-            weights = np.where(np.arange(self.n) == generator, 0.0, weights)
-        return weights
-
     def _update_weights(self) -> None:
-        """Update the weights of votes on the next task."""
         judgments = np.array(self.judgments)
         if self.settings.mode == "paper":
             self.weights = paper_scores(judgments, self.accepted, judge=self.judge).weights[-1]
@@ -275,7 +256,6 @@ class _Run:
         return texts
 
     def _ranks(self, calls: Sequence[Call]) -> list[int | None]:
-        """Return the ranks in replies; None for unusable ones, which are counted."""
         ranks: list[int | None] = []
         for call, text in zip(calls, self._texts(calls), strict=True):
             try:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal
@@ -265,17 +266,12 @@ class _Named:
 
     def __init__(self, agent: Agent, name: str) -> None:
         self._agent, self._name = agent, name
-        self._identity: SubjectIdentity | None = None
 
-    @property
+    rates = False
+
+    @cached_property
     def identity(self) -> SubjectIdentity:
-        if self._identity is None:
-            self._identity = replace(self._agent.identity, name=self._name)
-        return self._identity
-
-    @property
-    def rates(self) -> bool:
-        return False
+        return replace(self._agent.identity, name=self._name)
 
     def ask(
         self,
@@ -311,7 +307,7 @@ class _Asking:
         away = [index for name in indices if name in self._pool.remote for index in indices[name]]
         executor = ThreadPoolExecutor(_AT_ONCE)
         try:
-            sent = {executor.submit(_ask, calls[index]): index for index in away}
+            sent = {executor.submit(calls[index].make): index for index in away}
 
             def landed(done: Future[Reply]) -> tuple[int, Reply]:
                 index = sent.pop(done)
@@ -319,7 +315,7 @@ class _Asking:
 
             for name in self._pool.first(name for name in indices if name not in self._pool.remote):
                 for index in indices[name]:
-                    yield index, self._checked(name, _ask(calls[index]))
+                    yield index, self._checked(name, calls[index].make())
                     yield from map(landed, [done for done in sent if done.done()])  # to be kept before more is asked
             yield from map(landed, as_completed(list(sent)))
         finally:
@@ -330,10 +326,6 @@ class _Asking:
         if reason := self._limit.add(fault, name):
             raise AdaptiveEvalError(reason)
         return reply
-
-
-def _ask(call: Call) -> Reply:
-    return call.agent.ask(call.messages, max_tokens=call.max_tokens, draw=call.draw)
 
 
 def _reasons(assessment: Assessment) -> str:
@@ -380,10 +372,8 @@ def _notes(assessment: Assessment) -> list[str]:
             )
     fit = assessment.reliability
     if fit is not None and not assessment.fault and assessment.settings.mode == "reliability":
-        flagged = {name: fit.flags.words(i) for i, name in enumerate(assessment.names)}
-        for name, words in flagged.items():
-            if words:
-                silent = {"constant", "reversed"} & set(words)
-                more = ": its scores do not count" if silent else ""
+        for i, name in enumerate(assessment.names):
+            if words := fit.flags.words(i):
+                more = ": its scores do not count" if fit.flags.silent[i] else ""
                 notes.append(f"the judge {name} is {' and '.join(words)}{more}")
     return notes

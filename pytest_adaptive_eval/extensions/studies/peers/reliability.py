@@ -378,23 +378,13 @@ def _reliability(data: _Data, f: _Fit, sweeps: int, converged: bool) -> Reliabil
     power = power if power.sum() > 0 else np.ones(data.n)
     expected = f.v + f.a[:, None] * answers[:, None, :]
     levels = data.levels(expected)
-    level = _mean(levels[trusted])
+    level, by_round = _mean(levels[trusted]), data.by_rounds(expected, trusted)
     return Reliability(
-        q * unit + level,
-        covariance * unit**2,
-        level,
-        _error(data.by_rounds(expected, trusted)),
-        levels - level,
-        f.a / unit,
-        np.sqrt(f.scale_variance) / unit,
-        np.sqrt(f.noise),
-        np.sqrt(f.liking),
-        power / power.sum(),
-        judge_flags,
-        float(np.sqrt(f.answer)) * unit,
-        sweeps,
-        converged,
-    )
+        q * unit + level, covariance * unit**2, level,
+        float(by_round.std(ddof=1)) / len(by_round) ** 0.5 if len(by_round) > 1 else float("nan"), levels - level,
+        f.a / unit, np.sqrt(f.scale_variance) / unit, np.sqrt(f.noise), np.sqrt(f.liking), power / power.sum(),
+        judge_flags, float(np.sqrt(f.answer)) * unit, sweeps, converged,
+    )  # fmt: skip
 
 
 def _trusted(judge_flags: Flags, scales: Array) -> Bools:
@@ -406,11 +396,6 @@ def _trusted(judge_flags: Flags, scales: Array) -> Bools:
 def _mean(values: Array) -> float:
     finite = values[np.isfinite(values)]
     return float(finite.mean()) if len(finite) else float("nan")
-
-
-def _error(values: Array) -> float:
-    """Return the standard error of the mean."""
-    return float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else float("nan")
 
 
 def part_qualities(judgments: ArrayLike, fit: Reliability) -> tuple[Array, Array]:

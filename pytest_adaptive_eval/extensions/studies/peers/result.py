@@ -232,9 +232,16 @@ class Assessment:
 
     @classmethod
     def _from_json(cls, data: Mapping[str, Any]) -> Assessment:
-        models = tuple(_identity(model) for model in data["models"])
+        identities = [{name: model[name] for name in model if name != "decoding_hash"} for model in data["models"]]
+        models = tuple(SubjectIdentity(**identity) for identity in identities)
         settings = PeerSettings.from_json(data["settings"])
-        rounds = tuple(_round(cycle) for cycle in data["rounds"])
+        rounds = tuple(
+            Round(
+                tuple(Attempt(**{**attempt, "votes": tuple(attempt["votes"])}) for attempt in cycle["attempts"]),
+                tuple(cycle["answers"]),
+            )
+            for cycle in data["rounds"]
+        )
         unjudged = np.full((len(models), len(models)), np.nan).tolist()
         matrices = [np.array(cycle["judgments"] or unjudged, dtype=np.float64) for cycle in data["rounds"]]
         judgments = np.array(matrices)
@@ -244,18 +251,12 @@ class Assessment:
             with suppress(EstimationError):
                 fit = fit_reliability(judgments)
         return cls(
-            models,
-            settings,
-            rounds,
-            judgments,
-            paper_scores(judgments, [cycle.accepted for cycle in rounds], judge=judge),
-            fit,
-            np.array(data["changes"], dtype=np.float64),
-            data["missing"],
+            models, settings, rounds, judgments,
+            paper_scores(judgments, [cycle.accepted for cycle in rounds], judge=judge), fit,
+            np.array(data["changes"], dtype=np.float64), data["missing"],
             {role: tuple(Usage(**usage) for usage in data["usage"][role]) for role in data["usage"] if role != "total"},
-            data["recalled"],
-            data["fault"],
-        )
+            data["recalled"], data["fault"],
+        )  # fmt: skip
 
     def _contestants(self) -> list[dict[str, Any]]:
         ranks, fit = self.ranks(), self.reliability
@@ -274,34 +275,14 @@ class Assessment:
         fit = self.reliability
         if fit is None:
             return []
-        columns = {
-            "bias": fit.biases,
-            "scale": fit.scales,
-            "scale_error": fit.scale_errors,
-            "noise": fit.noises,
-            "liking": fit.likings,
-            "weight": fit.weights,
-            "slope": fit.flags.slopes,
-            "slope_bound": fit.flags.slope_bounds,
-            "self_excess": fit.flags.excess,
-            "self_p_value": fit.flags.p_values,
-            "partiality": fit.flags.partiality,
-        }
+        columns = {"bias": fit.biases, "scale": fit.scales, "scale_error": fit.scale_errors, "noise": fit.noises}
+        columns |= {"liking": fit.likings, "weight": fit.weights}
+        columns |= {"slope": fit.flags.slopes, "slope_bound": fit.flags.slope_bounds, "self_excess": fit.flags.excess}
+        columns |= {"self_p_value": fit.flags.p_values, "partiality": fit.flags.partiality}
         return [
             {**{name: float(values[i]) for name, values in columns.items()}, "flags": fit.flags.words(i)}
             for i in range(len(self.models))
         ]
-
-
-def _identity(data: Mapping[str, Any]) -> SubjectIdentity:
-    """Create from the data of an identity, whose hash of the decoding follows from the rest."""
-    return SubjectIdentity(**{name: value for name, value in data.items() if name != "decoding_hash"})
-
-
-def _round(data: Mapping[str, Any]) -> Round:
-    """Create from the data of a round."""
-    attempts = [Attempt(**{**attempt, "votes": tuple(attempt["votes"])}) for attempt in data["attempts"]]
-    return Round(tuple(attempts), tuple(data["answers"]))
 
 
 def _mean_and_count(values: Array) -> tuple[Array, Ints]:

@@ -26,17 +26,9 @@ class Difficulty:
 
 #: Topics of the paper's appendix.
 TOPICS = (
-    "math",
-    "current news",
-    "creative writing",
-    "logic",
-    "grammar",
-    "coding",
-    "history",
-    "general culture",
-    "science",
+    "math", "current news", "creative writing", "logic", "grammar", "coding", "history", "general culture", "science",
     "technology",
-)
+)  # fmt: skip
 DIFFICULTIES = (Difficulty("very difficult", 0.6), Difficulty("difficult", 0.3), Difficulty("standard", 0.1))
 #: Sampling of the paper's models: temperature and top_p.
 PAPER_SAMPLING: Mapping[str, float] = {"temperature": 0.8, "top_p": 0.9}
@@ -45,15 +37,9 @@ CRITERIA = ("correctness", "clarity", "relevance", "structure and grammar", "dep
 
 @dataclass(frozen=True, slots=True)
 class PeerSettings:
-    """Settings of tasks, rounds and scores; the defaults are the paper's.
+    """Settings of tasks, rounds and scores, see `PanelTable`; the defaults are the paper's.
 
     Args:
-        mode: Rule for the weights of votes and for the scores.
-        topics, criteria: Topics of tasks, drawn uniformly, and criteria of judgments.
-        rounds: Rounds, with or without an accepted task.
-        retries: Attempts at a task per round, each by another random model.
-        mean, median: Thresholds of the weighted mean and median of the votes on a task.
-        judge: Name of the only model that votes and judges, in mode ``paper``: the single-judge ablation.
         seed: Seed of the models that set tasks, topics and difficulties.
         task_tokens, answer_tokens, rank_tokens: Limits on replies, including reasoning; the cap of each model by
             default.

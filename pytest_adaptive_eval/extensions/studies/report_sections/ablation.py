@@ -11,7 +11,6 @@ from pytest_adaptive_eval.reports.words import as_list, as_mapping, number_or_da
 
 
 def _tables(study: StudyRecord) -> list[Table]:
-    """Return the change of each quantity from the network as written to each variant."""
     account = as_mapping(study.account)
     rows = [_row(as_mapping(contrast)) for contrast in as_list(account.get("contrasts"))][:ROWS]
     heads = ("variant", "quantity", "as written", "variant's", "change, 95 %", "p", "seeds")

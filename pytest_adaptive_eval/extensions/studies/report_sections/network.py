@@ -18,16 +18,9 @@ _WIDTH, _HEIGHT, _ACROSS, _DOWN = 190, 78, 60, 18
 _LINE = 31
 #: Counts of questions that models wrote, with their heads.
 _COUNTS = {
-    "attempts": "asked",
-    "format": "format",
-    "level": "level",
-    "repeat": "repeated",
-    "silent": "silent",
-    "directives": "directives",
-    "fallbacks": "by code",
-    "wrong_claims": "untrue",
-    "faults": "faults",
-}
+    "attempts": "asked", "format": "format", "level": "level", "repeat": "repeated", "silent": "silent",
+    "directives": "directives", "fallbacks": "by code", "wrong_claims": "untrue", "faults": "faults",
+}  # fmt: skip
 
 #: Fields of the agreement with labels, and their digits.
 _AGREEMENT = {"judged": 0, "accuracy": 2, "f1": 2, "rated": 0, "spearman": 2, "unread": 0}
@@ -38,7 +31,6 @@ Node = Mapping[str, Any]
 
 
 def _tables(study: StudyRecord) -> list[Table]:
-    """Return the results of each node, and the faults of models that wrote questions."""
     nodes = [node for node in as_list(as_mapping(study.account).get("nodes")) if isinstance(node, Mapping)][:ROWS]
     results = [
         (
@@ -81,7 +73,6 @@ def _tables(study: StudyRecord) -> list[Table]:
 
 
 def _opinions(account: Mapping[str, Any]) -> Table:
-    """Return the mean area of each group of several interviewers."""
     rows = [
         (short(name), _area(as_mapping(opinion)) if isinstance(opinion, Mapping) else _cell(opinion, 2))
         for name, opinion in as_mapping(account.get("opinions")).items()
@@ -92,11 +83,13 @@ def _opinions(account: Mapping[str, Any]) -> Table:
 
 
 def _interviewers(account: Mapping[str, Any]) -> Table:
-    """Return the error rates of interviewers without and with the dialogues of earlier nodes."""
-    rows = [
-        (short(row.get("name")), *(_rate(as_mapping(row.get(kind))) for kind in ("without", "with")))
-        for row in map(as_mapping, as_list(account.get("interviewers")))
-    ]
+    rows = []
+    for row in map(as_mapping, as_list(account.get("interviewers"))):
+        cells = []
+        for counts in (as_mapping(row.get(kind)) for kind in ("without", "with")):
+            rate = plottable(counts.get("rate"))
+            cells.append("-" if rate is None else f"{rate:.0%} of {_cell(counts.get('attempts'), 0)}")
+        rows.append((short(row.get("name")), *cells))
     note = (
         "Share of attempts that broke the format, missed the level, repeated a question or were silent, at nodes whose "
         "interviewer read no dialogue of an earlier node, and at the others."
@@ -104,13 +97,7 @@ def _interviewers(account: Mapping[str, Any]) -> Table:
     return Table("Interviewers", ("interviewer", "errors without messages", "errors with messages"), rows, note)
 
 
-def _rate(counts: Mapping[str, Any]) -> str:
-    rate = plottable(counts.get("rate"))
-    return "-" if rate is None else f"{rate:.0%} of {_cell(counts.get('attempts'), 0)}"
-
-
 def _supervisor(account: Mapping[str, Any]) -> list[Table]:
-    """Return the supervisor's refusals and ratings, and its agreement with labels."""
     rows = []
     for subject, counts in as_mapping(account.get("reviews")).items():
         counts = as_mapping(counts)
@@ -132,7 +119,6 @@ def _supervisor(account: Mapping[str, Any]) -> list[Table]:
 
 
 def _debate(nodes: Sequence[Node]) -> Table:
-    """Return what each member of a panel had right before and after the debate."""
     rows = []
     for node in nodes:
         for member in map(as_mapping, as_list(node.get("panel"))):
@@ -145,7 +131,6 @@ def _debate(nodes: Sequence[Node]) -> Table:
 
 
 def _exchanges(nodes: Sequence[Node]) -> Table:
-    """Return recorded questions with their answers."""
     rows = [
         (
             short(node.get("name")),
@@ -174,7 +159,6 @@ def _cell(value: Any, digits: int) -> str:
 
 
 def _figures(key: str, study: StudyRecord) -> list[Figure]:
-    """Return the drawing of the network; an empty list for a damaged record."""
     try:
         picture = network_picture(as_mapping(study.account), f"{key}n")
     except (LookupError, TypeError, ValueError, AttributeError):
@@ -224,28 +208,18 @@ def network_picture(data: Mapping[str, Any], key: str) -> Markup:
     result = f"energy {energy['estimate']:.3f} ({energy['low']:.3f} to {energy['high']:.3f})"
     supervisor = f"supervised by {data['supervisor']}" if data["supervisor"] else "no supervisor"
     boxes = [_box(start, [data["interviewee"], result, supervisor], "interviewee", opened=True)]
-    boxes += [_box(corners[node["name"]], _node_lines(node), "node", opened=node["opened"]) for node in nodes]
+    for node in nodes:
+        others = ", ".join(member["name"] for member in node["panel"][1:-1])
+        questions = f"{node['questions']} by {node['interviewer']}" if node["interviewer"] else "questions by code"
+        lines = [node["name"], _node_result(node), questions, f"with {others}" if others else f"task {node['task']}"]
+        boxes.append(_box(corners[node["name"]], lines, "node", opened=node["opened"]))
     width = (len(columns) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 20
     return svg(
-        key,
-        f"{data['topology']} network of {len(nodes)} nodes; {result}",
-        "; ".join(f"{node['name']}: {_node_result(node)}" for node in nodes),
-        (width, round(height)),
-        *edges,
-        *boxes,
-        xmlns="http://www.w3.org/2000/svg",
-        width=width,
-        height=round(height),
-        class_="network",
+        key, f"{data['topology']} network of {len(nodes)} nodes; {result}",
+        "; ".join(f"{node['name']}: {_node_result(node)}" for node in nodes), (width, round(height)), *edges, *boxes,
+        xmlns="http://www.w3.org/2000/svg", width=width, height=round(height), class_="network",
         font_family="sans-serif",
-    )
-
-
-def _node_lines(node: Node) -> list[str]:
-    """Return the lines of a node's box."""
-    others = ", ".join(member["name"] for member in node["panel"][1:-1])
-    questions = f"{node['questions']} by {node['interviewer']}" if node["interviewer"] else "questions by code"
-    return [node["name"], _node_result(node), questions, f"with {others}" if others else f"task {node['task']}"]
+    )  # fmt: skip
 
 
 def _node_result(node: Node) -> str:
@@ -273,33 +247,15 @@ def _edge(source: tuple[int, float], target: tuple[int, float], node: Node) -> M
 def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened: bool) -> Markup:
     x, y = corner
     frame = tag(
-        "rect",
-        x=float(x),
-        y=y,
-        width=_WIDTH,
-        height=_HEIGHT,
-        rx=6,
-        fill="none",
-        stroke="currentColor",
-        stroke_width=2 if class_ == "interviewee" else 1,
-        stroke_dasharray=None if opened else "4 3",
-    )
+        "rect", x=float(x), y=y, width=_WIDTH, height=_HEIGHT, rx=6, fill="none", stroke="currentColor",
+        stroke_width=2 if class_ == "interviewee" else 1, stroke_dasharray=None if opened else "4 3",
+    )  # fmt: skip
     texts = [
         tag(
-            "text",
-            _cut(line),
-            tag("title", line),
-            x=x + 8.0,
-            y=y + 18 + 17 * n,
-            font_size=13 if n == 0 else 11,
-            font_weight="bold" if n == 0 else None,
-            fill="currentColor",
+            "text", clean if len(clean := " ".join(clean_html(line).split())) <= _LINE + 1 else f"{clean[:_LINE]}…",
+            tag("title", line), x=x + 8.0, y=y + 18 + 17 * n, font_size=13 if n == 0 else 11,
+            font_weight="bold" if n == 0 else None, fill="currentColor",
         )
         for n, line in enumerate(lines)
-    ]
+    ]  # fmt: skip
     return tag("g", frame, *texts, class_=class_)
-
-
-def _cut(text: str) -> str:
-    clean = " ".join(clean_html(text).split())
-    return clean if len(clean) <= _LINE + 1 else f"{clean[:_LINE]}…"

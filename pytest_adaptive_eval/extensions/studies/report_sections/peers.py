@@ -19,7 +19,6 @@ _TEXT = 240
 
 
 def _tables(study: StudyRecord) -> list[Table]:
-    """Return scores by topic, the judges, the agreement of both with coded truth, the tasks and the answers."""
     account = as_mapping(study.account)
     names = _names(account)
     order = _order(account, names)
@@ -33,7 +32,6 @@ def _tables(study: StudyRecord) -> list[Table]:
 
 
 def _figures(key: str, study: StudyRecord) -> list[Figure]:
-    """Return the figures of mean judgments and of convergence."""
     account = as_mapping(study.account)
     figures = []
     names = _names(account)
@@ -92,7 +90,12 @@ def _topics(account: Mapping[str, Any], names: Sequence[str], order: Sequence[in
 
 def _judges(account: Mapping[str, Any], names: Sequence[str], order: Sequence[int]) -> Table:
     judges = [as_mapping(judge) for judge in as_list(account.get("judges"))]
-    weights = _weights(account, judges)
+    # a record without weights has those of both rules
+    weights = _numbers(account.get("weights")) or (
+        _numbers(as_mapping(account.get("paper")).get("weights"))
+        if account.get("mode") == "paper"
+        else [plottable(judge.get("weight")) for judge in judges]
+    )
     rows = []
     for i in (i for i in order[:ROWS] if i < max(len(judges), len(weights))):
         judge = judges[i] if i < len(judges) else {}
@@ -108,17 +111,7 @@ def _judges(account: Mapping[str, Any], names: Sequence[str], order: Sequence[in
     return Table("Judges", heads, rows, note)
 
 
-def _weights(account: Mapping[str, Any], judges: Sequence[Mapping[str, Any]]) -> list[float | None]:
-    """Return the weights by the rule in use; a record without them has those of both rules."""
-    if weights := _numbers(account.get("weights")):
-        return weights
-    if account.get("mode") == "paper":
-        return _numbers(as_mapping(account.get("paper")).get("weights"))
-    return [plottable(judge.get("weight")) for judge in judges]
-
-
 def _tasks(account: Mapping[str, Any], names: Sequence[str]) -> Table:
-    """Return the tasks in order, with those who set them and the votes."""
     rows = []
     for n, cycle in enumerate(map(as_mapping, as_list(account.get("rounds"))), 1):
         for attempt in map(as_mapping, as_list(cycle.get("attempts"))):
@@ -134,7 +127,6 @@ def _tasks(account: Mapping[str, Any], names: Sequence[str]) -> Table:
 
 
 def _answers(account: Mapping[str, Any], names: Sequence[str]) -> Table:
-    """Return the answers to the accepted tasks, each with the mean judgment by others."""
     rows = []
     for n, cycle in enumerate(map(as_mapping, as_list(account.get("rounds"))), 1):
         judgments = [_numbers(row) for row in as_list(cycle.get("judgments"))]
@@ -153,7 +145,6 @@ def _name(names: Sequence[str], index: Any) -> str:
 
 
 def _truth(account: Mapping[str, Any], names: Sequence[str]) -> list[Table]:
-    """Return tables of rank correlations with accuracies by code."""
     tables = []
     for truth in map(as_mapping, as_list(account.get("truth"))):
         accuracies, judges = as_mapping(truth.get("accuracies")), as_list(truth.get("judges"))

@@ -54,7 +54,9 @@ REGISTERED = (
         "yesno",
         "the answer is yes (true), no (false) or unknown, as accepted, in many languages",
         _truth,
-        check=lambda _, answer: "" if truth_of(answer) else "is none of yes, no and unknown, or true or false",
+        check=lambda _, answer: (
+            "" if truth_of(answer) else "is none of yes, no and unknown; one of them, true or false is expected"
+        ),
         readable=lambda question, text: bool(_truths(question, text)),
     ),
 )
