@@ -64,6 +64,7 @@ def texts(path, names=(*ORIGINALS, *BAD)):
     return path
 
 
+@pytest.mark.slow
 def test_a_subset_is_written_with_reasons(run):
     responses("r.csv", [*ORIGINALS, *BAD])
     code, out, err = run(
@@ -104,6 +105,7 @@ def test_low_quality_by_a_file_of_their_own_a_size_and_json(run):
     assert "105 items, M3 with q 4" in out
 
 
+@pytest.mark.slow
 def test_a_bank_of_shortcuts_is_warned_of(run):
     code, out, _ = run("bank", "refine", responses("r.csv", [*ORIGINALS[:20], *(f"t-{n}" for n in range(80))]))
     assert code == 0
@@ -204,6 +206,7 @@ def test_mistakes_of_use(run, arguments, message):
     assert out == ""
 
 
+@pytest.mark.slow
 def test_a_backtest_in_formats(run):
     responses("r.csv", ORIGINALS)
     responses("s.csv", BAD, seed=1)
@@ -234,6 +237,7 @@ def test_a_backtest_in_formats(run):
     assert err == "note: 20 subjects of 19 families: a family is left out of the fits together\n"
 
 
+@pytest.mark.slow
 def test_several_processes_give_the_same(run):
     responses("r.csv", ORIGINALS[:20], subjects=6)
     tables = []
