@@ -509,6 +509,7 @@ def test_too_few_subjects_for_conformal_intervals_are_told(run):
     assert "and these are of 3; gates use design-based intervals" in err
 
 
+@pytest.mark.slow
 def test_sparse_responses(run):
     scores = planted(40, 30)
     scores[np.random.default_rng(1).random(scores.shape) < 0.7] = np.nan
@@ -537,6 +538,7 @@ def test_responses_that_fall_apart_are_refused(run, place):
     assert "REFUSED: its items fall into 2 parts that no subject has answered both of" in " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_copies_of_a_few_are_refused(run, place):
     rng = np.random.default_rng(5)
     scores = np.repeat((rng.random((4, 80)) < 0.6).astype(float), 10, axis=0)
@@ -547,6 +549,7 @@ def test_copies_of_a_few_are_refused(run, place):
     assert "half of the items have fewer than 5 subjects, near-copies counted once" in " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_the_fixtures_are_calibrated(run):
     responses, items = FIXTURES / "responses/text.csv.gz", FIXTURES / "banks/text.items.jsonl"
     code, out, _ = run("calibrate", responses, "--items", items, "-o", "t.bank", "--policy", "none")
@@ -588,6 +591,7 @@ def test_a_backtest_prints_a_table(run, matrix):
     assert Path("again.json").read_bytes() == Path("t.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_number_of_processes_changes_nothing(run, matrix):
     for jobs in ("1", "2"):
         code, _, _ = run(
@@ -597,6 +601,7 @@ def test_the_number_of_processes_changes_nothing(run, matrix):
     assert Path("1.json").read_bytes() == Path("2.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_an_error_in_a_process_ends_the_others(run, matrix, monkeypatch):
     from multiprocessing import active_children
 
@@ -608,6 +613,7 @@ def test_an_error_in_a_process_ends_the_others(run, matrix, monkeypatch):
     assert not active_children()
 
 
+@pytest.mark.slow
 def test_all_policies_but_those_that_cannot_be(run, matrix):
     code, out, err = run("backtest", matrix, "--splits", "1", "--jobs", "1", "--budget", "10%", "--policy", "all", *TWO)
     assert code == 0
@@ -645,6 +651,7 @@ def test_splits_by_size(run, matrix):
     assert run("backtest", matrix, *FAST, "--set", "stratify=sizes.csv")[0] == 4
 
 
+@pytest.mark.slow
 def test_intervals_in_a_backtest(run):
     source = written("r.csv", planted(30))
     code, out, err = run(
@@ -658,6 +665,7 @@ def test_intervals_in_a_backtest(run):
     assert "conformal" not in out
 
 
+@pytest.mark.slow
 def test_a_bank_is_backtested_on_subjects_that_it_has_not_seen(run, matrix):
     items = texts("t.jsonl")
     run("calibrate", matrix, "--items", items, "-o", "b.bank", "--policy", "estimate", "--budget", "20%")
@@ -715,6 +723,7 @@ def test_an_encoder_of_a_backtest_reads_the_texts(run, matrix):
     assert "no text for 39 of 40 items" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_interrupted_backtests_keep_the_splits_that_ended(run, matrix, monkeypatch, jobs):
     merge = Backtest.merge

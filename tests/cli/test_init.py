@@ -116,6 +116,7 @@ def test_vision_repository_takes_the_checkpoint_that_reads_images(run, tmp_path)
     assert run_printed(out) in ([0], [1])
 
 
+@pytest.mark.slow
 def test_served_model_is_found_in_the_settings_and_passes(run, tmp_path):
     pytest.importorskip("httpcore2", reason="servers (extra endpoint)")
     write_questions(tmp_path / "quiz.csv", 40)

@@ -114,6 +114,7 @@ def test_an_interviewer_is_swapped(lab: Any, server: PeerServer) -> None:
         assert part in page
 
 
+@pytest.mark.slow
 def test_roles_queries_injected_errors_and_a_static_bank_are_compared(lab: Any, server: PeerServer) -> None:
     write(lab, server, OTHERS, "ann", "poor")
     lab.run()

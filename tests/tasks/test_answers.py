@@ -241,6 +241,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 def test_no_answer_stalls_a_judge() -> None:
     started = time.process_time()
     for name, family in FAMILIES.items():
