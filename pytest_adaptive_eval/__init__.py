@@ -35,9 +35,9 @@ _NAMES = {
     "load_agent": "models",
     "load_subject": "models",
     "read_bank": "banks",
-    "read_labels": "extensions.studies.network.supervision",
+    "read_labels": "extensions.studies.network.result",
     "read_network": "extensions.studies.network.declare",
-    "supervisor_agreement": "extensions.studies.network.supervision",
+    "supervisor_agreement": "extensions.studies.network.result",
     "write_bank": "banks",
 }
 
