@@ -136,8 +136,10 @@ class Drafter:
     def _alternatives(self, data: Any, names: Mapping[str, Any], answer: Any) -> tuple[Choices, Any]:
         if self._choices is not None:
             choices = self._choices(Record("", data, names))
-            if not choices.texts and (written := self._written(data, names)):
-                raise DatasetError(f"its choices {written!r:.80} cannot be read")
+            if not choices.texts:
+                cells = [cell for each in self._columns if not is_missing(cell := each(data, names))]
+                if written := next((text for text in map(as_text, cells) if not may_be_missing(text)), ""):
+                    raise DatasetError(f"its choices {written!r:.80} cannot be read")
             if choices.right == frozenset(range(len(choices.texts))):
                 return Choices(()), answer  # all are accepted answers
             return self._whole(choices), answer
@@ -155,13 +157,6 @@ class Drafter:
         if not right or not wrong:
             raise DatasetError(f"the right alternative is {right!r:.60} and there are {len(wrong)} wrong ones")
         return Choices((right, *wrong), (), frozenset({0})), answer
-
-    def _written(self, data: Any, names: Mapping[str, Any]) -> str:
-        """Return choices as the data set writes them, empty for none."""
-        values = (expression(data, names) for expression in self._columns)
-        return next(
-            (text for value in values if not is_missing(value) and not may_be_missing(text := as_text(value))), ""
-        )
 
     def _whole(self, choices: Choices) -> Choices:
         """Return choices without missing ones at the end; refuse others that are missing, and a single one."""

@@ -137,10 +137,8 @@ def _matrix(matrix: Matrix, *, links: bool) -> Markup:
 
 
 def _cell(entry: Entry, *, links: bool) -> Markup:
-    glyph = tag("b", GLYPHS[entry.state])
-    text = entry.text.replace("-", "−")
-    facts = clean_html(entry.facts, 240) or None
-    inner: Markup | str = text
+    glyph, facts = tag("b", GLYPHS[entry.state]), clean_html(entry.facts, 240) or None
+    inner: Markup | str = (text := entry.text.replace("-", "−"))
     if links and text and len(entry.cells) == 1:
         inner = tag("a", text, href=f"cells/{entry.cells[0][0].key}/output.txt")
     return tag("td", glyph, inner, class_=_CLASSES.get(entry.state), title=facts)
