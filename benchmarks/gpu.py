@@ -30,7 +30,7 @@ import torch
 import transformers
 
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.checkpoint.decoding import own_generation_config
+from pytest_adaptive_eval.models.checkpoint.generation import own_generation_config
 from pytest_adaptive_eval.models.checkpoint.placement import GIB, weight_bytes
 from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
 

@@ -33,7 +33,7 @@ from pytest_adaptive_eval.interviewer import prompts
 from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
 from pytest_adaptive_eval.interviewer.interviewer import Choice
 from pytest_adaptive_eval.models.base import Agent
-from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent
 from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints" / "interviewer"

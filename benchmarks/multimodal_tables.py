@@ -30,7 +30,7 @@ from pytest_adaptive_eval.banks.responses import read_format_responses
 from pytest_adaptive_eval.calibration import fit_map
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, MultimodalFit, Training, fit_multimodal, roc_auc
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
-from pytest_adaptive_eval.calibration.separation import separation
+from pytest_adaptive_eval.calibration.scale import separation
 from pytest_adaptive_eval.extensions.backtests.format_backtest import FORMAT_CONTENDERS, format_backtest
 from pytest_adaptive_eval.extensions.backtests.format_lines import format_backtest_lines
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation

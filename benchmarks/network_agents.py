@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_adaptive_eval.models.base import Message, Preference, Reply, SubjectIdentity, Usage
 from pytest_adaptive_eval.tasks import FAMILIES
-from pytest_adaptive_eval.tasks.sentences import compose
+from pytest_adaptive_eval.tasks.words import compose
 
 COST = Usage(1, 10, 5, 0, 0.25, 100.0)
 

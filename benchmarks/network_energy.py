@@ -32,8 +32,7 @@ from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResu
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult, energy, energy_difference
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.ladder.policy import Climb
-from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent, TransformersSubject
 from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent
 from pytest_adaptive_eval.models.pool import AgentPool
 

@@ -24,8 +24,7 @@ from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_co
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.deterministic import DeterministicInterviewer, categories_of
 from pytest_adaptive_eval.interviewer.first import by_cluster, by_difficulty
-from pytest_adaptive_eval.interviewer.interviewer import Candidate
-from pytest_adaptive_eval.interviewer.memory import MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, MemoryTable
 from pytest_adaptive_eval.interviewer.retrieval import Distances, best, within
 from pytest_adaptive_eval.irt.estimation import MLE
 from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems, Population

@@ -43,7 +43,6 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
 
     Args:
         tests: Python source: assertions, or a function ``check(candidate)`` with them.
-        function: Name of the function that is called.
 
     Returns:
         ``arguments`` and ``expected`` as Python literals, and ``tolerance`` of a number.
@@ -140,12 +139,7 @@ def _literal(node: ast.expr) -> Any:
 
 
 def program_of(text: str, function: str, start: str) -> str:
-    """Return the program of an answer.
-
-    Args:
-        function: Name that the program defines.
-        start: Code that the question gives, which an answer may continue, or leave out.
-    """
+    """Return the program of an answer that defines a function; it may continue or leave out the question's `start`."""
     defined = re.compile(rf"^[ \t]*def[ \t]+{re.escape(function)}\b", re.MULTILINE)
     blocks = [block for block in _FENCED.findall(text) if block.strip()]
     whole = [block for block in blocks if defined.search(block)]
@@ -165,12 +159,7 @@ def _sandbox() -> Runner:
 
 
 def grade_code(item: Item, text: str) -> float:
-    """Return 1 if the program in an answer gives every expected result.
-
-    Raises:
-        BankError: The item's ``meta`` has no calls, or no function.
-        Unscored: The machine has no sandbox, or the sandbox failed.
-    """
+    """Return 1 if the program in an answer gives every expected result; raise Unscored if no sandbox runs it."""
     function, calls = item.meta.get("function"), item.meta.get("calls")
     if not isinstance(function, str) or not isinstance(calls, list) or not calls:
         raise BankError(f"item {item.id!r}: the grader {CODE!r} needs meta.function and meta.calls")

@@ -16,9 +16,8 @@ from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.grading import JUDGE, LimitedGrader, needs_judge
-from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Grader, Item, named_choice, unmarked
+from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, MOST_CHARACTERS, Grader, Item, named_choice, unmarked
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, no_text_grade
-from pytest_adaptive_eval.items.turns import MOST_CHARACTERS
 
 #: Fields of an item's JSON object and the type of each.
 ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
@@ -58,7 +57,6 @@ def parse_item(
     """Parse one item from its JSON text.
 
     Args:
-        where: File and line, for errors.
         root: Folder that image names are relative to.
         graders: Modules whose functions may grade (``python:module:function``).
         tasks: Grader by task family, for items whose grader is ``task``. Without it, such items can be read but not

@@ -102,7 +102,7 @@ class _LazyItems(Sequence[Item]):
         return self._text
 
     def places_naming(self, names: Iterable[str]) -> Iterator[int]:
-        """Yield the places of items whose line has one of these texts, in order; see `items.naming`."""
+        """Yield the places of items whose line has one of these texts, in order; see `items.item.items_naming`."""
         return (place for place, _ in itertools.groupby(heapq.merge(*map(self._places, names))))
 
     def _places(self, name: str) -> Iterator[int]:

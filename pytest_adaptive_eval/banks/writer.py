@@ -60,13 +60,8 @@ def write_bank(
         discrimination: Shape (n,) or (n, D).
         intercept, guess: Shape (n,).
         model: ``1pl``, ``2pl``, ``3pl`` or ``mirt``; ``none`` for items without parameters, see `write_uncalibrated`.
-        subjects: Names of the calibration subjects.
         accuracies: Accuracy of each calibration subject over the whole bank, or empty.
-        report: Calibration report, as JSON data.
         conformal: Errors in replayed interviews, one table per policy and budget.
-        in_formats: Parameters of the items in formats.
-        predictor: Predictor of unadministered scores, of these items.
-        replace: Whether an existing bank folder may be replaced.
 
     Raises:
         BankError: The path exists or has another suffix, an image is missing, or the bank cannot be read back.

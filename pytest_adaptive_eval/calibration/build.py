@@ -22,7 +22,7 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.conformal import Conformal, percent, subjects_needed
-from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
+from pytest_adaptive_eval.irt.multimodal import Form, FormatScale
 from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.contamination import LOW_QUALITY
@@ -33,7 +33,6 @@ from pytest_adaptive_eval.types import Array, Bools
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
 FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
-
 
 #: If families count for a smaller share of the subjects, that is said.
 WEIGHED = 0.9
@@ -49,7 +48,6 @@ class Built:
         items: Items in the order of the responses.
         accuracies: Accuracies of the subjects over the whole bank; predictions at their abilities replace missing
             scores.
-        in_formats: Scale of responses in formats.
     """
 
     responses: Responses
@@ -96,7 +94,6 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
 
     Args:
         items: All texts; None takes every item of the responses.
-        note: Called with a sentence about each omission.
 
     Raises:
         ResponsesError: Fewer than two subjects with responses, or no item in common.
@@ -147,10 +144,14 @@ def _note_families(
     """Note how many subjects joined the family of another, and that families weigh less than their subjects."""
     if merged := len(set(responses.families)) - len(set(grouped_responses.families)):
         note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
-    if grouped_responses.weights is not None and grouped_responses.weights.sum() < WEIGHED * len(
-        grouped_responses.weights
-    ):
-        note(_weighing(grouped_responses, recipe))
+    weights = grouped_responses.weights
+    if weights is not None and weights.sum() < WEIGHED * len(weights):
+        count = f"{len(weights)} subjects of {len(set(grouped_responses.families))} families"
+        if ENGINES[recipe.engine].weighted:
+            total = number(float(weights.sum()), 1)
+            note(f"{count} count as {total} different subjects, by how much each family agrees")
+        else:
+            note(f"{count}: the engine {recipe.engine} cannot weigh them, so that each subject counts fully")
 
 
 def calibrate(
@@ -172,13 +173,11 @@ def calibrate(
     """Fit the items, check the fit, and replay interviews for conformal intervals.
 
     Args:
-        responses: See `matched`.
         choice: How its model was chosen, for the report.
         firsts: `copies` of the responses, if they are known.
         items: Texts, in any order; without them the bank can be backtested, not administered.
         given_parameters: Published parameters of these items, to be checked in place of a fit. Nothing is replayed for
             them, since their calibration subjects are unknown.
-        policies: Policies of the conformal tables.
         formats: The responses in all formats, whose fullest one is `responses`, and the model to fit to them.
         predicts: Whether the bank gets a predictor and a form.
         seed: Seed of folds and replayed draws.
@@ -198,13 +197,22 @@ def calibrate(
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
     fit = given_parameters or recipe(grouped_responses.scores, report_iteration, grouped_responses.weights)
-    checked = None if given_parameters else recipe
     in_formats = None if formats is None else _scores_in_formats(formats[0], grouped_responses)
-    quality = _assessed(grouped_responses, fit, checked, firsts, in_formats, choice, progress)
+    # an item counts as answered if it is in any format
+    answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
+    scores, weights = grouped_responses.scores, grouped_responses.weights
+    checked = None if given_parameters else recipe
+    quality = assess(scores, fit, checked, responses.items, progress, firsts, weights, answered)
+    if choice is not None:
+        quality = replace(quality, details={**quality.details, "choice": choice.to_json()})
     texts = _texts(grouped_responses, items)
     scale = None
     if formats is not None and in_formats is not None and not fit.interrupted:
-        scale = _scale(in_formats, formats[0].modalities, formats[1], texts, seed, progress)
+        from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
+
+        low = np.array([LOW_QUALITY in item.meta for item in texts])
+        modalities, form = formats[0].modalities, formats[1]
+        scale = format_scale(in_formats, modalities, form, low=low, seed=seed, progress=progress)
         quality = quality if scale.report["converged"] else replace(quality, problems=(*quality.problems, _UNSETTLED))
     replayable = given_parameters is None and not fit.interrupted and (quality.trusted or force)
     fits_of_parts = PartFits(recipe)
@@ -221,30 +229,10 @@ def calibrate(
     tables: list[Conformal] = []
     if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
         tables = conformal_tables(grouped_responses, refit, policies, bank=whole, seed=seed, progress=progress)
-    accuracies = _completed(grouped_responses.scores, fit, given_parameters is not None).mean(axis=1)
-    return Built(grouped_responses, texts, fit, quality, tables, tuple(accuracies.tolist()), scale, whole.predictor)
-
-
-def _assessed(
-    responses: Responses,
-    fit: Calibration,
-    recipe: Recipe | None,
-    copied: Sequence[str],
-    in_formats: Array | None,
-    choice: ModelChoice | None,
-    progress: Callable[[str], None],
-) -> Quality:
-    """Return the quality of a fit, with the choice of its model; see `assess`.
-
-    Args:
-        recipe: Recipe of the fits without some subjects; None for given parameters.
-        copied: See `copies`.
-        in_formats: Shape (S, n, F). Scores in all formats, NaN where missing: an item counts as answered if it is in
-            any of them.
-    """
-    answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
-    quality = assess(responses.scores, fit, recipe, responses.items, progress, copied, responses.weights, answered)
-    return quality if choice is None else replace(quality, details={**quality.details, "choice": choice.to_json()})
+    if (missing := np.isnan(scores)).any():
+        scores = np.where(missing, predicted(scores, fit, prior_sd(given_parameters is not None)), scores)
+    accuracies = tuple(scores.mean(axis=1).tolist())
+    return Built(grouped_responses, texts, fit, quality, tables, accuracies, scale, whole.predictor)
 
 
 def _bank_of(fit: Calibration, responses: Responses, designs: Designs | None, most: int | None = None) -> ItemBank:
@@ -272,16 +260,6 @@ def _choose_designs(
     return choose_designs(responses, fits_of_parts, counts, seed=seed, progress=progress)
 
 
-def _weighing(responses: Responses, recipe: Recipe) -> str:
-    """Return a sentence about the number of subjects that families count for."""
-    count = f"{len(responses.subjects)} subjects of {len(set(responses.families))} families"
-    if not ENGINES[recipe.engine].weighted:
-        return f"{count}: the engine {recipe.engine} cannot weigh them, so that each subject counts fully"
-    assert responses.weights is not None
-    total = number(float(responses.weights.sum()), 1)
-    return f"{count} count as {total} different subjects, by how much each family agrees"
-
-
 def _texts(responses: Responses, items: Sequence[Item] | None) -> list[Item]:
     """Return the items in the order of the responses; items without a text if there are none."""
     if items is None:
@@ -298,23 +276,18 @@ def _may_replay(
     if given_parameters is not None:
         note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
         return False
-    return replayable and _families_suffice(responses, note)
-
-
-def _families_suffice(responses: Responses, note: Callable[[str], None]) -> bool:
-    """Return whether there are enough families of subjects for conformal intervals."""
     families = len(set(responses.families))
-    if families < FEWEST:
+    if replayable and families < FEWEST:
         note(
             f"no conformal intervals: {FEWEST} families of subjects are needed for 80 %, {ENOUGH} for 90 %, and "
             f"these are of {families}; gates use design-based intervals, which need none"
         )
-    elif families < ENOUGH:
+    elif replayable and families < ENOUGH:
         note(
             f"conformal intervals up to {percent(families)} % only: {ENOUGH} families of "
             f"subjects are needed for 90 %, and these are of {families}"
         )
-    return families >= FEWEST
+    return replayable and families >= FEWEST
 
 
 def _scores_in_formats(formats: FormatResponses, responses: Responses) -> Array:
@@ -322,21 +295,3 @@ def _scores_in_formats(formats: FormatResponses, responses: Responses) -> Array:
     rows = [formats.subjects.index(name) for name in responses.subjects]
     columns = {name: n for n, name in enumerate(formats.items)}
     return formats.scores[np.ix_(rows, [columns[name] for name in responses.items])]
-
-
-def _scale(
-    scores: Array, modalities: Modalities, form: Form, items: Sequence[Item], seed: int, progress: Callable[[str], None]
-) -> FormatScale:
-    """Return the scale in formats of scores (S, n, F) to items with these texts."""
-    from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
-
-    low = np.array([LOW_QUALITY in item.meta for item in items])
-    return format_scale(scores, modalities, form, low=low, seed=seed, progress=progress)
-
-
-def _completed(scores: Array, fit: Calibration, given_parameters: bool) -> Array:
-    """Return the scores (S, n) with predictions in place of missing ones."""
-    missing = np.isnan(scores)
-    if not missing.any():
-        return scores
-    return np.where(missing, predicted(scores, fit, prior_sd(given_parameters)), scores)

@@ -67,8 +67,6 @@ def choose_model(responses: Responses, recipe: Recipe, progress: Callable[[str],
 
     Args:
         responses: Of at least two families; see `FEWEST_FAMILIES`.
-        recipe: Its engine fits the candidates.
-        progress: Called with the work in progress.
     """
     say = progress or (lambda _: None)
     scores, (S, n) = responses.scores, responses.scores.shape

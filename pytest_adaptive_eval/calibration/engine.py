@@ -59,11 +59,8 @@ class FitSettings:
     """Settings of a fit.
 
     Args:
-        model: Item response model, one of the engine's.
         dimensions: Number of ability dimensions, for ``mirt``; the engine's own when omitted.
-        engine: Name of the engine.
         seed: Seed of engines that draw.
-        device: A torch device such as ``cuda``.
         limit: Largest number of iterations, or of steps; the engine's own when omitted.
     """
 
@@ -86,7 +83,6 @@ class FitEngine:
     Args:
         name: Value of ``engine``.
         summary: One clause for help.
-        models: Models that the engine fits.
         fit: Fit the items to scores (S, n), NaN where missing.
         slow: Whether a fit takes so long that checks of a bank repeat it only once.
         weighted: Whether `fit` takes the subjects' weights, shape (S,), as ``weights``; without, every subject counts

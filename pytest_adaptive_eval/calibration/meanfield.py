@@ -41,8 +41,6 @@ class MeanField:
         scores: Shape (S, n). NaN where missing.
         latents: Names among ``theta`` (S,), ``b``, ``log_a`` and ``logit_c`` (n,).
         priors, start: Mean and standard deviation of each latent variable's prior, and of its Gaussian at the start.
-        adam: Arguments of torch's Adam.
-        particles: Draws per step.
         evaluations: Responses times draws from which the ELBO is estimated.
     """
 

@@ -43,12 +43,10 @@ class Training:
     """Settings of a fit.
 
     Args:
-        rate: Learning rate of Adam.
         steps: Largest number of steps for one q.
         block: Items in a mini-batch, in all their formats; each epoch draws the blocks anew.
         every, patience: Steps between evaluations of the held-out loss, and evaluations without improvement that end
             the fit.
-        held_out: Share of the responses that are held out.
         item_spread, ability_spread: Standard deviation of the priors of ``logit(x / q)``.
     """
 
@@ -96,7 +94,6 @@ class MultimodalFit:
     Args:
         abilities: Abilities of the calibration subjects, most probable given the items; covariances allow for the
             items' errors.
-        population: Prior of a new subject.
         covariance: Shape (n, 2 K, 2 K). Covariance of the items' free numbers, see `multimodal_errors.item_covariance`.
         auc, loss: ROC-AUC and loss of the held-out responses, at the chosen q; `loss` in nats per response.
         tried: ROC-AUC of the held-out responses by q.
@@ -121,11 +118,7 @@ class MultimodalFit:
         return self.items.probability(self.abilities.theta)
 
     def estimate(self, scores: ArrayLike) -> Abilities:
-        """Return abilities of new subjects, with errors that allow for those of the items.
-
-        Args:
-            scores: Shape (S, n, F). NaN where there is no answer.
-        """
+        """Return abilities by scores (S, n, F) of new subjects, NaN if missing, with the errors of the items."""
         array = np.asarray(scores, dtype=np.float64)
         parts = self.items.slopes.shape[-1]
         flat = self.items.slopes.reshape(-1, parts), self.items.intercepts.ravel()
@@ -133,12 +126,9 @@ class MultimodalFit:
         return with_item_errors(abilities, self.items, self.covariance, ~np.isnan(array))
 
     def standing(self, scores: ArrayLike) -> Standing:
-        """Return relative abilities of the calibration subjects, from the fitted responses.
+        """Return relative abilities of the calibration subjects, from the fitted responses (S, n, F).
 
         By marginal likelihood, see `multimodal_marginal`: with a hundred subjects and a thousand items some 20 seconds.
-
-        Args:
-            scores: Shape (S, n, F).
         """
         return standing(np.asarray(scores, dtype=np.float64), self.items, self.abilities.theta)
 
@@ -230,7 +220,6 @@ def fit_multimodal(
         bounds: Values of q to try; the first of equal AUC wins.
         seed: Seed of the held-out responses, the starting values and the mini-batches. The same seed gives the same fit
             on one machine.
-        device: A torch device.
         progress: Called with q, the step and the held-out loss.
 
     Raises:

@@ -74,12 +74,7 @@ def item_covariance(items: MultimodalItems, theta: Array, observed: Bools, sprea
 
 
 def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: Array, observed: Bools) -> Abilities:
-    """Return the same abilities, with errors that allow for those of the items.
-
-    Args:
-        covariance: Shape (n, 2 K, 2 K). See `item_covariance`.
-        observed: Shape (S, n, F). Whether the abilities were estimated from each answer.
-    """
+    """Return abilities with errors that allow for the items' errors, see `item_covariance`; `observed` is (S, n, F)."""
     theta, bound = abilities.theta, items.bound
     turn = theta * (1.0 - theta / bound)
     middle = np.zeros_like(abilities.spread)
@@ -93,12 +88,7 @@ def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: A
 
 
 def gain_error(items: MultimodalItems, theta: Array, covariance: Array) -> Array:
-    """Return the standard error of `MultimodalItems.cross_gain` at exact abilities, shape (n,).
-
-    Args:
-        theta: Shape (S, K).
-        covariance: Shape (n, 2 K, 2 K). See `item_covariance`.
-    """
+    """Return the standard error of `MultimodalItems.cross_gain` at exact abilities (S, K), shape (n,)."""
     full = items.modalities.fullest
     mean = items.probability(theta).mean(axis=0)
     mean[:, full] = -1.0

@@ -72,12 +72,7 @@ class ItemQuality:
 def item_quality(scores: Array, modalities: Modalities | None = None, *, starts: int = 8, seed: int = 0) -> ItemQuality:
     """Rate items by the responses (S, n, F) of subjects in formats, NaN where missing.
 
-    Args:
-        scores: Shape (S, n, F).
-        starts: Random starts of each number of classes.
-
-    Raises:
-        EstimationError: See `checked_formats`.
+    Each number of classes has several random starts. Errors are as of `checked_formats`.
     """
     modalities = modalities or Modalities()
     array = checked_formats(scores, modalities)

@@ -47,7 +47,6 @@ def read_parameters(path: Path, items: Sequence[str], note: Callable[[str], obje
     writes them; or ``best_parameters.json`` of py-irt.
 
     Args:
-        items: Items of the responses.
         note: Called with a sentence where rows without ids are taken in the order of the items.
 
     Raises:
@@ -64,30 +63,19 @@ def read_parameters(path: Path, items: Sequence[str], note: Callable[[str], obje
             raise ResponsesError(f"{where}: the item {name!r} stands twice; keep one line of it")
         parameters[name] = values
     if unnamed:
-        parameters = _by_order(path, unnamed, parameters, items, note)
+        if parameters or len(unnamed) != len(items):
+            raise ResponsesError(
+                f"{path}: {len(unnamed)} rows without an id, for {counted(len(items), 'item')}; expected an object "
+                f"with id (or {', '.join(filter(None, _IDS[1:]))}) and difficulty in each row"
+            )
+        note(f"{path.name}: rows without ids, taken in the order of the items of the responses")
+        parameters = dict(zip(items, unnamed, strict=True))
     if absent := [item for item in items if item not in parameters]:
         raise ResponsesError(
             f"{path}: no parameters for {len(absent)} of {counted(len(items), 'item')}, the first {absent[0]!r}; "
             "give a line for each item of the responses"
         )
     return _calibration(path, [parameters[item] for item in items])
-
-
-def _by_order(
-    path: Path,
-    unnamed: Sequence[dict[str, float]],
-    named: Mapping[str, object],
-    items: Sequence[str],
-    note: Callable[[str], object],
-) -> dict[str, dict[str, float]]:
-    """Return parameters without ids by the items in their order, where there are as many."""
-    if named or len(unnamed) != len(items):
-        raise ResponsesError(
-            f"{path}: {len(unnamed)} rows without an id, for {counted(len(items), 'item')}; expected an object with id "
-            f"(or {', '.join(filter(None, _IDS[1:]))}) and difficulty in each row"
-        )
-    note(f"{path.name}: rows without ids, taken in the order of the items of the responses")
-    return dict(zip(items, unnamed, strict=True))
 
 
 def _calibration(path: Path, rows: Sequence[Mapping[str, float]]) -> Calibration:
@@ -134,18 +122,13 @@ def _cell(text: str) -> str | float:
         return text.strip()
 
 
-def _read_json(path: Path) -> Any:
-    """Return the parsed content of a JSON file."""
-    try:
-        with open_text(path) as file:
-            return json.loads(file.read(_SIZE_LIMIT), object_pairs_hook=unique_keys)
-    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-        raise ResponsesError(f"{path}: not readable JSON of parameters: {error}") from None
-
-
 def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the rows of a JSON file: a list, columns, rows by item, or the arrays of py-irt."""
-    data = _read_json(path)
+    try:
+        with open_text(path) as file:
+            data = json.loads(file.read(_SIZE_LIMIT), object_pairs_hook=unique_keys)
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+        raise ResponsesError(f"{path}: not readable JSON of parameters: {error}") from None
     if isinstance(data, dict) and isinstance(data.get("item_ids"), dict):
         data = _pyirt_rows(path, data)
     if isinstance(data, dict) and all(isinstance(value, list) for value in data.values()):
@@ -196,7 +179,13 @@ def _parse_row(row: Any, where: str) -> tuple[str | None, dict[str, float]]:
     """Return the item's id, None without one, and the parameters of one row."""
     cells = {str(key).strip().lower(): value for key, value in row.items()} if isinstance(row, dict) else {}
     name = next((_as_id(cells[key]) for key in _IDS if cells.get(key) is not None), None)
-    values = _parameters(cells)
+    values = {
+        parameter: float(cells[key])
+        for parameter, keys in _PARAMETERS.items()
+        for key in reversed(keys)  # so that the first name counts where there are two
+        if isinstance(cells.get(key), int | float)
+    }
+    values |= {key: float(x) for key, x in cells.items() if _SLOPE.fullmatch(key) and type(x) in (int, float)}
     if "difficulty" not in values and not ("intercept" in values and any(map(_SLOPE.fullmatch, values))):
         raise ResponsesError(
             f"{where}: expected an object with id (or {', '.join(filter(None, _IDS[1:]))}) and difficulty (or "
@@ -212,22 +201,6 @@ def _parse_row(row: Any, where: str) -> tuple[str | None, dict[str, float]]:
     if values.pop("upper", 1.0) < 1.0:
         raise ResponsesError(f"{where}: the item {name!r} has an upper asymptote below 1, which no model here has")
     return name, values
-
-
-def _parameters(cells: Mapping[str, Any]) -> dict[str, float]:
-    """Return the parameters among the cells of a row, given by their names in lower case."""
-    values = {
-        parameter: float(cells[key])
-        for parameter, keys in _PARAMETERS.items()
-        for key in reversed(keys)  # so that the first name counts where there are two
-        if isinstance(cells.get(key), int | float)
-    }
-    slopes = {key: float(value) for key, value in cells.items() if _SLOPE.fullmatch(key) and _is_number(value)}
-    return values | slopes
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _as_id(value: Any) -> str:

@@ -81,11 +81,9 @@ def _leading(rows: Array) -> Array:
 def fit_predictors(
     fit: Calibration, responses: Responses, shifts: Sequence[float], most: int | None = None
 ) -> list[Predictor]:
-    """Return a predictor without designs for each shift; each family of the responses weighs as one subject.
+    """Return a predictor without designs for each standard deviation of a subject's own shift.
 
-    Args:
-        shifts: Standard deviations of a subject's own shift, for the form.
-        most: See `form_orders`.
+    Each family weighs as one subject. For `most` see `form_orders`.
     """
     scores = responses.scores
     w = family_weights(responses.families)
@@ -182,8 +180,6 @@ def choose_designs(
 
     Args:
         responses: Of at least two families; see `FEWEST_FAMILIES`.
-        seed: Seed of folds and draws.
-        progress: Called with the work in progress.
     """
     counts = sorted(set(counts))
     scores, (S, n) = responses.scores, responses.scores.shape

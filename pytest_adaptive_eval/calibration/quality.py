@@ -51,7 +51,6 @@ class Quality:
 
     Args:
         problems: Sentences that refuse the bank; a bank without any is trusted.
-        warnings: Sentences for the report.
         observed: Share of the responses that are not missing.
         log_loss: Held-out negative log-likelihood per response, in nats: of the ``bank``, of each subject's own ``mean
             accuracy``, see `alike`, and of a converged ``rasch`` fit. Empty if nothing was held out, or the fit was
@@ -59,7 +58,6 @@ class Quality:
         slopes: Share of items with ``negative`` and ``tiny`` slopes.
         extreme: Number of items that all subjects got right, or all wrong.
         misfit: Items of scores 0 or 1 whose infit lies clearly outside `INFIT`, worst first, at most twenty.
-        misfits: Number of such items.
         details: Engine, iterations and convergence of the fit.
         suspects: Items whose correlation with the others is negative beyond chance, as those of wrong keys are, and the
             standard errors of that, the clearest first.
@@ -192,8 +190,6 @@ def assess(
         scores: Shape (S, n). NaN where missing.
         recipe: Recipe of the fits without the held-out responses; None for given parameters, which are checked as they
             are. An interrupted bank is refused, and nothing is fitted for it.
-        items: Ids, for sentences.
-        progress: Called with the work in progress.
         copies: Names that near-copies of one subject share: they count once, and are held out together.
         weights: Shape (S,). Number of subjects that each one counts for.
         answered: Shape (S, n). Whether each subject answered each item, in any format; in that of `scores` when
@@ -467,10 +463,8 @@ def choose_dimensions(
 ) -> tuple[int, dict[int, float]]:
     """Return the number of dimensions to use, and the held-out loss of each candidate, in nats per response.
 
-    It is the smallest number whose loss is at most a standard error above the best.
-
-    Raises:
-        ResponsesError: There are too few responses to hold some out.
+    It is the smallest number whose loss is at most a standard error above the best. Raises ResponsesError if there are
+    too few responses to hold some out.
     """
     say = progress or (lambda _: None)
     tenths = list(_held_out(scores, copies, CHOOSING_SEED))

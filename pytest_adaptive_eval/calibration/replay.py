@@ -201,9 +201,6 @@ def conformal_tables(
             interview, and the truth is the mean of the others.
         recipe: Returns a bank from the responses of some of the subjects.
         bank: Bank of the tables, calibrated on all subjects.
-        count: Number of folds.
-        seed: Seed of folds and draws.
-        progress: Called with the work in progress.
     """
     report = progress or (lambda _: None)
     scores, n = responses.scores, len(bank)

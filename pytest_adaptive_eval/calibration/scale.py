@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, fit_multimodal
-from pytest_adaptive_eval.calibration.separation import separation
 from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
 from pytest_adaptive_eval.types import Bools
 
@@ -28,7 +27,6 @@ def format_scale(
     Args:
         scores: Shape (S, n, F). Scores in [0, 1], NaN where missing.
         low: Shape (n,). Items known to be of low quality; the report compares their parameters with the others'.
-        progress: Called with a sentence.
 
     Raises:
         EstimationError: As `fit_multimodal`.
@@ -57,3 +55,50 @@ def format_scale(
         columns = {**fit.items.parameters, "information": information}
         report["separations"] = [{"name": name, **asdict(separation(x, low))} for name, x in columns.items()]
     return replace(scale, standings=scale.standing(fit.abilities.theta), report=report)
+
+
+#: Bins of a drawn distribution.
+BINS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """Difference of one quantity between original and low-quality items.
+
+    Args:
+        original, low: Means.
+        u, p: Statistic and two-sided p value of the Mann-Whitney test.
+        wasserstein: Distance of the two distributions.
+        auc: Probability that an original item has the larger value, ties half.
+        edges: Edges of BINS bins of equal width over all values.
+    """
+
+    original: float
+    low: float
+    u: float
+    p: float
+    wasserstein: float
+    auc: float
+    edges: tuple[float, ...]
+    counts: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def separation(values: ArrayLike, low: Bools) -> Separation:
+    """Compare a quantity (n,) between items that are low-quality and those that are not."""
+    from scipy.stats import mannwhitneyu, wasserstein_distance
+
+    quantity = np.asarray(values, dtype=np.float64)
+    original, bad = quantity[~low], quantity[low]
+    test = mannwhitneyu(original, bad)
+    edges = np.histogram_bin_edges(quantity, BINS)
+    counts = [np.histogram(part, edges)[0].tolist() for part in (original, bad)]
+    return Separation(
+        float(original.mean()),
+        float(bad.mean()),
+        float(test.statistic),
+        float(test.pvalue),
+        float(wasserstein_distance(original, bad)),
+        float(test.statistic) / (len(original) * len(bad)),
+        tuple(edges.tolist()),
+        (tuple(counts[0]), tuple(counts[1])),
+    )

@@ -22,9 +22,8 @@ from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, Item
+from pytest_adaptive_eval.items.item import WRONG, Item, items_naming
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS, ChoiceLikelihood
-from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.items.presentation import (
     PLAIN,
     REPORT_KEY,

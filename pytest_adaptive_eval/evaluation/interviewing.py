@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
-    from pytest_adaptive_eval.interviewer.memory import MemoryTable
+    from pytest_adaptive_eval.interviewer.interviewer import MemoryTable
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses

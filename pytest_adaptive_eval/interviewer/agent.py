@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer import prompts
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
-from pytest_adaptive_eval.interviewer.memory import MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Agent, Message, Usage
@@ -38,9 +37,7 @@ class AgentInterviewer:
     Args:
         mode: Choose by the likelihood of a yes to each candidate, which needs an agent that rates, or by JSON. Ratings
             mention pictures without showing them.
-        memory: Whether prompts show the memory table.
         difficulty: See `pytest_adaptive_eval.interviewer.prompts.Form`.
-        images: Whether prompts show pictures.
         sort_candidates: Whether the agent also sorts candidates, so that prompts can state how often their categories
             were tested, which models fail to look up. It costs a call per new candidate.
         max_tokens: Limit on a reply, including reasoning; the cap of the agent by default.

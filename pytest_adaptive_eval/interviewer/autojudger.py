@@ -23,8 +23,7 @@ from pytest_adaptive_eval.interviewer.deterministic import DeterministicIntervie
 from pytest_adaptive_eval.interviewer.difficulty import Difficulty, Sight, scale_of
 from pytest_adaptive_eval.interviewer.embeddings import Embedder
 from pytest_adaptive_eval.interviewer.first import FirstItems, by_cluster, by_difficulty
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, Interviewer
-from pytest_adaptive_eval.interviewer.memory import Memory, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, Interviewer, Memory, MemoryTable
 from pytest_adaptive_eval.interviewer.retrieval import Distances, Retrieval, best, within
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item

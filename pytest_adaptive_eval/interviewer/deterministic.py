@@ -12,8 +12,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.clusters import clusters
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
-from pytest_adaptive_eval.interviewer.memory import MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, MemoryTable
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.ties import TIE, first_largest
 

@@ -56,12 +56,7 @@ class FactorsEmbedder:
         return f"response factors ({len(self._responses.subjects)} subjects, {self._count} factors, {digest})"
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Return embeddings, shape (n, d).
-
-        Raises:
-            ResponsesError: An item of the bank has no responses.
-            BankError: There are no responses, and the bank has no parameters.
-        """
+        """Return embeddings, shape (n, d); raise ResponsesError or BankError without responses and parameters."""
         if self._responses is not None:
             columns = {name: column for column, name in enumerate(self._responses.items)}
             if lacking := [name for name in bank.ids if name not in columns]:
@@ -115,8 +110,6 @@ def load_embedder(
             cache. Nothing is downloaded.
         part: Input of open_clip; other encoders read all that they support.
         device: ``auto`` takes CUDA if available.
-        batch_size: Items per batch of an encoder.
-        responses: Responses for ``factors``.
         cache: Folder for embeddings and hashes of files.
         note: Called with a sentence if cached embeddings had to be replaced.
 
@@ -134,18 +127,15 @@ def load_embedder(
     settings: dict[str, Any] = {"device": device, "batch_size": batch_size, "cache": cache}
     encoder: Encoder
     try:
-        if kind == "hidden":
-            from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder
-
-            encoder = HiddenStatesEmbedder.load(spec, **settings)
-        elif kind == "sentences":
-            from pytest_adaptive_eval.interviewer.encoders.sentences import SentenceFolderEmbedder
-
-            encoder = SentenceFolderEmbedder.load(spec, **settings)
-        else:
+        if kind == "open_clip":
             from pytest_adaptive_eval.interviewer.encoders.openclip import OpenClipEmbedder
 
             encoder = OpenClipEmbedder.load(spec, part=part, **settings)
+        else:
+            from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder, SentenceFolderEmbedder
+
+            embedder = HiddenStatesEmbedder if kind == "hidden" else SentenceFolderEmbedder
+            encoder = embedder.load(spec, **settings)
     except ImportError as error:
         raise ConfigError(f"encoder {spec!r} needs a package ({error}); install pytest-adaptive-eval[clip]") from error
     return encoder if cache is None else CachedEmbedder(encoder, cache, note)
@@ -191,14 +181,12 @@ def best_embedder(
         return embedder, f"embeddings: {embedder.name}, as configured"
     if responses is not None and set(bank.ids) <= set(responses.items):
         embedder = FactorsEmbedder(responses)
-        return (embedder, f"embeddings: {embedder.name}, since no encoder is configured and recorded responses exist")
+        return embedder, f"embeddings: {embedder.name}, since no encoder is configured and recorded responses exist"
     if bank.calibrated:
         embedder = FactorsEmbedder()
         return embedder, f"embeddings: {embedder.name} of the bank, since no encoder is configured"
-    return (
-        CategoryEmbedder(),
-        "embeddings: categories alone, since no encoder is configured and the bank is not calibrated",
-    )
+    reason = "embeddings: categories alone, since no encoder is configured and the bank is not calibrated"
+    return CategoryEmbedder(), reason
 
 
 class Encoder(Protocol):

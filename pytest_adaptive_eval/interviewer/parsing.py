@@ -6,9 +6,10 @@ Replies are foreign text. An unusable one raises `Unreadable` with a kind for co
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.interviewer.prompts import one_line
@@ -30,7 +31,6 @@ class Unreadable(ValueError):
 
     Args:
         kind: ``no-json``, ``no-choice``, ``outside`` or ``no-category``.
-        problem: Explanation for the model.
     """
 
     def __init__(self, kind: str, problem: str) -> None:
@@ -42,11 +42,7 @@ class Unreadable(ValueError):
 def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
     """Return the last JSON object in a reply, since earlier ones may be reasoning that quotes the form.
 
-    Args:
-        keys: An object with one of these keys, in any case, is preferred.
-
-    Raises:
-        Unreadable: There is no object.
+    One with any of these keys is preferred. Raises `Unreadable` if there is none.
     """
     text = text[-READ_CHARACTERS:]
     start, objects = 0, []
@@ -87,34 +83,23 @@ def _closing(text: str, start: int) -> int:
 
 
 def _object(text: str) -> Mapping[str, Any] | None:
-    for variant in (text, _COMMA.sub(r"\1", text)):
-        try:
-            read = json.loads(variant, strict=False)
-        except (ValueError, RecursionError):
-            continue
-        return _folded(read)
-    try:
-        read = ast.literal_eval(text)  # single quotes, as Python prints them
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return _folded(read)
-
-
-def _folded(read: object) -> Mapping[str, Any] | None:
     """Return an object with casefolded keys; None for an empty one and other values."""
-    if not isinstance(read, dict):
-        return None
-    return {str(key).strip().casefold(): value for key, value in read.items()} or None
+    parsers: tuple[Callable[[str], Any], ...] = (
+        lambda text: json.loads(text, strict=False),
+        lambda text: json.loads(_COMMA.sub(r"\1", text), strict=False),
+        ast.literal_eval,  # single quotes, as Python prints them
+    )
+    for parse in parsers:
+        with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            read = parse(text)
+            return {str(k).strip().casefold(): v for k, v in read.items()} or None if isinstance(read, dict) else None
+    return None
 
 
 def read_choice(text: str, ids: Sequence[str]) -> tuple[int, str]:
     """Return the index of the chosen candidate, from 0, and the model's explanation with its summary of what was asked.
 
-    Args:
-        ids: Ids of the candidates, in the order of their numbers from 1. A number is preferred to an id.
-
-    Raises:
-        Unreadable: There is no JSON, no choice in it, or the choice is not a candidate.
+    Candidates have `ids`, and numbers from 1, which are preferred. Raises `Unreadable` for any other choice.
     """
     keys = ("question_index", "index", "question", "choice", "id")
     read = read_object(text, keys)
@@ -143,11 +128,7 @@ def _index(name: str, ids: Sequence[str]) -> int:
 
 
 def read_categories(text: str, existing: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the categories in a reply, at least one, in the spelling of `existing` ones.
-
-    Raises:
-        Unreadable: There is no JSON, or no name in it.
-    """
+    """Return the categories in a reply, at least one, in the spelling of `existing` ones; or raise `Unreadable`."""
     read = read_object(text, ("category", "categories"))
     names = _names(next((read[key] for key in ("category", "categories") if key in read), None), existing)
     if not names:
@@ -156,14 +137,7 @@ def read_categories(text: str, existing: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def read_assignment(text: str, items: Sequence[str], existing: Sequence[str] = ()) -> list[tuple[str, ...]]:
-    """Return the categories of each item in a reply, empty for a missing item.
-
-    Args:
-        items: Ids of the items, in the order of their numbers from 1.
-
-    Raises:
-        Unreadable: There is no JSON.
-    """
+    """Return the categories of each item, by its id or its number from 1, in a reply; empty for a missing item."""
     read = read_object(text)
     numbered: dict[str, Any] = {}
     for key, value in read.items():

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer.encoders.reading import text_of
-from pytest_adaptive_eval.interviewer.interviewer import Candidate
-from pytest_adaptive_eval.interviewer.memory import LIMIT, CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import LIMIT, Candidate, CategoryRow, MemoryTable
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Message
 
@@ -58,7 +57,6 @@ class Form:
     """Contents of prompts.
 
     Args:
-        memory: Whether they have the memory table.
         difficulty: Source of difficulties. With ``annotated`` an item without a number shows ``meta["difficulty"]``,
             else ``meta["level"]``. With ``none`` prompts have no difficulties, predicted scores and abilities.
         images: Whether they have the questions' pictures, if the form of the prompt allows it.
@@ -171,18 +169,13 @@ def _shared(memory: MemoryTable, ability: float | None, form: Form) -> str:
         return text
     numbers = form.difficulty != "none"
     columns = ("category", "count", *(("min", "mean", "max") if numbers else ()), "accuracy")
-    rows = _least_tested(memory.rows)
+    least = sorted(range(len(memory.rows)), key=lambda i: memory.rows[i].count)[:SHOWN_ROWS]
+    rows = [memory.rows[i] for i in sorted(least)]
     omitted = len(memory.rows) - len(rows)
     lines = [" | ".join(columns), *(" | ".join(_cells(row, numbers)) for row in rows)]
     more = f"and {omitted} categories that were tested more\n" if omitted else ""
     head = "Asked so far, with difficulties:\n" if numbers else "Asked so far:\n"
     return text + head + "".join(f"| {line} |\n" for line in lines) + more
-
-
-def _least_tested(rows: Sequence[CategoryRow]) -> list[CategoryRow]:
-    """Return the rows of the least tested categories, in their order."""
-    least = sorted(range(len(rows)), key=lambda i: rows[i].count)[:SHOWN_ROWS]
-    return [rows[i] for i in sorted(least)]
 
 
 def _cells(row: CategoryRow, numbers: bool) -> list[str]:
@@ -214,18 +207,11 @@ def _annotation(item: Item) -> str:
     return one_line(str(mark), 40) if isinstance(mark, str | int | float) else ""
 
 
-def _with_choices(item: Item) -> str:
-    """Return the text of an item, with its choices unless the text names them all."""
-    text = text_of(item)
-    if not item.choices or all(choice in text for choice in item.choices):
-        return text
-    return f"{text}\nChoices: {'; '.join(item.choices)}"
-
-
 def _question(item: Item, form: Form) -> str:
-    text = _cut(_with_choices(item))
-    if not text:
-        text = f"(no text, {one_line(item.id, 80)})"
+    text = text_of(item)
+    if item.choices and not all(choice in text for choice in item.choices):
+        text += f"\nChoices: {'; '.join(item.choices)}"
+    text = _cut(text) or f"(no text, {one_line(item.id, 80)})"
     if not item.images:
         return text
     plural = "s" if len(item.images) > 1 else ""

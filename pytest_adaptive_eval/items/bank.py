@@ -37,7 +37,7 @@ class _Selection(Sequence[Any]):
         return self._whole[self._positions[index]]
 
     def places_naming(self, names: Iterable[str]) -> Iterator[int]:
-        """Yield the places of elements that may have a text; see `items.naming`."""
+        """Yield the places of elements that may have a text; see `items.item.items_naming`."""
         find = getattr(self._whole, "places_naming", None)
         if find is None:
             return iter(range(len(self)))
@@ -83,8 +83,6 @@ class ItemBank:
     so that in one dimension a = A and b = -d / a.
 
     Args:
-        name: Short name, without suffix.
-        ids: Unique item ids.
         items: May be read lazily; ``items[i].id == ids[i]``.
         discrimination: Shape (n, D). A; negative if better subjects answer worse.
         intercept: Shape (n,).

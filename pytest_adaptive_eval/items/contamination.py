@@ -30,7 +30,6 @@ def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) ->
     Args:
         items: Items of a bank; those with an image and a text give decoys, and decoys among them are dropped.
         share: Share of decoys in the result, above 0 and at most one half.
-        seed: Seed of the exchanges.
 
     Raises:
         BankError: Fewer than three items have an image and a text, or no exchange changes an item.
@@ -61,12 +60,7 @@ def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) ->
 
 
 def swapped(item: Item, kind: str, items: Sequence[Item], rng: random.Random) -> Item | None:
-    """Return a decoy: an item with parts of others; None if no partner fits.
-
-    Args:
-        item: Item whose key, choices and grader are used.
-        items: Items that give the exchanged parts.
-    """
+    """Return a decoy with the key, choices and grader of an item and parts of others; None if no partner fits."""
     for _ in range(DRAWS):
         image = rng.choice(items) if kind != "text" else item
         text = rng.choice(items) if kind != "image" else item

@@ -6,7 +6,7 @@ import enum
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -15,8 +15,49 @@ from pytest_adaptive_eval.errors import BankError, Unscored
 from pytest_adaptive_eval.items.graders.kind import GraderKind, grader_kinds
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, Continuation, LikelihoodResult, LikelihoodScoring
 from pytest_adaptive_eval.items.reading.choice import choice_of
-from pytest_adaptive_eval.items.turns import answers_of, transcript
 from pytest_adaptive_eval.worker import WorkerFault
+
+#: Characters of all further prompts together, so that a transcript keeps room for the answers.
+MOST_CHARACTERS = 8000
+
+_MARK = re.compile(r"\[(?=turn \d)")
+
+
+def later_turns(turns: Sequence[str]) -> str:
+    """Return the further prompts, each behind its mark; empty without any."""
+    return "".join(_marked(number, prompt) for number, prompt in enumerate(turns, 2))
+
+
+def transcript(turns: Sequence[str], answers: Sequence[str], characters: int) -> str:
+    """Return answers, one more than `turns`, as one text: the first, then each prompt behind its mark and its own.
+
+    Answers are cut, each to the same length, where the text would have more than `characters`.
+    """
+    room = (characters - len(later_turns(turns))) // len(answers)
+    kept = [_MARK.sub("(", answer)[:room] for answer in answers]
+    parts = [
+        _marked(number, prompt) + answer for number, (prompt, answer) in enumerate(zip(turns, kept[1:], strict=True), 2)
+    ]
+    return kept[0] + "".join(parts)
+
+
+def answers_of(turns: Sequence[str], text: str) -> list[str]:
+    """Return the answers of a transcript, one more than `turns`; raise ValueError for another text."""
+    answers = []
+    for number, prompt in enumerate(turns, 2):
+        answer, found, text = text.partition(_marked(number, prompt))
+        if not found:
+            raise ValueError(
+                f"the item has {len(turns) + 1} turns, and the text is not its transcript (no mark of turn {number}): "
+                "ask the item itself, as model.generate(item), and grade all that it returns"
+            )
+        answers.append(answer)
+    return [*answers, text]
+
+
+def _marked(number: int, prompt: str) -> str:
+    return f"\n\n[turn {number}] {prompt}\n\n"
+
 
 Grader = Callable[["Item", str], float]
 
@@ -69,20 +110,13 @@ UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED
 
 
 def unanswered_sentence(statuses: Mapping[str, int]) -> str:
-    """Return how many answers were empty, refused or cut: ``10 of 40 empty, 3 refused``; empty if none was.
-
-    Args:
-        statuses: Number of answers by status.
-    """
+    """Return how many answers of each status were not answers: ``10 of 40 empty, 3 refused``; empty if none was."""
     counts = [f"{count} {words}" for status, words in UNANSWERED.items() if (count := statuses.get(status, 0))]
     return ", ".join(counts).replace(" ", f" of {sum(statuses.values())} ", 1)
 
 
 def cut_text(text: str) -> str:
-    """Return the graded part of an answer, and a line with the length of the rest.
-
-    Memory, journals and records store this text. A text that is cut already does not change.
-    """
+    """Return the graded part of an answer, which is stored, and a line with the length of the rest, only once."""
     if len(text) <= GRADED_CHARACTERS or _rest(text):
         return text
     more = len(text) - GRADED_CHARACTERS
@@ -130,12 +164,7 @@ class Response:
 
     @classmethod
     def of(cls, status: Status, score: float | None, text: str, detail: str, unanswered: str) -> Response:
-        """Return the response to an answer, with the score that its status has.
-
-        Args:
-            score: By the grader; None where no answer was read, which is wrong.
-            unanswered: `WRONG` or `MISSING`.
-        """
+        """Return the response to an answer; a `score` of None is wrong or, by its status and `unanswered`, missing."""
         if status.missing(unanswered):
             return cls(status, None, text, detail)
         return cls(status, 0.0 if score is None else score, text, detail)
@@ -163,7 +192,6 @@ class Item:
         custom: Resolved function of a ``python:``, ``code`` or ``task`` grader.
         root: Folder that `images` are relative to; not part of the item's content.
         likelihood: How log-likelihoods score the item; None if its grader scores what a model writes.
-        others: Further accepted answers.
         turns: Further prompts of the user, each asked after the answer to the one before. A grader reads the last
             answer, and a judge all of them.
     """
@@ -328,9 +356,17 @@ class Item:
 
 
 def named_choice(item: Item) -> int | None:
-    """Return the index of the choice that an item's first answer names by text or letter, or None.
-
-    Any letter is valid if the choices are in the prompt.
-    """
+    """Return the index of the choice that an item's first answer names, any letter's if it lists none; or None."""
     named = choice_of(item.answer, item.choices)
     return named[0] if named is not None and len(named) == 1 else None
+
+
+def items_naming(items: Sequence[Item], *names: str) -> Iterator[Item]:
+    """Yield the items that may have one of these texts, such as a field's name; not all of a file are parsed."""
+    find = getattr(items, "places_naming", None)
+    return iter(items) if find is None else (items[place] for place in find(names))
+
+
+def items_by_likelihood(items: Sequence[Item]) -> list[Item]:
+    """Return the items that are scored by the likelihoods of texts, see `Item.likelihood`."""
+    return [item for item in items_naming(items, *TEXT_SCORINGS) if item.likelihood is not None]

@@ -49,11 +49,7 @@ def template_fields(template: str) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An answered item.
-
-    Args:
-        answer: The answer, or the choice that it names.
-    """
+    """An answered item."""
 
     prompt: str
     choices: tuple[str, ...]
@@ -81,7 +77,6 @@ class Presentation:
     Args:
         template: With fields of `FIELDS`; see `template_fields`.
         examples: Shown before each item, except one with the item's own prompt.
-        shots: Examples shown with each item.
         likelihood: How the likelihoods of choices score an item; None where the model writes an answer.
         delimiter: Stands between an example's prompt and its answer, unless the prompt ends with white space.
         candidates: A key of `CANDIDATES`: what an example shows of the choice that is right.

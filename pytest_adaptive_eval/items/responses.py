@@ -55,11 +55,9 @@ class Responses:
 
     Args:
         subjects: Unique names of the models or checkpoints.
-        items: Unique item ids.
         scores: Shape (S, n). In [0, 1]; NaN for a missing score.
         families: Training run or model family of each subject; subjects of one family are never split between fitting
             and testing. By default each subject is a family.
-        source: File or folder, for messages.
         questions: By item, of those whose text is in the log.
         weights: Shape (S,). Number of subjects that each one counts for in a fit and its checks; one each when omitted.
         administered: Shape (S, n). Whether an item stands in the subject's log, with a score or without; unknown when
@@ -130,11 +128,8 @@ class FormatResponses:
 
     Args:
         subjects: Unique names of the models or checkpoints.
-        items: Unique item ids.
-        modalities: The F formats.
         scores: Shape (S, n, F). In [0, 1]; NaN for a missing score.
         families: As in `Responses`.
-        source: File or folder, for messages.
 
     Raises:
         ResponsesError: Nothing in it, unequal lengths, a duplicate name, or a value outside [0, 1].

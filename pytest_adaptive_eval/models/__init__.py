@@ -100,7 +100,7 @@ def load_agent(spec: str, **options: Any) -> Agent:
 
     Args:
         spec: A checkpoint folder of a chat model, or ``http://HOST:PORT/v1#MODEL``.
-        **options: Those of `pytest_adaptive_eval.models.checkpoint.agent.TransformersAgent.load` or
+        **options: Those of `pytest_adaptive_eval.models.checkpoint.subject.TransformersAgent.load` or
             `pytest_adaptive_eval.models.endpoint.subject.EndpointAgent.load`.
 
     Raises:

@@ -163,7 +163,6 @@ class RequestLog:
         made_up: Answer to every request in place of asking; None where subjects are asked.
 
     Attributes:
-        count: Number of requests so far.
         repeated: Name of a sampling subject that got the same request twice; empty if none did.
         taken: Completions that subjects gave, in order.
     """
@@ -289,10 +288,7 @@ class Subject(abc.ABC):
         return
 
     def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
-        """Answer like `answer`, and call `arrived` with index and completion of each item as soon as it is known.
-
-        A subject whose answers arrive one by one overrides this.
-        """
+        """Answer like `answer`, and call `arrived` with index and completion of each item as soon as it is known."""
         completions = self.answer(items)
         for index, completion in enumerate(completions):
             arrived(index, completion)
@@ -346,10 +342,7 @@ class Subject(abc.ABC):
         return [done[index] for index in range(len(items))]
 
     def begin(self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object]) -> None:
-        """Have items answered like `answer_draws`, which need not have ended when this returns.
-
-        `arrived` is called for each of them by this method, or later by `take_arrived`.
-        """
+        """Have items answered like `answer_draws`; `arrived` is called for each now, or later by `take_arrived`."""
         in_one_call = self.known is not None or any(item.turns or item.likelihood is not None for item, _ in draws)
         if self.waits_apart and not in_one_call:
             self._send([_drawn(*draw) for draw in draws], lambda n, completion: arrived(n, _cut(completion)))
@@ -415,11 +408,7 @@ class Subject(abc.ABC):
         return completion.text
 
     def score(self, item: Item) -> float:
-        """Return the score of an answer, in [0, 1]: the recorded one, or else the item's grade of the text.
-
-        Raises:
-            Unscored: The answer is empty, it failed, or its recorded score is outside [0, 1].
-        """
+        """Return the recorded score of an answer, or the item's grade, in [0, 1]; raise Unscored if there is none."""
         asked, item = item, getattr(item, "item", item)  # a test's `item` wraps that of the bank
         completion = self.complete(item)
         if completion.score is None:
@@ -500,7 +489,6 @@ class Message:
     """One message of a chat.
 
     Args:
-        images: Image files.
         root: Folder that must contain the images.
     """
 

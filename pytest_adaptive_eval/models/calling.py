@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
 
@@ -19,9 +18,7 @@ class CallableSubject(Subject):
     (``choices[0].message.content``) do. An exception is a fault of the item.
 
     Args:
-        name: Name of the subject in records and reports.
         checkpoint: Hash of everything that determines the model, without which no answer of an earlier run is reused.
-        messages: Pass every prompt as messages.
     """
 
     def __init__(

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
+from pytest_adaptive_eval.items.item import Item, items_by_likelihood, items_naming
 
 #: Tokens of an answer where nobody sets a cap: of most models, and of those that reason before they answer.
 DEFAULT_TOKENS, REASONING_TOKENS = 1024, 16384

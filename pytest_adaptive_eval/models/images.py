@@ -75,11 +75,7 @@ def _opened(path: str, root: str) -> Iterator[Image]:
 
 
 def image_hash(path: str, root: str) -> str:
-    """Return the SHA-256 of an image file; parameters as of `open_image`.
-
-    Raises:
-        BankError: The file is outside the folder, or it cannot be read.
-    """
+    """Return the SHA-256 of an image file; parameters as of `open_image`. Raises BankError if it cannot be read."""
     file = _locate(path, root)
     try:
         with open_regular(file, follow=False) as stream:

@@ -21,13 +21,11 @@ class SubjectKind:
     this one.
 
     Attributes:
-        name: Identifies the kind.
         form: Text that names a model of this kind, such as ``replay:FILE[#NAME]``.
         help: Noun phrase for the help of ``--adaptive-eval-model``.
         prefixes: Beginnings of such texts. A kind without prefixes overrides `locate`.
         subject, agent: Class that loads a model as a subject or as an agent, ``package.module:Class``. Its class method
             ``load`` takes `arguments` by position and the options by name. Empty where a model cannot serve as one.
-        subject_options, agent_options: Options of the two class methods.
         extra: Extra of this distribution that the classes need; empty for none.
         remote: Whether models of this kind use no memory of this machine.
         hashes_files: Whether ``load`` takes the option ``cache``, a folder for hashes of files.
@@ -46,11 +44,7 @@ class SubjectKind:
     hashes_files = False
 
     def locate(self, spec: str, folders: Sequence[Path]) -> str | None:  # noqa: ARG002 -- for kinds with files
-        """Return `spec` with its path made absolute or relative to the working directory, or None for another kind.
-
-        Args:
-            folders: Folders that a relative path may be relative to, in order.
-        """
+        """Return `spec` with its path located, in the first of `folders` that has it; None for another kind."""
         return spec if spec.startswith(self.prefixes) else None
 
     def arguments(self, spec: str) -> tuple[Any, ...]:
@@ -69,9 +63,7 @@ class SubjectKind:
         """Load a model.
 
         Args:
-            spec: Located text of this kind.
             cache: Folder for hashes of files, for kinds that hash files.
-            agent: Load it as an agent, not as a subject.
 
         Raises:
             ConfigError: An option is unknown, a package is missing, or the model cannot be used.
@@ -90,11 +82,7 @@ class SubjectKind:
     def examine(
         self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False
     ) -> Subject | Agent | None:
-        """Check a model before the first question; parameters and errors as of `load`.
-
-        Returns:
-            The loaded model. None where loading takes too much memory to be done in every process that collects.
-        """
+        """Check a model before the first question like `load`; return None if loading it everywhere takes too much."""
         model: Subject | Agent = self.load(spec, options, cache, agent=agent)
         return model
 

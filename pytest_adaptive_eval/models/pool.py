@@ -32,7 +32,6 @@ class AgentPool:
     time.
 
     Args:
-        loaders: Functions that load each model.
         capacity: Number of models that fit into memory; unlimited if omitted.
         remote: Names of models on servers, which use no memory here and do not count.
 

@@ -33,8 +33,6 @@ class ReplaySubject(Subject):
     Created by `load`. An item without a recorded answer gets the status ``not_run``.
 
     Args:
-        name: Name of the recorded subject.
-        answers: Answers by item id.
         source: File of the answers, for the record.
     """
 

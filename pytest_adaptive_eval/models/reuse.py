@@ -22,12 +22,7 @@ def identity_key(identity: SubjectIdentity) -> list[str]:
 
 
 def request_key(*parts: Any) -> str:
-    """Return the hash of a request.
-
-    Args:
-        *parts: JSON values: the model's identity, the whole prompt, and the position of the request among others, since
-            two equal requests may need two replies.
-    """
+    """Return the hash of a request: the model's identity, the prompt, and the position among equal ones, as JSON."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -174,9 +169,6 @@ class ReplyStore:
 
     Args:
         texts: Stored replies, as JSON, by `pytest_adaptive_eval.models.reuse.request_key`.
-
-    Attributes:
-        recalled: Requests that the store answered.
     """
 
     def __init__(self, texts: MutableMapping[str, str]) -> None:

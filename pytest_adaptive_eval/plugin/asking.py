@@ -18,8 +18,7 @@ from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
-from pytest_adaptive_eval.items.item import MISSING, Response, Status
-from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.plugin.fingerprint import source_hash

@@ -95,7 +95,6 @@ def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collecti
     Args:
         expected: The matches, joined by a comma and a space.
         length: A line with that many matches is an answer, or a text without such a line.
-        excluded: Matches that are no part of an answer.
     """
     compiled = re.compile(pattern)
 
@@ -111,12 +110,7 @@ def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collecti
 
 
 def by_letters(expected: str, excluded: str = "") -> Judge:
-    """Return a judge of orders of given letters, written as one word or separated by spaces, commas or arrows.
-
-    Args:
-        expected: In capital letters.
-        excluded: Order in the question that is not an answer.
-    """
+    """Return a judge of orders of capital letters, in one word or with spaces, commas or arrows; not `excluded`."""
     letters = sorted(expected)
 
     def parse(text: str) -> Iterable[str]:

@@ -127,12 +127,10 @@ def task_bank(
         seed: Seed of the questions. With one seed all subjects get the same questions and can be compared pair by pair.
         difficulty: Shape (levels, 2). Slope and intercept of each level's items on a bank's scale. Without it the bank
             is uncalibrated.
-        scale: Id of that scale.
         pictures: Folder into which pictures are drawn on access.
         guess_by_level: Whether the bank's report has the guess floor of each level, which takes some draws of every
             level.
         pixels: Longer side of the pictures; that of `family` when omitted.
-        terse: Whether prompts are in the terse form of `family`.
 
     Raises:
         ConfigError: The family has no pictures of that size, or no terse form, or lacks such levels, or there is no

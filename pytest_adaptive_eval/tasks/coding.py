@@ -76,10 +76,7 @@ class _ShortRepr(reprlib.Repr):
 
 
 def by_calls(arguments: Sequence[Arguments], expected: Sequence[int]) -> Judge:
-    """Return a judge of programs that give every expected result.
-
-    The judge raises `Unscored` if nothing can run the program.
-    """
+    """Return a judge of programs that give every expected result; it raises `Unscored` if nothing can run them."""
 
     def judge(text: str, runner: Runner | None) -> Mark:
         code, why = program_in(text)
@@ -127,10 +124,7 @@ def _tokens(lines: Sequence[str], numbers: Iterable[int]) -> list[_LineToken]:
 
 
 def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collection[int], gap: str) -> str:
-    """Return the source without a tenth of its tokens per level, so that it is not valid Python.
-
-    The first of them is from `NEEDED`, and the only one of its line.
-    """
+    """Return the source without a tenth of its tokens per level, one of `NEEDED` alone on its line."""
     lines = program.source().splitlines()
     starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
     lines_of_untold = [range(starts[step], starts[step + 1]) for step in untold]

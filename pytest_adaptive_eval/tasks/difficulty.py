@@ -30,8 +30,6 @@ def level_parameters(
 
     Args:
         bank: One-dimensional, with items whose ids are ``task-level-seed``. Guess floors are ignored.
-        family: The task family's name.
-        levels: Number of levels.
         same_form: Whether an item of the family has the form that is asked, such as a picture of the same size; all
             have when omitted.
 

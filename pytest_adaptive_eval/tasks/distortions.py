@@ -32,7 +32,6 @@ class Distortion:
     """Distortion of pictures in colour, in `LEVELS` strengths.
 
     Args:
-        knob: Meaning of the strengths.
         strengths: One per level, the first without effect.
         distort: ``distort(rng, picture, strength)`` returns the distorted picture, of the same shape.
     """

@@ -139,8 +139,6 @@ def board(icons: Iterable[Icon], n: int, pixels: int, share: int = 76) -> Pictur
 
     Args:
         icons: As many as there are cells.
-        n: Rows and columns.
-        pixels: Side of the picture.
         share: Side of an icon, in percent of its cell's.
     """
     picture = blank(pixels)

@@ -72,14 +72,11 @@ class Question:
     """Question of a family, drawn for one level and seed.
 
     Args:
-        prompt: Text that the subject reads.
         answer: Correct answer, computed by code; empty if only `judge` can tell.
-        render: Draws the question's picture.
         judge: Marks an answer. Without it the family's grader compares with `answer`.
         choices: Alternatives that the prompt lists, in the order A, B, C, ...
         material: Hash of whatever `render` draws besides the question itself. It enters the name of the picture's file,
             so that changed material makes another file and another item.
-        others: Further right answers.
     """
 
     prompt: str
@@ -96,10 +93,9 @@ class Content:
     """Instructions for models that write questions of a family, and the parser of such questions.
 
     Args:
-        form: Example of a question.
         demand: ``demand(level)`` describes a question of that level.
         read: ``read(text, level, rng)`` makes the question that a model wrote, with its answer by code. It raises
-            `pytest_adaptive_eval.tasks.content.Malformed` if the text cannot be used.
+            `pytest_adaptive_eval.tasks.family.Malformed` if the text cannot be used.
         whole: Whether the entire text is the question's material, so that a model cannot give an answer with it.
     """
 
@@ -122,7 +118,6 @@ class TaskFamily:
             nothing whose order may change.
         grader: ``task`` if the questions' own judge grades them. Otherwise the name of a grader, see
             `pytest_adaptive_eval.items.item.Item`: a bank of such items can be graded without the family.
-        pictorial: Whether each question has a picture.
         growing: Whether the levels of one seed share their random numbers, so that a question can extend that of the
             level below.
         runner: Runs the subject's code, if answers are code.
@@ -212,10 +207,7 @@ class TaskFamily:
         return f"{self.name}-{level}-{seed}"
 
     def item(self, level: int, seed: int) -> Item:
-        """Return the question as an item that the family grades.
-
-        A picture's file is named after the item's id, its size if that is set, and its material.
-        """
+        """Return the question as an item that the family grades; a picture's file has its id, set size and material."""
         question = self.question(level, seed)
         name = self.item_id(level, seed)
         size = [] if self.pixels is None else [str(self.pixels)]
@@ -287,3 +279,74 @@ class TaskFamily:
                 "version; make the items anew"
             )
         return question
+
+
+#: Characters of a written question that are read.
+READ_CHARACTERS = 4000
+
+
+class Malformed(ValueError):
+    """A written question that cannot be used.
+
+    Args:
+        kind: Whether the content cannot be parsed, or is of another level.
+        why: Reason, for the model that wrote it.
+    """
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+def only_match(pattern: re.Pattern[str], text: str, label: str) -> tuple[str, ...]:
+    """Return the groups of the pattern's only distinct match; raise `Malformed` if there is none or more than one."""
+    matches = list(dict.fromkeys(match.groups() for match in pattern.finditer(text)))
+    if len(matches) != 1:
+        raise Malformed("format", f"{'more than one' if matches else 'no'} {label} was found")
+    return matches[0]
+
+
+def check_level(matches: bool, demand: str) -> None:
+    """Raise `Malformed` unless a question matches the demand of its level."""
+    if not matches:
+        raise Malformed("level", f"it does not hold to this: {demand}")
+
+
+def plural(level: int) -> str:
+    """Return the plural ending of that many things."""
+    return "s" * (level > 1)
+
+
+def content_of(family: TaskFamily) -> Content:
+    """Return how models write questions of a family; raise ConfigError if they cannot."""
+    if family.content is None:
+        raise ConfigError(
+            f"questions of {family.name!r} cannot be written by a model, since no code parses them; name a task whose "
+            "questions can, see docs/reference/networks.md"
+        )
+    return family.content
+
+
+def written_item(family: TaskFamily, level: int, name: str, text: str) -> Item:
+    """Return the question that a model wrote, in the family's words and with the answer by its code.
+
+    Args:
+        name: Unique among the items of the level; it also seeds what code draws.
+
+    Raises:
+        Malformed: The text cannot be used.
+        ConfigError: Models cannot write questions of that family.
+    """
+    identity = f"{family.name}-{level}-{name}"
+    text = re.sub(r"[ \t]+", " ", text[:READ_CHARACTERS].replace("**", ""))
+    question = family.with_form(content_of(family).read(text, level, random.Random(identity)))
+    judge = question.judge
+    return Item(
+        id=identity,
+        prompt=question.prompt,
+        answer=question.answer,
+        grader=family.grader,
+        category=(family.name,),
+        meta=MappingProxyType({"level": level}),
+        custom=None if judge is None else lambda _, answer: judge(answer[:GRADED_CHARACTERS], None).score,
+    )

@@ -7,8 +7,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from pytest_adaptive_eval.tasks.content import Malformed, check_level, only_match
-from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
+from pytest_adaptive_eval.tasks.family import Content, Malformed, Question, TaskFamily, check_level, only_match
 
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #: Nodes of the graphs of ``path_density``.

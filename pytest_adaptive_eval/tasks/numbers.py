@@ -10,8 +10,17 @@ from fractions import Fraction
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, without_emphasis
 from pytest_adaptive_eval.items.reading.numbers import plain_latex
 from pytest_adaptive_eval.tasks.answers import by_number, shortened
-from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
-from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
+from pytest_adaptive_eval.tasks.family import (
+    Content,
+    Judge,
+    Mark,
+    Question,
+    Runner,
+    TaskFamily,
+    check_level,
+    only_match,
+    plural,
+)
 
 NAMES = "xyzuvwpq"
 #: Allowed error of a value: one unit of the fourth decimal place, for rounded and for truncated values.

@@ -33,9 +33,6 @@ class LabelledImage:
 
     Args:
         path: Relative to `root`.
-        root: Folder of the pictures.
-        label: What the picture shows.
-        digest: SHA-256 of the file.
     """
 
     path: str
@@ -168,7 +165,6 @@ def own_images(
         images: See `read_images`.
         distortion: A name in `pytest_adaptive_eval.tasks.distortions.DISTORTIONS`; drawn for each question when
             omitted.
-        question: Prompt before the options.
 
     Raises:
         ConfigError: There is no such distortion, or there are no pictures of at least two labels.

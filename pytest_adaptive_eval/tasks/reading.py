@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from pytest_adaptive_eval.tasks.answers import by_choice
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
-from pytest_adaptive_eval.tasks.sentences import WORD_CLASSES
+from pytest_adaptive_eval.tasks.words import WORD_CLASSES
 
 BEINGS, LOCATIONS = WORD_CLASSES["BEING"], WORD_CLASSES["PLACE"]
 #: Things of the terse form, and further ones.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pytest_adaptive_eval.tasks.sentences import WORD_CLASSES
+from pytest_adaptive_eval.tasks.words import WORD_CLASSES
 
 #: Definitions of a word and a sentence, for the prompt.
 DEFINITIONS = (
@@ -39,7 +39,6 @@ class Rule:
     """An instruction that code can check.
 
     Args:
-        text: Instruction to the subject.
         holds: Returns whether an answer keeps the rule.
     """
 
@@ -158,12 +157,7 @@ FORMAL: Mapping[str, Kind] = MappingProxyType(
 
 
 def draw_rules(rng: random.Random, number: int, kinds: Mapping[str, Kind], *, avoid: bool = False) -> Sequence[Rule]:
-    """Draw rules, each of another kind.
-
-    Args:
-        number: At most the number of kinds.
-        avoid: Whether one of several rules may forbid a letter.
-    """
+    """Draw rules, each of another kind; one of several may forbid a letter with `avoid`."""
     words = list(REQUIRED_WORDS)
     rng.shuffle(words)
     names = rng.sample(list(kinds), number)

@@ -12,10 +12,8 @@ from types import MappingProxyType
 
 from pytest_adaptive_eval.items.reading.stated import tag_parts
 from pytest_adaptive_eval.tasks.answers import shortened
-from pytest_adaptive_eval.tasks.content import Malformed
-from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
-from pytest_adaptive_eval.tasks.sentences import LEXICON, compose
-from pytest_adaptive_eval.tasks.words import DIFFERENCES, SAME_LETTERS
+from pytest_adaptive_eval.tasks.family import Content, Judge, Malformed, Mark, Question, Runner, TaskFamily
+from pytest_adaptive_eval.tasks.words import DIFFERENCES, LEXICON, SAME_LETTERS, compose
 
 #: Sentences of a text of about a hundred words, and of a terse one.
 SENTENCES, TERSE_SENTENCES = 8, 4
@@ -94,12 +92,7 @@ def _restored_text(text: str, length: int, damaged_text: list[str]) -> tuple[lis
 def _in_place(
     right: Sequence[Collection[str]], positions: Sequence[int], answer: Sequence[str], length: int
 ) -> set[int]:
-    """Return the damaged words that match in order, each off its position by at most the difference in length.
-
-    Args:
-        right: Right words for each of `positions`.
-        length: Words of the original text.
-    """
+    """Return the damaged words that match in order, each off its position by at most the difference from `length`."""
     shift = abs(len(answer) - length)
     rows = [[0] * (len(answer) + 1)]  # matches over the first j words of the answer, after each damaged word
     for words, i in zip(right, positions, strict=True):

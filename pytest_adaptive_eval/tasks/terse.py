@@ -10,8 +10,7 @@ import random
 import re
 
 from pytest_adaptive_eval.tasks.answers import by_any, by_letters
-from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
-from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
+from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily, check_level, only_match, plural
 from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 
 

@@ -7,8 +7,7 @@ import random
 import re
 
 from pytest_adaptive_eval.tasks.answers import by_letters
-from pytest_adaptive_eval.tasks.content import Malformed, check_level, only_match, plural
-from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
+from pytest_adaptive_eval.tasks.family import Content, Malformed, Question, TaskFamily, check_level, only_match, plural
 from pytest_adaptive_eval.tasks.terse import COUNTING, OPERATIONS, UNSCRAMBLE, anagram_question
 from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 

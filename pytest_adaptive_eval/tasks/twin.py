@@ -64,7 +64,6 @@ def evaluate(expression: str, values: Mapping[str, Fraction]) -> Fraction:
 
     Args:
         expression: Numbers, names, parentheses and ``+ - * / // % **``.
-        values: Values by name.
 
     Raises:
         ValueError: The expression has other parts, divides by zero, or grows beyond bounds.
@@ -120,7 +119,6 @@ def twin(item: Item, seed: int) -> Item:
 
     Args:
         item: Graded by ``numeric`` or ``exact``.
-        seed: Seed of the values.
 
     Raises:
         BankError: The item has no marked values or no expression, the expression contradicts the item's answer, or no
@@ -179,9 +177,6 @@ def twin_bank(bank: ItemBank, values: str, seed: int) -> ItemBank:
 
     Both banks have the same items in the same order with the same parameters, so that two evaluations of them are
     compared pair by pair.
-
-    Args:
-        seed: Seed of the values.
 
     Raises:
         BankError: No item has a variant, or one cannot be made, see `twin`.

@@ -13,8 +13,7 @@ import pytest
 from pytest_adaptive_eval.banks import read_bank, reader, write_bank
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
+from pytest_adaptive_eval.items.item import Item, items_by_likelihood, items_naming
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 
 

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra h
 import pytest_adaptive_eval.extensions.backtests.format_contender as module  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
-from pytest_adaptive_eval.calibration.separation import separation  # noqa: E402
+from pytest_adaptive_eval.calibration.scale import separation  # noqa: E402
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total  # noqa: E402
 from pytest_adaptive_eval.errors import ResponsesError  # noqa: E402
 from pytest_adaptive_eval.extensions.backtests.format_backtest import (  # noqa: E402

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer.agent import OTHER, SORTED_AT_ONCE, AgentInterviewer
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Interviewer
-from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, Interviewer, MemoryTable
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Agent, Message, Preference, Reply, SubjectIdentity, Usage
 
@@ -315,7 +314,7 @@ def checkpoint() -> Any:
     """The checkpoint among the fixtures, through the ordinary path."""
     torch = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
     pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
-    from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
+    from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent
 
     torch.set_num_threads(1)
     return TransformersAgent.load(CHECKPOINT, device="cpu")

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.interviewer.deterministic import DeterministicInterviewer, categories_of
-from pytest_adaptive_eval.interviewer.interviewer import Candidate, Interviewer
-from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, Interviewer, MemoryTable
 from pytest_adaptive_eval.items.item import Item
 
 AGENT = DeterministicInterviewer()

@@ -27,9 +27,8 @@ from pytest_adaptive_eval.interviewer.embeddings import (  # noqa: E402
     best_embedder,
     load_embedder,
 )
-from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder  # noqa: E402
+from pytest_adaptive_eval.interviewer.encoders.hidden import HiddenStatesEmbedder, SentenceFolderEmbedder  # noqa: E402
 from pytest_adaptive_eval.interviewer.encoders.openclip import OpenClipEmbedder  # noqa: E402
-from pytest_adaptive_eval.interviewer.encoders.sentences import SentenceFolderEmbedder  # noqa: E402
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 CLIP = FIXTURES / "checkpoints" / "clip"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer import prompts
-from pytest_adaptive_eval.interviewer.interviewer import Candidate
-from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import (
     READ_CHARACTERS,
     Unreadable,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.interviewer.memory import LIMIT, CategoryRow, Memory, MemoryTable
+from pytest_adaptive_eval.interviewer.interviewer import LIMIT, CategoryRow, Memory, MemoryTable
 
 numbers = st.none() | st.floats(-30, 30)
 answers = st.lists(

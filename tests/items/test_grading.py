@@ -14,8 +14,8 @@ import pytest
 
 from pytest_adaptive_eval import Item, Unscored
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.graders.kinds.pattern import accepts_any_text, check_pattern
 from pytest_adaptive_eval.items.grading import LimitedGrader
-from pytest_adaptive_eval.items.patterns import accepts_any_text, check_pattern
 
 #: Parts of patterns that `regex` reads differently from `re`, among ordinary ones.
 PARTS = (

@@ -6,8 +6,7 @@ import pytest
 
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.items.reading.instructions import INSTRUCTIONS, obeys
-from pytest_adaptive_eval.items.reading.language import language_of
+from pytest_adaptive_eval.items.reading.instructions import INSTRUCTIONS, language_of, obeys
 
 CASES = [
     ("keywords:existence", {"keywords": ["mom", "grow"]}, "Mom, they Grow!", "Mom is tall."),

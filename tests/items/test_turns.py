@@ -8,8 +8,7 @@ import pytest
 
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item
-from pytest_adaptive_eval.items.turns import answers_of, transcript
+from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, answers_of, transcript
 
 ITEM = Item("t", "Name a number.", "9", "numeric", turns=("Double it.", "Add one."))
 DATA = {"id": "t", "prompt": "Name a number.", "answer": "9", "grader": "numeric", "turns": ["Double it."]}

@@ -19,8 +19,8 @@ from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import load_agent, load_subject
-from pytest_adaptive_eval.models.endpoint.completions import read_completion
-from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL
+from pytest_adaptive_eval.models.endpoint.chat import read_completion
+from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
 BANK = Path(__file__).parents[2] / "fixtures" / "banks" / "text.bank"

@@ -26,7 +26,7 @@ from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import load_agent, load_subject
 from pytest_adaptive_eval.models.base import Agent, Message, Subject, Usage
 from pytest_adaptive_eval.models.endpoint.chat import first_token, read_reply
-from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL
+from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent, EndpointSubject
 

@@ -16,7 +16,7 @@ from faulty_server import MODEL, Handler, Request, completion, replies, says, se
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import load_subject
-from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL
+from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 
 OURS = {"retries": 0, "timeout": 10.0}
 

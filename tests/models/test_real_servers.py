@@ -20,7 +20,7 @@ from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import load_subject
-from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL
+from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 
 pytestmark = pytest.mark.slow
 

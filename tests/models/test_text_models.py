@@ -213,7 +213,7 @@ def test_sampling_depends_on_seed_and_prompt_alone(checkpoints: Any) -> None:
 
 
 def test_sampling_follows_the_softmax() -> None:
-    from pytest_adaptive_eval.models.checkpoint.decoding import Chooser
+    from pytest_adaptive_eval.models.checkpoint.generation import Chooser
 
     n, temperature = 4000, 2.0
     logits = torch.tensor([0.0, 1.0, 2.0, -1e30])
@@ -322,7 +322,7 @@ def test_one_row_that_is_not_finite_does_not_spoil_the_others(
 ) -> None:
     subject = load(checkpoints.text("llama"))
     expected = subject.answer(ITEMS)
-    from pytest_adaptive_eval.models.checkpoint.decoding import Chooser
+    from pytest_adaptive_eval.models.checkpoint.generation import Chooser
 
     real = Chooser.__call__
 

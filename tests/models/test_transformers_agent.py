@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
 from pytest_adaptive_eval.models.base import Agent, Completion, Message
-from pytest_adaptive_eval.models.reasoning import split_reasoning
 
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
-from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent  # noqa: E402
 from pytest_adaptive_eval.models.checkpoint.generation import Generated  # noqa: E402
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject  # noqa: E402
+from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent, TransformersSubject  # noqa: E402
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 TEMPLATE = (
@@ -290,7 +289,7 @@ def test_sampling_that_cannot_be(checkpoints: Any, options: dict[str, Any], mess
 
 
 def test_a_nucleus_holds_the_likeliest_tokens_up_to_its_share() -> None:
-    from pytest_adaptive_eval.models.checkpoint.decoding import _nucleus
+    from pytest_adaptive_eval.models.checkpoint.generation import _nucleus
 
     logits = torch.log(torch.tensor([[0.1, 0.5, 0.15, 0.25], [0.97, 0.01, 0.01, 0.01]]))
     kept = torch.isfinite(_nucleus(logits, 0.7))

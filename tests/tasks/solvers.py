@@ -19,8 +19,7 @@ from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.tasks import Picture, TaskFamily
 from pytest_adaptive_eval.tasks.distortions import DISTORTIONS
 from pytest_adaptive_eval.tasks.pictures import SHAPES, icon
-from pytest_adaptive_eval.tasks.sentences import LEXICON
-from pytest_adaptive_eval.tasks.words import WORDS
+from pytest_adaptive_eval.tasks.words import LEXICON, WORDS
 from tests.tasks.picture_solvers import SOLVERS as PICTURE_SOLVERS
 from tests.tasks.picture_solvers import undistorted
 

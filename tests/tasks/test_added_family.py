@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.tasks import FAMILIES, families
-from pytest_adaptive_eval.tasks.content import written_item
+from pytest_adaptive_eval.tasks.family import written_item
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/plugins.md").read_text("utf-8")
 SECTION = PAGE.partition("\n## Add a task family\n")[2].partition("\n## ")[0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.tasks import FAMILIES
-from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
+from pytest_adaptive_eval.tasks.family import Malformed, content_of, written_item
 
 TERSE = {f"{name}-terse": FAMILIES[name].in_terse_form() for name in ("counting", "operations", "addition")}
 FORMS = {**FAMILIES, **TERSE}

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.tasks.rules import (
     sentences_in,
     words_in,
 )
-from pytest_adaptive_eval.tasks.sentences import compose
+from pytest_adaptive_eval.tasks.words import compose
 from tests.tasks.solvers import written
 
 seeds = st.integers(0, 10**9)

@@ -13,8 +13,8 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks import FAMILIES, Question, TaskFamily
 from pytest_adaptive_eval.tasks.bank import task_bank
-from pytest_adaptive_eval.tasks.content import written_item
 from pytest_adaptive_eval.tasks.difficulty import level_parameters
+from pytest_adaptive_eval.tasks.family import written_item
 
 BANKS = Path(__file__).resolve().parents[2] / "fixtures" / "banks"
 IN_WORDS = {name: family for name, family in FAMILIES.items() if not family.pictorial}

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.graphs import shortest
-from pytest_adaptive_eval.tasks.sentences import LEXICON
-from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
+from pytest_adaptive_eval.tasks.words import ANAGRAMS, LEXICON, WORDS
 from tests.tasks.solvers import matched
 
 seeds = st.integers(0, 10**9)

@@ -16,9 +16,7 @@ class ReadSettings:
     """Choices of the user, for what a file leaves open.
 
     Args:
-        orientation: Content of the rows and columns of a matrix.
         metric, filter: One name, or several separated by commas, of which the first one present counts.
-        note: Called with a sentence about each omission.
         mapping: Where the fields of a response stand in a row.
         items: The user's own items by id in the log, which grade answers that have no score.
     """

@@ -62,7 +62,6 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
         setting: Name of the setting that `requested` is from, for messages.
         requested: One name, or several separated by commas. The first of them in `names_present` is used, so that tasks
             with different names can be read together.
-        where: File or task, for messages.
 
     Raises:
         ResponsesError: Several names and no request, or no requested name is present.
@@ -84,11 +83,7 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
 
 
 class Collected:
-    """Accumulator of scores.  Several scores of one subject on one item count as their mean.
-
-    Args:
-        source: File or folder, for messages.
-    """
+    """Accumulator of scores.  Several scores of one subject on one item count as their mean."""
 
     def __init__(self, source: str) -> None:
         self._source = source

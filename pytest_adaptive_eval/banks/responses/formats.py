@@ -74,7 +74,6 @@ def read_format_responses(
     Args:
         bank: Name of the bank, for recorded runs; needed when they used several.
         families: As in `read_responses`.
-        note: Called with a sentence about each omission.
 
     Returns:
         The modalities are those of the fullest format; a missing score is NaN.

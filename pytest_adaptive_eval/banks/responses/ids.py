@@ -34,7 +34,6 @@ def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> 
         ids: A CSV file with the id in the log and the other id in each row; a field of the logs, such as ``doc.id``;
             ``question``, for items with the same text; a regular expression for a whole id, whose first group is the
             other id; or a prefix to strip.
-        items: One's own items, for ``question``.
 
     Raises:
         ResponsesError: `ids` fits no item, or gives two items the same id.

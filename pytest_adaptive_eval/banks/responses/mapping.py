@@ -110,12 +110,7 @@ def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[
 
 
 def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> ResponseMapping:
-    """Suggest expressions from the names of columns, those whose values fit.
-
-    Args:
-        rows: The first `_SAMPLE` are looked at.
-        read: Return a verdict as a score; raise ValueError for a value that is none.
-    """
+    """Suggest expressions from the names of columns whose values fit; `read` makes a verdict a score, or raises."""
     sample = list(islice(rows, _SAMPLE))
     columns = list(dict.fromkeys(path for row in sample for path in _columns(row.record)))
     suggested = _suggest_wide(sample, columns, read)

@@ -62,7 +62,6 @@ def read_responses(
         families: A CSV ``subject,family``: training runs or model families.
         mapping: Expressions for the fields of a response, for rows of any other tool.
         items: One's own items by id in the log, which grade answers without a score; with a mapping.
-        note: Called with a sentence about each omission.
 
     Returns:
         A missing score is NaN; an error is never a wrong answer.

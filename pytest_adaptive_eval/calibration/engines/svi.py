@@ -43,7 +43,6 @@ class SVISettings:
             as at the start, c would fit the share of right answers by itself, run towards 1 and leave b where it is.
         initial_ability_sd, initial_difficulty_sd: Of the variational Gaussians at the start; their means start at 0,
             and log a and logit c at their priors.
-        learning_rate: Of Adam.
         betas: Adam's rates of decay of the gradient's mean and mean square. Ours: from a standard deviation of 1000 the
             first gradients are a thousand times the later ones, and with the usual .999 Adam divides by their memory up
             to the step limit, so that the fit ends half-way.
@@ -55,7 +54,6 @@ class SVISettings:
         evaluations: Responses times draws from which the ELBO of a window is estimated: its relative error is then the
             same for any number of items.
         tolerance: On the relative change of the ELBO from window to window.
-        device: A torch device, such as ``cuda``.
 
     Raises:
         ConfigError: A number that is not positive, or out of its range.
@@ -134,7 +132,6 @@ class SVIFit:
         converged: Whether the stopping rule ended the fit; False when the step limit did.
         interrupted: Whether Ctrl-C ended it; the state is then that of the window of highest ELBO (in the 3PL, of those
             with guessing if any ended) or, within the first window, the mean so far.
-        steps: Steps done.
         elbo: Shape (windows,). Evidence lower bound at the end of each window, in nats.
     """
 

@@ -80,11 +80,7 @@ class Fit:
 
 
 def checked(responses: ArrayLike) -> Array:
-    """Return responses (S, n) as numbers, NaN where missing.
-
-    Raises:
-        EstimationError: Fewer than two subjects, a value outside [0, 1], or a subject or item without a response.
-    """
+    """Return responses (S, n) as numbers, NaN where missing; raise EstimationError if they allow no fit."""
     scores = np.asarray(responses, dtype=np.float64)
     if scores.ndim != 2 or len(scores) < 2:
         raise EstimationError(f"responses have shape {scores.shape}; at least two subjects (rows) are needed")

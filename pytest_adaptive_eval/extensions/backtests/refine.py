@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, MultimodalFit, fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_errors import gain_error
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
-from pytest_adaptive_eval.calibration.separation import Separation, separation
+from pytest_adaptive_eval.calibration.scale import Separation, separation
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.irt.multimodal import Form

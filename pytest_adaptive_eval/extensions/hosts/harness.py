@@ -17,9 +17,8 @@ from lm_eval.utils import simple_parse_args_string
 
 from pytest_adaptive_eval.errors import BankError, CheckpointError, ConfigError
 from pytest_adaptive_eval.extensions.hosts.subjects import model_name
-from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.items.likelihood import Continuation
-from pytest_adaptive_eval.items.naming import items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.items.naming import items_naming
+from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
 #: Status of an answer by the reason for which Inspect says that it ended.

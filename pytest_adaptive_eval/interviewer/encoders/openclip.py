@@ -38,7 +38,6 @@ class OpenClipEmbedder:
 
     Args:
         model: Model with ``encode_text`` and ``encode_image``, in evaluation mode.
-        transform: Converts a picture to a tensor.
         tokenize: Converts texts to tokens, truncated to the limit of the model.
         name, key: Name for reports; and all on which the embeddings depend besides the bank.
         part: Input of an item. ``mean`` is the mean of both directions, or the only one of an item without the other
@@ -72,7 +71,6 @@ class OpenClipEmbedder:
             spec: A folder, with or without ``local-dir:``; or, in the local hub cache, ``hf-hub:ORGANISATION/NAME`` or
                 ``ARCHITECTURE/TAG`` of open_clip such as ``ViT-B-32/laion2b_s34b_b79k``.
             device: ``auto`` takes CUDA if available.
-            batch_size: Texts or pictures per batch.
             cache: Folder for hashes of files.
 
         Raises:
@@ -103,11 +101,7 @@ class OpenClipEmbedder:
         )
 
     def embed(self, bank: ItemBank) -> Array:
-        """Return embeddings, shape (n, d), or (n, 2 d) of texts and pictures with ``concat``.
-
-        Raises:
-            BankError: An item lacks the input, or has an unreadable picture.
-        """
+        """Return embeddings, shape (n, d), or (n, 2 d) with ``concat``; raise BankError if an item lacks the input."""
         use_text, use_images = self._part != "image", self._part != "text"
         texts = {n: text for n, item in enumerate(bank.items) if use_text and (text := text_of(item))}
         pictured = [n for n, item in enumerate(bank.items) if use_images and item.images]

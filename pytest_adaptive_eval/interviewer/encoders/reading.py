@@ -32,11 +32,7 @@ def _texts(content: object) -> list[str]:
 
 
 def pictures_of(item: Item) -> list[Image]:
-    """Return the decoded pictures of an item.
-
-    Raises:
-        BankError: A file is missing, not a picture, or outside of the bank; the message names the item.
-    """
+    """Return the decoded pictures of an item; raise BankError, which names it, for a file that is none."""
     try:
         return [open_image(name, item.root) for name in item.images]
     except BankError as error:
@@ -53,15 +49,7 @@ def missing(items: Sequence[Item], part: str, fix: str) -> BankError:
 
 
 def unit_rows(rows: NDArray[Any], encoder: str) -> NDArray[np.float32]:
-    """Return rows scaled to length 1; a row of zeros becomes the first axis.
-
-    Args:
-        rows: Shape (n, d).
-        encoder: Name of the encoder, for the error.
-
-    Raises:
-        CheckpointError: A value is not finite.
-    """
+    """Return rows (n, d) scaled to length 1, zeros as the first axis; raise CheckpointError for values not finite."""
     wide = np.array(rows, dtype=np.float64)
     if not np.isfinite(wide).all():
         raise CheckpointError(

@@ -49,7 +49,6 @@ class GraderKind:
     """A kind of grader.
 
     Args:
-        name: As an item names it.
         help: When an answer is right, in a few words.
         grade: ``grade(question, text)`` returns the score of an answer, in [0, 1]. With several accepted answers it is
             that of the best. It raises ValueError for an item that it cannot grade, TimeoutError if it did not end for

@@ -322,11 +322,9 @@ def _parser(choices: tuple[str, ...], subjects: bool) -> Parser[Chosen]:
 
 
 def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> Reading[Chosen]:
-    """Return the choices that a text gives as its answer.
+    """Return the choices that a text gives as its answer; any letter is one if they stand in the prompt.
 
-    Args:
-        choices: Empty if they stand in the prompt; then any letter is one.
-        question: "A is wrong" denies A unless the question asks for what is wrong.
+    "A is wrong" denies A unless the question asks for what is wrong.
     """
     return read_answer(text, _parser(tuple(choices), not _ASKS_WRONG.search(question)))
 

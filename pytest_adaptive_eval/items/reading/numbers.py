@@ -72,10 +72,8 @@ class Number:
     Args:
         values: What it may stand for: "50 %" stands for 50 and for 1/2, "5 million" for 5 and for 5 000 000, and "- 5"
             at the begin of a line for -5 and for 5.
-        start, end: Place in the text.
         scaled: Whether a word such as million follows.
         place: Unit of the last digit of a decimal number that is precise enough to round to; else 0.
-        percent: Whether a percent sign or word follows.
     """
 
     values: tuple[Fraction, ...]
@@ -87,10 +85,7 @@ class Number:
 
 
 def plain_latex(text: str) -> str:
-    """Return a text with fractions, powers, signs and spaces of LaTeX and Unicode as they are written without it.
-
-    Powers of units are left out.
-    """
+    """Return a text with fractions, powers, signs and spaces of LaTeX in plain characters, without powers of units."""
     text = _RAISED.sub(lambda power: f"^{power[0].translate(_SUPERSCRIPTS)}", text) if not text.isascii() else text
     return _POWER_OF_UNIT.sub(r"\1 ", _without_latex(text))
 

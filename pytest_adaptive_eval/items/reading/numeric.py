@@ -23,7 +23,6 @@ class Quantity:
     Args:
         values: All that it may stand for; empty for an expression.
         place: Unit of its last digit where it is precise enough to round to; else 0.
-        percent: Whether it is in percent.
     """
 
     values: tuple[Fraction, ...]
@@ -227,11 +226,7 @@ def _last(numbers: list[Number], text: str) -> list[Quantity]:
 
 
 def read_number(text: str, question: str = "") -> Reading[Quantity]:
-    """Return the numbers that a text gives as its answer, each with all that it may stand for.
-
-    Args:
-        question: Its numbers are no answer where a text gives others beside them.
-    """
+    """Return the numbers that a text gives as its answer, others than the question's if there are any."""
     reading = read_answer(text, Parser(_first, lambda part: _loose(part, _numbers_of(question))))
     return Reading(tuple(value.asked_in(question) for value in reading.values), reading.other)
 

@@ -85,10 +85,7 @@ def _stated_parts(text: str, cues: re.Pattern[str] | None = None) -> Iterator[st
 
 
 def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
-    """Return the answers that a text gives.
-
-    A base model that runs on is read before the next question, unless there is nothing to read.
-    """
+    """Return the answers that a text gives, of a base model that runs on those before the next question, if any."""
     text = answer_part(text)
     head = before_next_question(text)
     for body in dict.fromkeys((head, text) if len(head) <= _RESTATED else (head,)):

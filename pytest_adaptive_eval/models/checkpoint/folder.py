@@ -73,8 +73,6 @@ class CheckpointInfo:
         folder: Folder with the files, symbolic links resolved.
         name: Name of the folder; ``organisation/name`` for a folder of the hub cache.
         architecture: First entry of ``architectures`` in config.json, or empty.
-        model_type: ``model_type`` in config.json.
-        kind: ``text`` or ``image-text``.
         files: Files that determine the model, sorted, relative to `folder`.
         hash: SHA-256 over these files' names and contents.
         quantised: Method of quantisation, one of `QUANTISATION`; empty for plain weights.

@@ -5,6 +5,7 @@ Subjects and agents in this process share this code: batches, decoding, and the 
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 from collections.abc import Sequence
@@ -15,16 +16,16 @@ from typing import Any
 import torch
 import transformers
 
+from pytest_adaptive_eval.checks import check_decoding
 from pytest_adaptive_eval.errors import BankError, CheckpointError
 from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
 from pytest_adaptive_eval.models.base import Completion, SubjectIdentity
-from pytest_adaptive_eval.models.checkpoint.decoding import Chooser, end_tokens, own_generation_config
 from pytest_adaptive_eval.models.checkpoint.folder import CheckpointInfo, preflight
 from pytest_adaptive_eval.models.checkpoint.loading import Loaded, load_checkpoint
 from pytest_adaptive_eval.models.checkpoint.placement import Placement
 from pytest_adaptive_eval.models.checkpoint.prompting import TEMPLATE_DATE, Prompter
 from pytest_adaptive_eval.models.images import open_image
-from pytest_adaptive_eval.models.reasoning import split_reasoning
 
 #: End of some chat templates, which opens a reasoning span.
 THINKING = "<think>"
@@ -42,7 +43,6 @@ class Prompt:
         name: Name for error messages, such as ``item 'a'``.
         text: Prompt with the chat template and placeholders of images.
         special: Whether the tokenizer adds its special tokens.
-        cap: Limit of the tokens of the answer.
         images: Image files, each with the folder that must contain it.
         sample: Index of the draw, at a temperature above 0.
     """
@@ -70,10 +70,7 @@ class Generated:
 
 
 def answered(prompt: Prompt, generated: Generated) -> tuple[Completion, str]:
-    """Return the completion without its reasoning, and the reasoning.
-
-    The status of an answer with reasoning alone is ``empty``; that of a truncated one does not change.
-    """
+    """Return the completion without its reasoning, and the reasoning; an ok one of reasoning alone is ``empty``."""
     opened = prompt.text.rstrip().endswith(THINKING)
     text, reasoning, _ = split_reasoning(THINKING * opened + generated.completion.text)
     completion = replace(generated.completion, text=text)
@@ -143,15 +140,11 @@ class Generator:
         top_p: float = 1.0,
         cache: Path | None = None,
     ) -> Generator:
-        """Examine and load a checkpoint.
-
-        Raises:
-            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
-            ConfigError: The device or the type is not known here.
-        """
+        """Examine and load a checkpoint; errors as of `preflight` and `load_checkpoint`."""
+        check_decoding(temperature, seed, top_p)
         info = preflight(folder, cache=cache)
         loaded = load_checkpoint(info, placement)
-        return cls(info, loaded, temperature=temperature, seed=seed, top_p=top_p)
+        return cls(info, loaded, temperature=float(temperature), seed=seed, top_p=float(top_p))
 
     def identity(self, decoding: dict[str, Any], environment: dict[str, Any]) -> SubjectIdentity:
         """Return the identity, with the given settings and those of prompts."""
@@ -175,11 +168,7 @@ class Generator:
         )
 
     def generate(self, batch: Sequence[Prompt]) -> list[Generated]:
-        """Return completions of prompts of one group, generated in one call.
-
-        Raises:
-            BankError: A prompt leaves no tokens for an answer, or an image cannot be opened.
-        """
+        """Return completions of prompts of one group, generated in one call; raise BankError if one cannot be asked."""
         inputs = self.encode(batch)
         width = int(inputs["input_ids"].shape[1])
         lengths = [int(n) for n in inputs["attention_mask"].sum(1).tolist()]
@@ -230,11 +219,7 @@ class Generator:
         }
 
     def remaining_tokens(self, name: str, length: int) -> int:
-        """Return the number of tokens that fit into the model's window after `length` tokens.
-
-        Raises:
-            BankError: No token fits.
-        """
+        """Return the number of tokens that fit into the model's window after `length` tokens; raise BankError for 0."""
         if self._window is not None and length >= self._window:
             raise BankError(
                 f"{name} has a prompt of {length} tokens, and the model reads at most {self._window} with its answer; "
@@ -294,3 +279,84 @@ def fault(error: BaseException) -> Completion:
         raise error
     status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
     return Completion("", status, detail=f"{type(error).__name__}: {error}")
+
+
+#: The library's own type hints are partial.
+hf: Any = transformers
+
+
+def end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
+    """Return the tokens that end an answer: the tokenizer's, and those of the checkpoint's generation settings."""
+    listed = model.generation_config.eos_token_id
+    ids = {tokenizer.eos_token_id, *(listed if isinstance(listed, (list, tuple)) else [listed])}
+    return tuple(sorted(int(token) for token in ids if token is not None))
+
+
+def own_generation_config(ends: Sequence[int], pad: int, max_new_tokens: int) -> Any:
+    """Return generation settings with the checkpoint's end tokens alone; its own may sample, or never stop."""
+    return hf.GenerationConfig(
+        do_sample=False,
+        num_beams=1,
+        max_new_tokens=max_new_tokens,
+        eos_token_id=list(ends) or None,
+        pad_token_id=pad,
+        use_cache=True,
+    )
+
+
+class Chooser:
+    """A logits processor that detects non-finite logits, and samples.
+
+    Sampling adds Gumbel noise to ``logits / temperature``, whose maximum is then a draw from the softmax (Gumbel 1954).
+    Each row has a generator seeded by its prompt, so that an answer does not depend on the rest of its batch.
+
+    Args:
+        temperature: 0 is greedy.
+        samples: Index of the draw of each row, for repeated administrations.
+        top_p: Share of the probability that sampling is limited to: the likeliest tokens that together have it.
+    """
+
+    def __init__(
+        self, prompts: Sequence[str], *, temperature: float, seed: int, samples: Sequence[int], top_p: float = 1.0
+    ) -> None:
+        self.temperature, self.top_p = temperature, top_p
+        self.generators = [
+            torch.Generator().manual_seed(_seed(seed, sample, prompt))
+            for prompt, sample in zip(prompts, samples, strict=True)
+        ]
+        self._faults: list[torch.Tensor] = []
+
+    def __call__(self, _: torch.LongTensor, scores: torch.FloatTensor) -> torch.Tensor:
+        """Return scores, shape (rows, vocabulary), whose maximum is the next token."""
+        # the maximum shows NaN and infinity; a single -inf only forbids a token
+        self._faults.append(~torch.isfinite(scores.amax(dim=-1)))
+        chosen: torch.Tensor = torch.nan_to_num(scores)
+        if self.temperature:
+            noise = torch.stack([_gumbel(generator, scores.shape[-1]) for generator in self.generators])
+            chosen = _nucleus(chosen / self.temperature, self.top_p) + noise.to(scores.device, scores.dtype)
+        return chosen
+
+    def faults(self) -> list[int | None]:
+        """Return, for each row, the first step with non-finite logits, or None."""
+        rows = torch.stack(self._faults, dim=1).tolist() if self._faults else []
+        return [row.index(True) if True in row else None for row in rows]
+
+
+def _nucleus(logits: torch.Tensor, top_p: float) -> torch.Tensor:
+    """Return logits, shape (rows, vocabulary), that are -inf outside the likeliest tokens of a probability `top_p`."""
+    if top_p >= 1.0:
+        return logits
+    ordered, tokens = logits.sort(dim=-1, descending=True)
+    shares = ordered.float().softmax(dim=-1)
+    outside = shares.cumsum(dim=-1) - shares >= top_p  # the token that reaches the share is inside
+    return logits.masked_fill(outside.scatter(-1, tokens, outside), float("-inf"))
+
+
+def _gumbel(generator: torch.Generator, size: int) -> torch.Tensor:
+    uniform = torch.rand(size, generator=generator, dtype=torch.float64).clamp_min(1e-300)
+    return -torch.log(-torch.log(uniform))
+
+
+def _seed(seed: int, sample: int, prompt: str) -> int:
+    text = f"{seed} {sample} {prompt}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1

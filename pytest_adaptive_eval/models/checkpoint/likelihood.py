@@ -47,11 +47,7 @@ class LikelihoodScorer:
         self._bare: dict[str, float] = {}
 
     def answer(self, questions: Sequence[tuple[int, Item, Prompt]]) -> Iterator[tuple[int, Completion, Usage]]:
-        """Yield index, completion and cost of each item.
-
-        Args:
-            questions: Index of each item, the item, and its rendered prompt.
-        """
+        """Yield index, completion and cost of each item, given its index, itself and its rendered prompt."""
         prepared: list[_Question] = []
         for index, item, prompt in questions:
             try:
@@ -81,11 +77,7 @@ class LikelihoodScorer:
             yield question.index, completion, Usage(1, tokens, flops=2.0 * self._parameters * tokens)
 
     def _prepare(self, index: int, item: Item, prompt: Prompt) -> _Question:
-        """Return the tokens of an item's texts.
-
-        Raises:
-            BankError: The item cannot be scored by likelihood, or is longer than the model reads.
-        """
+        """Return the tokens of an item's texts; raise BankError for one that cannot be scored, or is too long."""
         continuations = item.continuations
         after = [self._text(continuation) for continuation in continuations if continuation.after_prompt]
         group = None
@@ -105,15 +97,12 @@ class LikelihoodScorer:
         if not head_tokens:
             head_tokens, wholes = [self._begin], [[self._begin, *whole] for whole in wholes]
         group = TokenGroup(tuple(head_tokens), tuple(tuple(whole[len(head_tokens) :]) for whole in wholes))
-        self._check(prompt.name, group)
-        return group
-
-    def _check(self, name: str, group: TokenGroup) -> None:
         if not all(group.texts):
             raise BankError(
-                f"{name} has a choice without tokens of its own; write it so that it differs from the prompt"
+                f"{prompt.name} has a choice without tokens of its own; write it so that it differs from the prompt"
             )
-        self._generator.remaining_tokens(name, len(group.head) + max(map(len, group.texts)) - 1)
+        self._generator.remaining_tokens(prompt.name, len(group.head) + max(map(len, group.texts)) - 1)
+        return group
 
     def _encode(self, texts: Sequence[str], *, special: bool) -> list[list[int]]:
         encoded: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=special)["input_ids"]
@@ -134,7 +123,12 @@ class LikelihoodScorer:
         for question in questions:
             after = next(rated) if question.group is not None else self._read_pictures(question)
             bare = [self._bare[self._text(text)] for text in question.continuations if not text.after_prompt]
-            completions.append(_completion(question.item, [*after, *bare]))
+            logs = [*after, *bare]
+            if all(map(math.isfinite, logs)):
+                result = question.item.likelihood_result(logs)
+                completions.append(Completion(result.text, score=result.score, likelihood=result.facts))
+            else:
+                completions.append(Completion("", Status.ERROR, detail=f"{NON_FINITE} at a choice or a text"))
         return completions
 
     def _rate_bare(self, questions: Sequence[_Question]) -> None:
@@ -180,11 +174,3 @@ class LikelihoodScorer:
             self._rater.read += length
             logs.append(log_likelihood(self._rater.last(inputs, len(tokens)), tokens))
         return logs
-
-
-def _completion(item: Item, logs: Sequence[float]) -> Completion:
-    """Return the completion of an item from the log-likelihoods of its texts."""
-    if not all(map(math.isfinite, logs)):
-        return Completion("", Status.ERROR, detail=f"{NON_FINITE} at a choice or a text")
-    result = item.likelihood_result(logs)
-    return Completion(result.text, score=result.score, likelihood=result.facts)

@@ -54,7 +54,6 @@ class Loaded:
         model: In evaluation mode, on its device.
         tokenizer: Pads on the left and has a padding token.
         processor: Only for image-and-text models.
-        template: The chat template, if the checkpoint has one.
         dtype: Type of the weights as loaded, such as ``float32``.
     """
 
@@ -125,7 +124,11 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
     check_torchvision()  # transformers imports it for text models too
     target = pick_device(placement.device)
     dtype = "float32" if placement.dtype == "auto" and target.type == "cpu" else placement.dtype
-    _check_fits(info, placement, target, dtype)
+    devices = [str(target)]
+    if placement.device_map is not None:
+        devices = [*(f"cuda:{n}" for n in range(torch.cuda.device_count())), "cpu"]
+    needed = weight_bytes(info.folder, info.files, dtype)
+    check_memory(info.folder, needed, {device: free_bytes(device) for device in devices})
     with _quiet():
         check_tokenizer(info)
         tokenizer = _part(info, "tokenizer", lambda: load_tokenizer(info.folder))
@@ -134,7 +137,7 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
             processor = _part(info, "processor", lambda: _processor(info, tokenizer))
         model = _model(info, _arguments(info, placement, target, dtype), writes)
         device_map = getattr(model, "hf_device_map", None)
-        devices = {torch.device(device) for device in device_map.values()} if device_map else {target}
+        used = {torch.device(device) for device in device_map.values()} if device_map else {target}
         if not device_map:
             model = model.to(target)
     if placement.compile:
@@ -144,18 +147,9 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
         tokenizer=tokenizer,
         processor=processor,
         template=_template(info, tokenizer, processor),
-        device=", ".join(sorted(map(str, devices))),
+        device=", ".join(sorted(map(str, used))),
         dtype=str(model.dtype).removeprefix("torch."),
     )
-
-
-def _check_fits(info: CheckpointInfo, placement: Placement, target: torch.device, dtype: str) -> None:
-    """Raise ConfigError if the weights need more memory than is free."""
-    devices = [str(target)]
-    if placement.device_map is not None:
-        devices = [*(f"cuda:{n}" for n in range(torch.cuda.device_count())), "cpu"]
-    needed = weight_bytes(info.folder, info.files, dtype)
-    check_memory(info.folder, needed, {device: free_bytes(device) for device in devices})
 
 
 def _arguments(info: CheckpointInfo, placement: Placement, target: torch.device, dtype: str) -> dict[str, Any]:
@@ -175,11 +169,7 @@ def _arguments(info: CheckpointInfo, placement: Placement, target: torch.device,
 
 
 def check_tokenizer(info: CheckpointInfo) -> None:
-    """Load the configuration and the tokenizer in the worker first.
-
-    Raises:
-        CheckpointError: One of them does not load within the limits.
-    """
+    """Load configuration and tokenizer in the worker first; raise CheckpointError if one exceeds the limits."""
     for name in ("config", "tokenizer"):
         check = f"{load_tokenizer.__module__}:check_{name}"
         description = f"loading the {name} of {info.folder}"

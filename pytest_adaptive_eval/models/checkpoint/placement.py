@@ -5,9 +5,9 @@ The settings are checked without torch, so that a mistake ends the run before an
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,6 @@ class Placement:
         dtype: ``auto``, ``float32``, ``float16`` or ``bfloat16``.
         device_map: Devices of the model's modules, by name; ``auto`` fills all devices.
         attention: One of `ATTENTION`; the model's default when omitted.
-        compile: Whether torch compiles the model.
     """
 
     device: str = "auto"
@@ -84,12 +83,7 @@ class Placement:
 
 
 def weight_bytes(folder: Path, files: tuple[str, ...], dtype: str) -> int:
-    """Return the bytes of a checkpoint's weights in memory, by the headers of its safetensors files.
-
-    Args:
-        files: Files of the checkpoint.
-        dtype: Type that floating-point weights are loaded as; ``auto`` keeps that of the files.
-    """
+    """Return the bytes in memory of safetensors files, loaded as `dtype`; ``auto`` keeps the type of the files."""
     from safetensors import safe_open
 
     total = 0
@@ -112,31 +106,14 @@ def free_bytes(device: str) -> int | None:
 
         return int(torch.cuda.mem_get_info(torch.device(device))[0])
     if device == "cpu":
-        try:
-            return os.sysconf("SC_PAGE_SIZE") * _available_pages()
-        except (OSError, ValueError):
-            return None
+        with contextlib.suppress(OSError, ValueError):  # memory that a process could get, with the file cache
+            lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+            return next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
     return None
 
 
-def _available_pages() -> int:
-    """Return the pages that a process could get, those of the file cache included."""
-    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024 // os.sysconf("SC_PAGE_SIZE")
-    raise ValueError("MemAvailable")
-
-
 def check_memory(folder: Path, needed: int, devices: Mapping[str, int | None]) -> None:
-    """Refuse weights that do not fit.
-
-    Args:
-        needed: Bytes of the weights.
-        devices: Free bytes of the devices that share them, None where unknown.
-
-    Raises:
-        ConfigError: The devices together have less.
-    """
+    """Raise ConfigError if `needed` bytes of weights do not fit into the free bytes of the devices, None if unknown."""
     measured = [free for free in devices.values() if free is not None]
     if len(measured) < len(devices) or needed <= sum(measured):
         return

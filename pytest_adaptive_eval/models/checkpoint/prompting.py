@@ -36,7 +36,6 @@ class Prompter:
     unchanged, and images without a placeholder in the prompt come first.
 
     Args:
-        template: The chat template.
         image_token: Placeholder of one image; None for a text model.
     """
 

@@ -149,10 +149,8 @@ class Rater:
         """Return the log-likelihood of each text of each head.
 
         Args:
-            batch: Heads, each with its texts.
             firsts: Shape (heads, vocabulary). Log-probabilities of the first token after each head.
             heads: Shape (heads, tokens). Mask of the heads' tokens in `cache`.
-            cache: Cache of the model after the heads.
         """
         rated = [[float(firsts[n, text[0]]) for text in group.texts] for n, group in enumerate(batch)]
         rows = [(n, k) for n, group in enumerate(batch) for k, text in enumerate(group.texts) if len(text) > 1]
@@ -221,11 +219,7 @@ def _forward(generator: Generator, inputs: Mapping[str, Any], cache: Any, count:
 
 
 def log_likelihood(logits: torch.Tensor, tokens: Sequence[int]) -> float:
-    """Return the summed log-probability of tokens, in nats.
-
-    Args:
-        logits: Shape (T, V). Before each token.
-    """
+    """Return the summed log-probability of tokens, in nats, from the logits before each of them, shape (T, V)."""
     words = torch.log_softmax(logits.float(), dim=-1)
     chosen = words.gather(1, torch.tensor(list(tokens), device=words.device)[:, None])
     return float(chosen.sum())

@@ -1,4 +1,4 @@
-"""Local Hugging Face checkpoints as subjects."""
+"""Local Hugging Face checkpoints, as subjects and as agents, which reply to chats and rate continuations."""
 
 from __future__ import annotations
 
@@ -13,16 +13,40 @@ from typing import Any
 import torch
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.checks import check_count, check_decoding
-from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.items.naming import items_naming
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage, sample_of
+from pytest_adaptive_eval.checks import check_count
+from pytest_adaptive_eval.errors import CheckpointError, ConfigError
+from pytest_adaptive_eval.items.item import Item, Status, items_naming
+from pytest_adaptive_eval.models.base import (
+    Completion,
+    Message,
+    Preference,
+    Reply,
+    Subject,
+    SubjectIdentity,
+    Usage,
+    added,
+    sample_of,
+)
 from pytest_adaptive_eval.models.caps import Cap, cap_of
-from pytest_adaptive_eval.models.checkpoint.generation import Generated, Generator, Prompt, answered, fault
+from pytest_adaptive_eval.models.checkpoint.generation import (
+    NON_FINITE,
+    THINKING,
+    Generated,
+    Generator,
+    Prompt,
+    answered,
+    fault,
+)
 from pytest_adaptive_eval.models.checkpoint.likelihood import LikelihoodScorer
 from pytest_adaptive_eval.models.checkpoint.placement import Placement, free_bytes, out_of_memory
-from pytest_adaptive_eval.models.checkpoint.rating import TEXT_ROWS
+from pytest_adaptive_eval.models.checkpoint.rating import (
+    TEXT_ROWS,
+    PrefixCache,
+    common_prefix,
+    last_logits,
+    log_likelihood,
+    with_tokens,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -92,16 +116,9 @@ class TransformersSubject(Subject):
             ConfigError: A setting is out of its range.
         """
         cap_of(max_tokens, reasons=False)
-        if batch_size is not None:
-            check_count("batch_size", batch_size)
-        check_decoding(temperature, seed)
-        generator = Generator.load(
-            folder,
-            Placement(device, dtype, device_map, attention, compile),
-            temperature=float(temperature),
-            seed=seed,
-            cache=cache,
-        )
+        check_count("batch_size", 1 if batch_size is None else batch_size)
+        placement = Placement(device, dtype, device_map, attention, compile)
+        generator = Generator.load(folder, placement, temperature=temperature, seed=seed, cache=cache)
         cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
         decoding = {"max_tokens": cap.tokens, "temperature": float(temperature), "seed": seed if temperature else None}
         size = batch_size
@@ -114,11 +131,7 @@ class TransformersSubject(Subject):
         return cls(generator, identity, cap=cap, batch_size=size, rated_batch=rated)
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Refuse items of several turns for a checkpoint without a chat template, which marks who says what.
-
-        Raises:
-            ConfigError: There is such an item.
-        """
+        """Refuse items of several turns for a checkpoint without a chat template, which marks who says what."""
         talks = (item for item in items_naming(items, "turns") if item.turns)
         if self._prompter.template is None and (talk := next(talks, None)):
             raise ConfigError(
@@ -180,9 +193,7 @@ class TransformersSubject(Subject):
         """Release memory and devices."""
         super().close()
         self._generator = self._scorer = None
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        _release()
 
     def _prompt(self, item: Item) -> Prompt:
         text = self._prompter.text(item)
@@ -224,9 +235,7 @@ class TransformersSubject(Subject):
 
     def _shrink(self, size: int) -> None:
         """Lower the batch size, and say so."""
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        _release()
         if size < self._batch_size:
             self._batch_size = size
             self.identity = replace(self.identity, environment={**self.identity.environment, "batch_size": size})
@@ -284,3 +293,206 @@ def _question_bytes(model: Any, answer_tokens: int) -> int:
     number = int(model.dtype.itemsize)
     each = tokens * keys_and_values + min(tokens, PROMPT_TOKENS) * 3 * inner
     return int(number * each + 3 * 4 * config.vocab_size)
+
+
+def _release() -> None:
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+#: Name of the agent in error messages.
+NAME = "a request to the agent"
+
+
+class TransformersAgent:
+    """A chat model that runs in this process.
+
+    Created by `load`. Replies are greedy at temperature 0. Ratings read each candidate with its own copy of the cache
+    of the shared prefix, so that candidates do not affect each other. A prefix that two calls share is read once.
+    """
+
+    def __init__(self, generator: Generator, identity: SubjectIdentity, cap: Cap) -> None:
+        self._identity, self._cap = identity, cap
+        self._generator: Generator | None = generator
+        self._parameters = int(generator.loaded.model.num_parameters())
+        self._prefix = PrefixCache()
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        max_tokens: int | None = None,
+        reasoning: bool | None = None,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        cache: Path | None = None,
+        **placement: Any,
+    ) -> TransformersAgent:
+        """Examine and load a checkpoint; options and errors as of `TransformersSubject.load`.
+
+        Args:
+            top_p: Share of the probability that sampling is limited to; without effect at temperature 0.
+            **placement: See `Placement`.
+
+        Raises:
+            CheckpointError: Also where there is no chat template.
+        """
+        cap_of(max_tokens, reasons=False)
+        decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "top_p": top_p}
+        generator = Generator.load(folder, Placement(**placement), **decoding, cache=cache)
+        cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
+        if not generator.prompter.template:
+            raise CheckpointError(
+                f"{generator.info.folder} has no chat template, which an agent needs; save a chat model's tokenizer"
+            )
+        sampling = {"temperature": float(temperature), "seed": seed, "top_p": float(top_p)}
+        decoding = {"max_tokens": cap.tokens, **(sampling if temperature else {"temperature": 0.0})}
+        return cls(generator, generator.identity(decoding, {}), cap)
+
+    @property
+    def identity(self) -> SubjectIdentity:
+        """Identity of the model."""
+        return self._identity
+
+    @property
+    def rates(self) -> bool:
+        """True: likelihoods are always available."""
+        return True
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,  # noqa: ARG002
+        draw: int = 0,
+    ) -> Reply:
+        """Return the reply to a chat, see `Agent`; the schema is ignored, since nothing constrains the tokens."""
+        generator, begun = self._open(), clock.elapsed()
+        try:
+            prompt = self._prompt(generator, messages, self._cap.tokens if max_tokens is None else max_tokens)
+            (generated,) = generator.generate([replace(prompt, sample=draw)])
+        except BaseException as error:
+            failed = fault(error)
+            return Reply("", failed.status, failed.detail, usage=Usage(1, seconds=clock.elapsed() - begun))
+        done, reasoning = answered(prompt, generated)
+        usage = Usage(
+            1,
+            generated.read,
+            generated.written,
+            len(self._tokens(generator, reasoning, False)) if reasoning else 0,
+            clock.elapsed() - begun,
+            2.0 * self._parameters * (generated.read + generated.written),
+        )
+        return Reply(done.text, done.status, done.detail, reasoning, usage)
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
+        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
+        generator, begun = self._open(), clock.elapsed()
+        unknown = (float("nan"),) * len(candidates)
+        if not candidates:
+            return Preference(())
+        try:
+            prompts = [self._prompt(generator, added(messages, candidate), 1) for candidate in candidates]
+            if generator.loaded.processor is not None:
+                scores, read = self._score_whole(generator, prompts, label)
+            else:
+                scores, read = self._score_with_prefix(generator, prompts, label)
+        except BaseException as error:
+            self._prefix.forget()
+            failed = fault(error)
+            return Preference(unknown, failed.status, failed.detail, Usage(1, seconds=clock.elapsed() - begun))
+        usage = Usage(1, read, seconds=clock.elapsed() - begun, flops=2.0 * self._parameters * read)
+        if not all(torch.isfinite(torch.tensor(scores))):
+            self._prefix.forget()
+            return Preference(unknown, Status.ERROR, f"{NON_FINITE} behind a candidate", usage)
+        return Preference(scores, usage=usage)
+
+    def close(self) -> None:
+        """Release memory and devices."""
+        self._generator = None
+        self._prefix.forget()
+        _release()
+
+    def _open(self) -> Generator:
+        if self._generator is None:
+            raise ConfigError(f"agent {self._identity.name!r} was closed; load it again")
+        return self._generator
+
+    def _prompt(self, generator: Generator, messages: Sequence[Message], cap: int) -> Prompt:
+        prompter = generator.prompter
+        images = tuple((image, message.root) for message in messages for image in message.images)
+        if images and prompter.image_token is None:
+            raise ConfigError(f"agent {self._identity.name!r} reads text only; leave the images out")
+        chat: list[dict[str, Any]] = []
+        for message in messages:
+            parts: Any = message.text
+            if prompter.image_token is not None:
+                parts = [{"type": "image"} for _ in message.images] + [{"type": "text", "text": message.text}]
+            chat.append({"role": message.role, "content": parts})
+        text = prompter.render(chat)
+        return Prompt(NAME, text, prompter.adds_special_tokens(text), cap, images)
+
+    @staticmethod
+    def _tokens(generator: Generator, text: str, special: bool) -> list[int]:
+        return [int(token) for token in generator.loaded.tokenizer(text, add_special_tokens=special)["input_ids"]]
+
+    def _labelled(self, generator: Generator, prompt: Prompt, label: str) -> tuple[list[int], int]:
+        """Return the tokens of a prompt with the label as its reply, and the number of label tokens."""
+        text = prompt.text
+        if text.rstrip().endswith(THINKING):
+            text += "\n</think>\n\n"  # the label follows an empty reasoning
+        head = self._tokens(generator, text, prompt.special)
+        whole = self._tokens(generator, text + label, prompt.special)
+        if whole[: len(head)] != head or len(whole) == len(head):
+            whole = head + self._tokens(generator, label, False)
+        if len(whole) == len(head):
+            raise ConfigError(f"label {label!r} has no token; use a word")
+        generator.remaining_tokens(NAME, len(whole) - 1)
+        return whole, len(whole) - len(head)
+
+    def _score_with_prefix(
+        self, generator: Generator, prompts: Sequence[Prompt], label: str
+    ) -> tuple[tuple[float, ...], int]:
+        """Return scores and the number of tokens read, reading the shared prefix of all prompts once."""
+        rows = [self._labelled(generator, prompt, label) for prompt in prompts]
+        # the last token of a prompt predicts the label, so it is read after the prefix
+        prefix = min(len(ids) - count - 1 for ids, count in rows)
+        for ids, _ in rows:
+            prefix = common_prefix(rows[0][0][:prefix], ids)
+        read = self._prefix.hold(generator, rows[0][0][:prefix])
+        scores = []
+        for ids, count in rows:
+            tail = ids[prefix:-1]
+            scores.append(self._score(generator, {"input_ids": tail}, ids[-count:], self._prefix.copy()))
+            read += len(tail)
+        return tuple(scores), read
+
+    def _score_whole(
+        self, generator: Generator, prompts: Sequence[Prompt], label: str
+    ) -> tuple[tuple[float, ...], int]:
+        """Return scores and the number of tokens read, reading each prompt as a whole, as pictures require."""
+        scores, read = [], 0
+        for prompt in prompts:
+            whole, count = self._labelled(generator, prompt, label)
+            inputs = with_tokens(generator.encode([prompt]), whole[-count:-1])
+            generator.remaining_tokens(NAME, int(inputs["input_ids"].shape[1]))
+            scores.append(self._score(generator, inputs, whole[-count:], None))
+            read += int(inputs["input_ids"].shape[1])
+        return tuple(scores), read
+
+    @staticmethod
+    def _score(generator: Generator, inputs: Mapping[str, Any], label: Sequence[int], cache: Any) -> float:
+        """Return the log-likelihood of the label as the last tokens of the inputs."""
+        model = generator.loaded.model
+        arguments = dict(inputs)
+        if isinstance(arguments["input_ids"], list):
+            arguments["input_ids"] = torch.tensor([arguments["input_ids"]], device=model.device)
+        if cache is not None:
+            arguments[generator.cache_name] = cache
+        with torch.inference_mode():
+            logits = model(**arguments, **last_logits(generator, len(label))).logits[0, -len(label) :]
+            return log_likelihood(logits, label)

@@ -45,11 +45,7 @@ _CONVERT = (
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read the JSON object in a file of a checkpoint.
-
-    Raises:
-        CheckpointError: The file is too large, is not JSON, or holds no object.
-    """
+    """Read the JSON object in a file of a checkpoint; raise CheckpointError if there is none, or it is too large."""
     size = path.stat().st_size
     if size > JSON_BYTES:
         raise CheckpointError(f"{path} has {size} bytes, expected at most {JSON_BYTES}; is it the right file?")
@@ -65,11 +61,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def weight_files(folder: Path) -> tuple[Path, ...]:
-    """Return the files with the weights: ``model.safetensors``, or the files in its index.
-
-    Raises:
-        CheckpointError: There are none, the index names a path, or a shard is missing.
-    """
+    """Return the files with the weights: ``model.safetensors``, or those of its index; or raise CheckpointError."""
     if strays := sorted(p.name for p in folder.iterdir() if _DISTRIBUTED.fullmatch(p.name)):
         raise CheckpointError(
             f"{folder} holds a distributed checkpoint ({strays[0]}), expected {WEIGHTS}; "
@@ -126,14 +118,7 @@ def _shards(folder: Path) -> tuple[Path, ...]:
 
 
 def check_header(path: Path) -> tuple[int, int]:
-    """Check that a safetensors file agrees with its header and holds a tensor.
-
-    Returns:
-        Number of its tensors, and their largest dimension.
-
-    Raises:
-        CheckpointError: The file is truncated, its header is malformed, or it holds no tensor.
-    """
+    """Return a safetensors file's number of tensors and their largest dimension; raise CheckpointError if none."""
     from safetensors import SafetensorError, safe_open
 
     try:

@@ -29,11 +29,7 @@ class RefusedReply(Exception):
 
 
 async def read_object(response: httpcore2.Response, most: int, redactor: Redactor) -> Mapping[str, Any]:
-    """Return the JSON object that a reply holds.
-
-    Raises:
-        RefusedReply: It holds none, or one that is refused.
-    """
+    """Return the JSON object that a reply holds; raise RefusedReply if it holds none, or one that is refused."""
     kind = header(response, "content-type").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
         raise RefusedReply(f"the reply is {excerpt(redactor.clean(kind)) or 'of no type'}, expected application/json")

@@ -1,36 +1,60 @@
-"""Write chats for OpenAI-compatible servers, and read their replies."""
+"""Ask by the two paths of OpenAI-compatible servers, chats and bare prompts, and read their replies."""
 
 from __future__ import annotations
 
 import base64
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 from PIL import Image
 
+from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.base import Message, Reply
+from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
+from pytest_adaptive_eval.models.base import Message, Reply, Usage
 from pytest_adaptive_eval.models.checkpoint.prompting import Prompter
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
-from pytest_adaptive_eval.models.endpoint.reply import (
-    Malformed,
-    TokenUsage,
-    checked_text,
-    finish_of,
-    read_with,
-    status_of,
-    usage_of,
-)
 from pytest_adaptive_eval.models.images import open_image
-from pytest_adaptive_eval.models.reasoning import split_reasoning
 
 #: Tolerance for a probability above 1, and between two figures for the same probability.
 TOLERANCE = 1e-3
+
+
+#: Upper limit of the tokens that one reply may report.
+TOKEN_LIMIT = 1 << 31
+
+#: Ends of answers in the protocol's words, and in those of servers that pass on what is behind them.
+_FINISHES = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
+    **dict.fromkeys(("length", "max_tokens"), "length"),
+    "content_filter": "content_filter",
+}
+_Count = Annotated[int, Meta(ge=0, lt=TOKEN_LIMIT)]
+
+
+class Malformed(Exception):
+    """A reply that does not follow the protocol; the message names the fault."""
+
+
+class _TokenDetails(msgspec.Struct):
+    """The parts of the completion tokens."""
+
+    reasoning_tokens: _Count | None = None
+
+
+class TokenUsage(msgspec.Struct):
+    """The token counts of a reply."""
+
+    prompt_tokens: _Count = 0
+    completion_tokens: _Count = 0
+    completion_tokens_details: _TokenDetails | None = None
 
 
 class _Thought(msgspec.Struct):
@@ -95,13 +119,24 @@ class _ChatCompletion(msgspec.Struct):
     usage: TokenUsage | None = None
 
 
-def chat_of_item(item: Item) -> list[dict[str, Any]]:
-    """Return the messages of an item, with its images as PNG.
+class _TextChoice(msgspec.Struct):
+    """The completion of a prompt."""
 
-    Raises:
-        BankError: An image is missing or refused, or the messages place other images than the item has.
-    """
-    pictures = iter([_picture(name, item.root) for name in item.images])
+    text: str | None
+    finish_reason: Any = None
+
+
+class _TextCompletion(msgspec.Struct):
+    """A reply to a prompt."""
+
+    choices: Annotated[list[_TextChoice], Meta(min_length=1, max_length=1)]
+    object: str = "text_completion"
+    usage: TokenUsage | None = None
+
+
+def chat_of_item(item: Item) -> list[dict[str, Any]]:
+    """Return the messages of an item, with its images as PNG; raise BankError for missing, refused or other images."""
+    pictures = iter([picture_part(open_image(name, item.root)) for name in item.images])
     # images are placed as for a local model with a chat template
     messages = Prompter(None, "chat", "image").conversation(item)
     for message in messages:
@@ -116,16 +151,22 @@ def chat_of_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
         {
             "role": message.role,
             "content": _plain(
-                [*(_picture(name, message.root) for name in message.images), {"type": "text", "text": message.text}]
+                [
+                    *(picture_part(open_image(name, message.root)) for name in message.images),
+                    {"type": "text", "text": message.text},
+                ]
             ),
         }
         for message in messages
     ]
 
 
-def read_reply(delivery: Delivery) -> Reply:
-    """Return the answer in a delivery, or the reason why there is none."""
-    return read_with(_reply, delivery)
+def text_of_item(item: Item) -> str:
+    """Return the prompt of an item as it is; raise BankError for messages or images, which only a chat can hold."""
+    if item.messages or item.images:
+        content = "messages" if item.messages else "images"
+        raise BankError(f'item {item.id!r} has {content}, and api = "completions" sends one text; use api = "chat"')
+    return item.prompt
 
 
 def first_token(delivery: Delivery) -> Mapping[str, float] | None:
@@ -161,13 +202,8 @@ def _is_plausible(generated: _TokenWithAlternatives) -> bool:
     return len(listed) >= 2 and total <= 1.0 + TOLERANCE and (agrees or not same)
 
 
-def _picture(name: str, root: str) -> dict[str, Any]:
-    """Return an image as a part of a message; only its decoded pixels are sent, without metadata."""
-    return picture_part(open_image(name, root))
-
-
 def picture_part(image: Image.Image) -> dict[str, Any]:
-    """Return a picture as a part of a message's content."""
+    """Return a picture as a part of a message's content, without metadata."""
     stream = io.BytesIO()
     image.save(stream, "PNG", compress_level=1)
     data = base64.b64encode(stream.getvalue()).decode("ascii")
@@ -197,16 +233,60 @@ def _texts(content: str | list[_Part] | None) -> tuple[str, str]:
     return text, thinking
 
 
-def _reply(delivery: Delivery) -> Reply:
+def usage_of(counts: TokenUsage | None, reasoning_length: int, text_length: int, seconds: float) -> Usage:
+    """Return the cost that the server counted; reasoning tokens are estimated by its share of characters if need be."""
+    if counts is None:
+        return Usage(calls=1, seconds=seconds)
+    details, completion = counts.completion_tokens_details, counts.completion_tokens
+    reasoning = None if details is None else details.reasoning_tokens
+    if reasoning is None:
+        share = reasoning_length / (reasoning_length + text_length) if reasoning_length else 0.0
+        reasoning = math.ceil(completion * share)
+    if reasoning > completion:
+        raise Malformed(
+            f"the usage counts {reasoning} reasoning tokens, more than the {completion} tokens of the whole reply"
+        )
+    return Usage(1, counts.prompt_tokens, completion, reasoning, seconds)
+
+
+def checked_text(text: str | None) -> str:
+    """Return a text of a reply, empty for None; refuse half a surrogate pair, which no file can hold."""
+    try:
+        (text or "").encode("utf-8")
+    except UnicodeEncodeError:
+        raise Malformed("a text has half a surrogate pair, which is no text") from None
+    return text or ""
+
+
+def read_reply(delivery: Delivery) -> Reply:
+    """Return the answer to a chat in a delivery, or the reason why there is none."""
+    return _read_with(_of_chat, delivery)
+
+
+def read_completion(delivery: Delivery) -> Reply:
+    """Return the answer to a bare prompt in a delivery, or the reason why there is none."""
+    return _read_with(_of_prompt, delivery)
+
+
+def _read_with(read: Callable[[Delivery], Reply], delivery: Delivery) -> Reply:
+    usage = Usage(calls=1, seconds=delivery.seconds)
+    if delivery.status is not Status.OK:
+        return Reply("", delivery.status, delivery.detail, usage=usage)
+    try:
+        if error := delivery.data.get("error"):
+            message = error.get("message", "") if isinstance(error, dict) else error
+            raise Malformed(f"an error came as a success: {excerpt(str(message))}")
+        return read(delivery)
+    except (Malformed, msgspec.ValidationError) as error:
+        return Reply("", Status.ERROR, f"the reply does not follow the protocol: {error}", usage=usage)
+
+
+def _of_chat(delivery: Delivery) -> Reply:
     completion = msgspec.convert(delivery.data, _ChatCompletion)
     (choice,) = completion.choices
     message, finish = choice.message, choice.finish_reason
-    for name, value, expected in (
-        ("object", completion.object, "chat.completion"),
-        ("role", message.role, "assistant"),
-    ):
-        if value != expected:
-            raise Malformed(f"{name} is {excerpt(value)}, expected {expected!r}")
+    _check("object", completion.object, "chat.completion")
+    _check("role", message.role, "assistant")
     content, thinking = _texts(message.content)
     text, inside, closed = split_reasoning(checked_text(content))
     separate = checked_text(thinking) or checked_text(message.reasoning_content) or checked_text(message.reasoning)
@@ -215,9 +295,68 @@ def _reply(delivery: Delivery) -> Reply:
     usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
     if message.tool_calls or message.function_call or finish in ("tool_calls", "function_call"):
         raise Malformed("the model called a tool, and none was offered")
-    finish = finish_of(finish)
-    empty = not closed or not text.strip()
-    status, detail = status_of(finish, refusal, usage, empty=empty, closed=closed)
-    if reasoning and status is not Status.OK:
-        detail += f", behind {usage.reasoning_tokens or 'uncounted'} tokens of reasoning"
+    reply = _ended(finish, text, reasoning, usage, closed=closed, refusal=refusal)
+    if reasoning and reply.status is not Status.OK:
+        detail = f"{reply.detail}, behind {usage.reasoning_tokens or 'uncounted'} tokens of reasoning"
+        return replace(reply, detail=detail)
+    return reply
+
+
+def _of_prompt(delivery: Delivery) -> Reply:
+    completion = msgspec.convert(delivery.data, _TextCompletion)
+    (choice,) = completion.choices
+    _check("object", completion.object, "text_completion")
+    text, reasoning, closed = split_reasoning(checked_text(choice.text))
+    usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
+    return _ended(choice.finish_reason, text, reasoning, usage, closed=closed)
+
+
+def _check(name: str, value: str, expected: str) -> None:
+    if value != expected:
+        raise Malformed(f"{name} is {excerpt(value)}, expected {expected!r}")
+
+
+def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Reply:
+    """Return a reply with the status that its end gives it, and the reason if that is not ok."""
+    end = _FINISHES.get(finish.lower()) if isinstance(finish, str) else None
+    status, detail = Status.OK, ""
+    if end is None:
+        raise Malformed(f"finish_reason is {excerpt(str(finish))}, expected 'stop', 'length' or 'content_filter'")
+    if refusal or end == "content_filter":
+        status = Status.REFUSED
+        detail = f"the model refused: {excerpt(refusal)}" if refusal else "the server's filter cut the answer"
+    elif end == "length":
+        status, detail = Status.TRUNCATED, f"not finished after {usage.completion_tokens or 'all its'} tokens"
+    elif not closed or not text.strip():
+        status = Status.EMPTY
+        detail = "nothing but white space" if closed else "its reasoning does not end"
     return Reply(text, status, detail, reasoning, usage)
+
+
+#: What a model is asked: the messages of a chat, or a text.
+Question = Sequence[Mapping[str, Any]] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """One path of a server.
+
+    Args:
+        field: Field of a request that holds the question.
+        template: Style of prompts, for the identity: ``chat`` or ``raw``.
+        question: Returns the question of an item. It raises BankError if this path cannot hold the item.
+    """
+
+    path: str
+    field: str
+    template: str
+    greeting: Question
+    question: Callable[[Item], Question]
+    read: Callable[[Delivery], Reply]
+
+
+CHAT = Api("/chat/completions", "messages", "chat", ({"role": "user", "content": "Hi"},), chat_of_item, read_reply)
+#: Paths by the value of the option ``api``.
+APIS: Mapping[str, Api] = MappingProxyType(
+    {"chat": CHAT, "completions": Api("/completions", "prompt", "raw", "Hi", text_of_item, read_completion)}
+)

@@ -17,15 +17,9 @@ from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 #: Response headers in which gateways name the deployment that answered, in lower case.
 DEPLOYMENT_HEADERS = frozenset(
     {
-        "x-litellm-model-group",
-        "x-litellm-model-id",
-        "x-litellm-model-name",
-        "x-litellm-model-api-base",
-        "x-litellm-version",
-        "x-portkey-provider",
-        "x-portkey-last-used-option-index",
-        "cf-aig-provider",
-        "cf-aig-model",
+        *("x-litellm-model-group", "x-litellm-model-id", "x-litellm-model-name", "x-litellm-model-api-base"),
+        *("x-litellm-version", "x-portkey-provider", "x-portkey-last-used-option-index"),
+        *("cf-aig-provider", "cf-aig-model"),
     }
 )
 #: Headers with the number of models that a gateway tried before the one that answered.
@@ -37,11 +31,7 @@ MOST_VALUES = 16
 
 
 def check_accept_models(names: object) -> frozenset[str]:
-    """Return the names that a reply may carry besides the one asked for.
-
-    Raises:
-        ConfigError: `names` is not a list of names.
-    """
+    """Return the names that a reply may carry besides the one asked for; raise ConfigError for another type."""
     if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(x, str) and x for x in names):
         raise ConfigError(
             f"accept_models is {names!r:.80}, expected a list of the names that replies may carry, such as "
@@ -54,8 +44,6 @@ class Answerer:
     """A check that each reply names the requested model.  Several threads may use it.
 
     Args:
-        model: Requested name.
-        accepted: Other names that replies may carry.
         environment: Filled with facts about the model from replies: a text if all agree, else a list of texts.
     """
 

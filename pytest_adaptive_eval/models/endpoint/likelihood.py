@@ -16,10 +16,9 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import Continuation
 from pytest_adaptive_eval.models.base import Completion, Reply, Usage
-from pytest_adaptive_eval.models.endpoint.completions import read_completion, text_of_item
+from pytest_adaptive_eval.models.endpoint.chat import Malformed, read_completion, text_of_item
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
-from pytest_adaptive_eval.models.endpoint.reply import Malformed
 
 #: Texts with a common beginning and different ends, for a look at what a server returns.
 PROBES = ("2 + 2 = 4", "2 + 2 = x")
@@ -96,7 +95,6 @@ class _Method:
     """A way to ask for the log-probabilities of a prompt's tokens.
 
     Args:
-        fields: Fields of the request.
         read: Returns log-probabilities and texts of tokens from the choice of a reply.
         generated: Tokens that the model writes, at the end.
         names_first: Whether the first token has a text.
@@ -118,15 +116,7 @@ METHODS: Mapping[str, _Method] = MappingProxyType(
 
 
 def read_tokens(method: str, delivery: Delivery, text: str) -> TokenLogs:
-    """Return the log-probabilities of a text's tokens, after checks that they are those of this text.
-
-    Args:
-        method: A key of `METHODS`.
-        delivery: With status ok.
-
-    Raises:
-        Malformed: The figures are missing, of another number of tokens, or of another text.
-    """
+    """Return the log-probabilities of a text's tokens, by a key of `METHODS`; raise Malformed if they are of others."""
     api = METHODS[method]
     choices = delivery.data.get("choices")
     if not isinstance(choices, list) or len(choices) != 1:
@@ -221,7 +211,12 @@ class LikelihoodReader:
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
-        needed: list[list[_Needed] | Completion] = [self._needed(item) for item in items]
+        needed: list[list[_Needed] | Completion] = []
+        for item in items:
+            try:
+                needed.append([self._texts(text_of_item(item), continuation) for continuation in item.continuations])
+            except BankError as error:
+                needed.append(Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}"))
         texts = [
             text for group in needed if isinstance(group, list) for pair in group for text in (pair.head, pair.whole)
         ]
@@ -230,12 +225,6 @@ class LikelihoodReader:
             self._completion(item, group, replies) if isinstance(group, list) else group
             for item, group in zip(items, needed, strict=True)
         ]
-
-    def _needed(self, item: Item) -> list[_Needed] | Completion:
-        try:
-            return [self._texts(text_of_item(item), continuation) for continuation in item.continuations]
-        except BankError as error:
-            return Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}")
 
     def _texts(self, prompt: str, continuation: Continuation) -> _Needed:
         text = continuation.delimiter + continuation.text

@@ -16,7 +16,6 @@ class Backoff:
     """Jittered exponential waits between the tries of a request.
 
     Args:
-        seed: Seed of the jitter.
         first: Upper limit of the seconds before the first retry.
     """
 
@@ -25,11 +24,7 @@ class Backoff:
         self._random = random.Random(seed)
 
     def seconds(self, done: int, longest: float = LONGEST) -> float:
-        """Return the wait after `done` failed tries, at most `longest`, in seconds.
-
-        It is between half and all of an exponentially growing limit, so that requests that failed together are not sent
-        again together.
-        """
+        """Return the wait after `done` failed tries, in seconds: half to all of a doubling limit, at most `longest`."""
         return float(min(longest, self._first * 2.0 ** min(done - 1, 16)) * self._random.uniform(0.5, 1.0))
 
 
@@ -119,7 +114,6 @@ class Circuit:
 
     Args:
         after: Number of failures in a row that open it.
-        seed: Seed of the jitter.
         first, longest: Upper limit of the seconds until the first trial, doubled for each further one up to `longest`.
     """
 
@@ -149,12 +143,7 @@ class Circuit:
         self.opened = None
 
     def fail(self, now: float, reason: str, *, at_once: bool = False, wait: float = 0.0) -> None:
-        """Note a failure that the server may have caused.
-
-        Args:
-            at_once: Whether this failure alone shows that the server accepts no request.
-            wait: Seconds that the server asked to wait.
-        """
+        """Note a failure that the server may have caused, and which, `at_once`, shows that it accepts no request."""
         self._row += 1
         self.reason = reason
         if self.opened is None and (at_once or self._row >= self._after):

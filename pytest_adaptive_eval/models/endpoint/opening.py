@@ -17,14 +17,12 @@ from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.base import Reply, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, cap_of
-from pytest_adaptive_eval.models.endpoint.additions import Additions, read_additions
-from pytest_adaptive_eval.models.endpoint.api import APIS, Api, Question
 from pytest_adaptive_eval.models.endpoint.body import excerpt
-from pytest_adaptive_eval.models.endpoint.decoding import NEUTRAL, find_accepted_fields
+from pytest_adaptive_eval.models.endpoint.chat import APIS, Api, Question
 from pytest_adaptive_eval.models.endpoint.identity import Answerer, check_accept_models
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.secrets import from_environment
-from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
+from pytest_adaptive_eval.models.endpoint.settings import Additions, EndpointSettings, read_additions
 from pytest_adaptive_eval.models.endpoint.wire import Wire
 from pytest_adaptive_eval.text import shown_address
 
@@ -43,13 +41,9 @@ class Endpoint:
     """A model on a server that has answered once.
 
     Args:
-        model: Name of the model on the server.
-        api: The path by which it is asked.
         answerer: Checks which model each reply comes from.
         bounds: Checks whether a prompt or an answer was cut.
-        fields: Further fields of each request.
         usage: Cost of connecting.
-        cap: Cap on answers.
         cap_field: Field of a request that caps its answer.
     """
 
@@ -79,11 +73,7 @@ class Endpoint:
     def post(
         self, bodies: Sequence[bytes | Callable[[], bytes]], arrived: Callable[[int, Delivery], object] | None = None
     ) -> list[Delivery]:
-        """Send requests.  A reply of a model that is not accepted is a delivery with status ``error``.
-
-        `arrived` is called with the index of a request and its delivery as soon as that is there, in the thread of the
-        connections.
-        """
+        """Send requests, see `Wire.post`; a reply of a model that is not accepted has status ``error``."""
         if arrived is None:
             return [self.answerer.check(delivery) for delivery in self.wire.post(self.api.path, bodies)]
         return self.wire.post(self.api.path, bodies, self._checking(arrived))
@@ -390,3 +380,60 @@ class Bounds:
                 ),
                 stacklevel=2,
             )
+
+
+#: Values without effect.  Without them servers use their own, often those of a checkpoint's generation_config.  vLLM
+#: and llama.cpp take all of them from the request; `transformers serve` sets its repetition penalty to 1 + the
+#: frequency penalty; `repeat_penalty` is llama.cpp's name for `repetition_penalty`.
+NEUTRAL: Mapping[str, float] = {
+    "top_p": 1.0,
+    "top_k": -1,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+}
+#: HTTP status codes by which a server refuses a field.
+REFUSALS = frozenset({400, 422})
+
+
+def find_accepted_fields(
+    probe: Callable[[Mapping[str, Any]], Delivery], fields: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Delivery]:
+    """Send a request with all fields, and again without those that the server refuses.
+
+    Args:
+        probe: Sends one short request with the given fields.
+
+    Returns:
+        accepted: The fields that the server did not refuse.
+        delivery: The last reply with all of them; a failure if the request fails without any of them, too.
+    """
+    remaining = dict(fields)
+    delivery = probe(remaining)
+    while remaining and _refuses(delivery):
+        if not (named := [name for name in remaining if re.search(rf"(?<!\w){name}(?!\w)", delivery.detail)]):
+            return _one_by_one(probe, remaining, delivery)
+        remaining = {name: value for name, value in remaining.items() if name not in named}
+        delivery = probe(remaining)
+    return remaining, delivery
+
+
+def _one_by_one(
+    probe: Callable[[Mapping[str, Any]], Delivery], fields: Mapping[str, Any], refused: Delivery
+) -> tuple[Mapping[str, Any], Delivery]:
+    """Add the fields one at a time, because the server does not name those that it refuses."""
+    accepted: dict[str, Any] = {}
+    last = probe(accepted)
+    if last.status is not Status.OK:
+        return accepted, last if _refuses(last) else refused
+    for name, value in fields.items():
+        delivery = probe({**accepted, name: value})
+        if delivery.status is Status.OK:
+            accepted[name], last = value, delivery
+    return accepted, last
+
+
+def _refuses(delivery: Delivery) -> bool:
+    return delivery.code in REFUSALS and delivery.status is Status.ERROR

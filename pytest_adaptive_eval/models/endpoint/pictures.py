@@ -10,8 +10,7 @@ from PIL import Image
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Reply, Usage
-from pytest_adaptive_eval.models.endpoint.api import CHAT
-from pytest_adaptive_eval.models.endpoint.chat import chat_of_item, picture_part, read_reply
+from pytest_adaptive_eval.models.endpoint.chat import CHAT, chat_of_item, picture_part, read_reply
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint
 
 #: A picture adds at least as many tokens to its prompt if the model reads it; a placeholder adds fewer.
@@ -29,9 +28,6 @@ def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
 
     One item is sent with and without its pictures, to compare the tokens of the prompts if the server counts them. If
     they do not differ enough, `SWAPPED` items are sent with their own and with each other's pictures.
-
-    Args:
-        items: Items of a bank; those without pictures are skipped.
 
     Raises:
         ConfigError: The path takes texts alone, the server refuses pictures, or nothing shows that the model sees them.
@@ -108,15 +104,11 @@ def _with_pictures(chat: _Chat, pictures: Sequence[Mapping[str, Any]]) -> _Chat:
             elif pictures:
                 parts.append(pictures[number % len(pictures)])
                 number += 1
-        content: Any = parts if any(part["type"] == "image_url" for part in parts) else _text(parts)
-        out.append({**message, "content": content})
+        pictured = any(part["type"] == "image_url" for part in parts)
+        out.append({**message, "content": parts if pictured else "\n".join(part["text"] for part in parts)})
     return out
 
 
 def _parts(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     content = message["content"]
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
-
-
-def _text(parts: Sequence[Mapping[str, Any]]) -> str:
-    return "\n".join(part["text"] for part in parts)

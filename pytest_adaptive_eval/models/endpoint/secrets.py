@@ -63,11 +63,7 @@ class Secret:
 
 
 def from_environment(variable: str) -> Secret | None:
-    """Return the key in an environment variable, None without a name.
-
-    Raises:
-        ConfigError: The variable is unset, or its value cannot be a key.
-    """
+    """Return the key in an environment variable, None without a name; raise ConfigError if it is none."""
     if not variable:
         return None
     if not re.fullmatch(r"[A-Za-z_]\w*", variable):

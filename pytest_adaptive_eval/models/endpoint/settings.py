@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from pytest_adaptive_eval.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import ConfigError
@@ -16,7 +18,7 @@ _RESERVED_FIELDS = frozenset(
     {"model", "messages", "prompt", "stream", "n", "best_of", "tools", "tool_choice", "functions", "suffix"}
     | {"logprobs", "top_logprobs", "prompt_logprobs", "echo"}
 )
-#: Values of the option ``api``; `pytest_adaptive_eval.models.endpoint.api.APIS` has their paths.
+#: Values of the option ``api``; `pytest_adaptive_eval.models.endpoint.chat.APIS` has their paths.
 _APIS = ("chat", "completions")
 #: Values of the option ``likelihoods``, see `pytest_adaptive_eval.models.endpoint.likelihood.METHODS`.
 _LIKELIHOODS = ("prompt_logprobs", "echo")
@@ -37,8 +39,6 @@ class EndpointSettings:
         top_p: Share of the probability that sampling is limited to.
         seed: Seed of the sampling, if the server uses it, and of the waits between retries.
         timeout: Seconds for an answer, with all tries and the time for which the request is held back.
-        concurrency: Requests at the same time.
-        rate: Requests begun per second.
         retries: Retries of one request after HTTP 500 or a broken connection, while the server answers others. Requests
             wait within `timeout` for a server that answers none, or that requests come too fast for.
         start_timeout: Seconds to wait at first for a server that refuses connections or is starting.
@@ -111,3 +111,91 @@ def _check_proxy(proxy: str | None) -> None:
         valid = False
     if not valid:  # the value is not shown, as it may hold a password
         raise ConfigError("proxy is no URL of a proxy; expected http://HOST:PORT")
+
+
+#: Headers that the form of the request determines.
+_RESERVED = frozenset(
+    {"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "accept-encoding"}
+    | {"expect", "te", "trailer", "upgrade", "proxy-authorization", "keep-alive"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """Headers and query fields that are added to each request.
+
+    Args:
+        query: Query, percent-encoded, without the question mark.
+        secrets: Values that came from the environment.
+        written: Values that did not, by option and name.
+        names: Names of headers and query fields by option, for the record.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: str = field(default="", repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    written: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    names: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+def read_additions(headers: object, query: object) -> Additions:
+    """Return the options ``headers`` and ``query``, with values of variables ``"$NAME"``; or raise ConfigError."""
+    secrets: list[str] = []
+    values: dict[str, dict[str, str]] = {}
+    written: dict[str, dict[str, str]] = {}
+    for option, mapping in (("headers", headers), ("query", query)):
+        if not isinstance(mapping, Mapping | None) or not all(
+            isinstance(name, str) and isinstance(value, str) for name, value in (mapping or {}).items()
+        ):
+            raise ConfigError(
+                f"{option} is no mapping of texts (and is not shown, since it may hold a key); expected values by "
+                f'name, such as {option} = {{ x-api-version = "2", x-api-key = "$API_KEY" }}, where $API_KEY stands '
+                "for the environment variable API_KEY"
+            )
+        values[option] = {}
+        for name, value in (mapping or {}).items():
+            _check_name(option, name)
+            values[option][name] = _value(option, name, value)
+            if value.startswith("$"):
+                secrets.append(values[option][name])
+            else:
+                written.setdefault(option, {})[name] = value
+    return Additions(
+        values["headers"],
+        urlencode(values["query"]),
+        tuple(secrets),
+        written,
+        {option: sorted(named) for option, named in values.items() if named},
+    )
+
+
+def _check_name(option: str, name: str) -> None:
+    if option == "query":
+        fault = "" if name and name.isprintable() else "is no name of a query field"
+    elif not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+        fault = "is no name of a header"
+    elif name.lower() == "authorization":
+        fault = "is set by key_env: name the environment variable of the key there"
+    else:
+        fault = "is decided by the request itself: remove it" if name.lower() in _RESERVED else ""
+    if fault:
+        raise ConfigError(f"{option}: {name!r:.80} {fault}")
+
+
+def _value(option: str, name: str, value: str) -> str:
+    if value.startswith("$"):
+        variable = value[1:]
+        if not re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII):
+            raise ConfigError(
+                f"{option}: the value of {name!r} begins with $ and names no environment variable; expected a name of "
+                "letters, digits and underscores behind it"
+            )
+        value = os.environ.get(variable, "").strip()
+        if not value:
+            raise ConfigError(
+                f"{option}: the value of {name!r} is the environment variable {variable!r}, which is not set, or "
+                "empty; set it, or leave the entry out"
+            )
+    if option == "headers" and not (value.isascii() and value.isprintable()):
+        raise ConfigError(f"{option}: the value of {name!r} holds characters that no header can carry")
+    return value

@@ -13,12 +13,10 @@ from typing import Annotated, Any, Self, TypeVar
 import msgspec
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.items.naming import items_by_likelihood, items_naming
+from pytest_adaptive_eval.items.item import Item, Status, items_by_likelihood, items_naming
 from pytest_adaptive_eval.models.base import Completion, Message, Preference, Reply, Subject, Usage, added, sample_of
 from pytest_adaptive_eval.models.caps import Cap
-from pytest_adaptive_eval.models.endpoint.api import APIS, CHAT
-from pytest_adaptive_eval.models.endpoint.chat import chat_of_messages, first_token, read_reply
+from pytest_adaptive_eval.models.endpoint.chat import APIS, CHAT, chat_of_messages, first_token, read_reply
 from pytest_adaptive_eval.models.endpoint.likelihood import LikelihoodReader
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint, connect
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -87,7 +85,6 @@ class EndpointSubject(Subject):
         Args:
             url: Address that ``/chat/completions`` or ``/completions`` is added to, such as
                 ``http://localhost:8000/v1``.
-            model: Name of the model on the server.
             **options: Those of `pytest_adaptive_eval.models.endpoint.settings.EndpointSettings`.
 
         Raises:
@@ -122,11 +119,7 @@ class EndpointSubject(Subject):
         return super().no_reuse
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Check that the server can do what the items need: show pictures to its model, or rate texts.
-
-        Raises:
-            ConfigError: It refuses pictures, or nothing shows that the model sees them, or it gives no log-likelihoods.
-        """
+        """Raise ConfigError if the server cannot do what the items need: show pictures to its model, or rate texts."""
         if rated := items_by_likelihood(items):
             self._reader.prepare(rated)
         if not self._pictures_checked and any(item.images for item in items_naming(items, "images")):
@@ -158,11 +151,8 @@ class EndpointSubject(Subject):
     def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> None:
         cap = self.cap
 
-        def finish(index: int, delivery: Delivery) -> None:
-            arrived(index, self._complete(delivery, items[index], cap))
-
         def note(index: int, delivery: Delivery) -> None:
-            self._arrivals.put(functools.partial(finish, index, delivery))
+            self._arrivals.put(lambda: arrived(index, self._complete(delivery, items[index], cap)))
 
         sent = self._endpoint.begin([self._body(item) for item in items], note)
         sent.add_done_callback(lambda done: None if done.cancelled() else self._arrivals.put(done.result))
@@ -264,7 +254,10 @@ class EndpointAgent:
             chat = chat_of_messages(messages)
         except BankError as error:
             return Reply("", Status.ERROR, f"{type(error).__name__}: {error}")
-        form: dict[str, Any] = {} if schema is None else {"response_format": _response_format(schema)}
+        form: dict[str, Any] = {}
+        if schema is not None:
+            described = {"name": "reply", "strict": True, "schema": dict(schema)}
+            form["response_format"] = {"type": "json_schema", "json_schema": described}
         sample = draw if self._endpoint.samples else 0
         key = self._key(self._endpoint.body(chat, cap, sample, **form), sample)
         stored = _stored(self._answers.get(key), _StoredReply)
@@ -344,10 +337,6 @@ class EndpointAgent:
     def _key(self, body: bytes, sample: int = 0) -> str:
         draw = f" {sample}" if sample else ""  # the option extra may fix the seed in the body
         return hashlib.sha256(f"{self.identity.checkpoint}{draw}\n".encode() + body).hexdigest()
-
-
-def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": dict(schema)}}
 
 
 def _likelihood_fields(top: int) -> dict[str, Any]:

@@ -22,7 +22,6 @@ import httpcore2
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.endpoint.additions import Additions
 from pytest_adaptive_eval.models.endpoint.body import RefusedReply, excerpt, header, read_bytes, read_object
 from pytest_adaptive_eval.models.endpoint.connections import Backend, Stale
 from pytest_adaptive_eval.models.endpoint.limits import FIRST, LONGEST, LONGEST_PACED, Backoff, Circuit, Pace
@@ -38,6 +37,7 @@ from pytest_adaptive_eval.models.endpoint.outcome import (
     Try,
 )
 from pytest_adaptive_eval.models.endpoint.secrets import Redactor, Secret
+from pytest_adaptive_eval.models.endpoint.settings import Additions
 from pytest_adaptive_eval.retry_after import retry_after
 
 T = TypeVar("T")
@@ -75,13 +75,9 @@ class Wire:
         key: Sent as a bearer token.
         timeout: Seconds from the first byte sent to the last one received, with all tries and the time for which the
             request is held back.
-        concurrency: Requests at the same time.
-        rate: Limit of requests begun per second.
         retries: Retries of a request that fails while the server answers others.
         proxy: URL of a proxy; those of the environment are not used.
-        additions: Headers and query of each request.
         public: Texts besides the address that are no secret.
-        seed: Seed of the jitter of waits.
         max_bytes: Limit of a reply after decompression.
         backoff: Upper limit of the seconds before the first retry.
     """
@@ -125,12 +121,7 @@ class Wire:
         self._end = weakref.finalize(self, _shut, os.getpid(), self._loop, self._thread, self._pool, self._redactor)
 
     def get(self, path: str, *, start_timeout: float = 0.0, tell: Callable[[str], object] | None = None) -> Delivery:
-        """Fetch a JSON object.
-
-        Args:
-            start_timeout: Seconds to wait for a server that refuses connections or says that it is starting.
-            tell: Called once with the reason for waiting.
-        """
+        """Fetch a JSON object; wait `start_timeout` seconds for a starting server, after `tell` got the reason."""
         if start_timeout and (delivery := self._run(self._await_start(path, start_timeout, tell))) is not None:
             return delivery
         return self._run(self._deliver("GET", path, None, self._loop.time()))

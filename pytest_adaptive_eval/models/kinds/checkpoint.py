@@ -24,7 +24,7 @@ class Checkpoint(SubjectKind):
     form = "FOLDER"
     help = "a checkpoint folder"
     subject = "pytest_adaptive_eval.models.checkpoint.subject:TransformersSubject"
-    agent = "pytest_adaptive_eval.models.checkpoint.agent:TransformersAgent"
+    agent = "pytest_adaptive_eval.models.checkpoint.subject:TransformersAgent"
     subject_options = (
         *("serve", "device", "dtype", "device_map", "attention", "compile"),
         *("max_tokens", "reasoning", "batch_size", "temperature", "seed", "cache"),

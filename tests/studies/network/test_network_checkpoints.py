@@ -34,8 +34,7 @@ DATA = {"topology": "hybrid", "queries": 4, "retries": 0, "node": NODES}
 
 
 def pool(capacity: int | None = None) -> AgentPool:
-    from pytest_adaptive_eval.models.checkpoint.agent import TransformersAgent
-    from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
+    from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent, TransformersSubject
 
     loaders: dict[str, Any] = {
         name: (lambda name=name: TransformersSubject.load(CHECKPOINTS / name, device="cpu"))

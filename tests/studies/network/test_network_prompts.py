@@ -13,7 +13,7 @@ from pytest_adaptive_eval.extensions.studies.network.node_result import Dialogue
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.tasks import FAMILIES
-from pytest_adaptive_eval.tasks.content import content_of
+from pytest_adaptive_eval.tasks.family import content_of
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.extensions.studies.peers.tasks import (
     read_task,
     set_task,
 )
-from pytest_adaptive_eval.models.foreign import Unranked, clean, read_rank
+from pytest_adaptive_eval.models.judging import Unranked, clean, read_rank
 
 
 @pytest.mark.parametrize(

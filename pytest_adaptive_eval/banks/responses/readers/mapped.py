@@ -38,11 +38,7 @@ _CHECKED = 5000
 
 
 def verdict(value: Any) -> float:
-    """Return a score, truth value or verdict in words as a number, NaN where it is missing.
-
-    Raises:
-        ValueError: It is something else, or outside [0, 1].
-    """
+    """Return a score in [0, 1], truth value or verdict in words as a number, NaN if missing; or raise ValueError."""
     if value is None:
         return math.nan
     if isinstance(value, str):

@@ -17,10 +17,7 @@ ORIENTATIONS = ("items-by-subjects", "subjects-by-items")
 
 
 def read_matrix(path: Path, settings: ReadSettings) -> Responses:
-    """Read a table of scores with ids in its first row and column.
-
-    The orientation of the settings is needed if the first header cell does not name the rows.
-    """
+    """Read a table of scores with ids in its first row and column; the first cell or the settings orient it."""
     table, cells = MatrixTable(path), Cells()
     identities, families, scores = list[str](), list[str](), list[Array]()
     for row in table:

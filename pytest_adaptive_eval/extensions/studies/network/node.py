@@ -26,10 +26,9 @@ from pytest_adaptive_eval.extensions.studies.network.topology import Network, No
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import UNANSWERED, Item, Response, Status
 from pytest_adaptive_eval.models.base import Completion
-from pytest_adaptive_eval.models.foreign import Unranked, one_line, read_rank
+from pytest_adaptive_eval.models.judging import Unranked, one_line, read_rank
 from pytest_adaptive_eval.tasks.bank import guess_floors, task_bank
-from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
-from pytest_adaptive_eval.tasks.family import Question, TaskFamily
+from pytest_adaptive_eval.tasks.family import Malformed, Question, TaskFamily, content_of, written_item
 from pytest_adaptive_eval.ties import tie_ranks
 from pytest_adaptive_eval.types import Array, Ints
 

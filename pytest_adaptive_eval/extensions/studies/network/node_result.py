@@ -14,7 +14,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.ladder.guessing import guessed_levels
 from pytest_adaptive_eval.ladder.result import Ladder, last_above
 from pytest_adaptive_eval.models.base import Completion, Usage
-from pytest_adaptive_eval.models.foreign import clean, one_line
+from pytest_adaptive_eval.models.judging import clean, one_line
 from pytest_adaptive_eval.types import Array
 
 #: Characters of a question and of an answer in the record.

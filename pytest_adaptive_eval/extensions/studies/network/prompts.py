@@ -1,6 +1,6 @@
 """Prompts for interviewers, supervisors and panels, and parsers of their replies.
 
-Questions, answers and dialogues are foreign text, see `pytest_adaptive_eval.models.foreign`.
+Questions, answers and dialogues are foreign text, see `pytest_adaptive_eval.models.judging`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from pytest_adaptive_eval.extensions.studies.network.node_result import Dialogue, Directive, Exchange
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import Message
-from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, clean, marked, one_line
+from pytest_adaptive_eval.models.judging import DATA, RANK_REPLY, clean, marked, one_line
 from pytest_adaptive_eval.tasks.family import Content
 
 #: Earlier questions of the level in an interviewer's prompt, and characters of each.

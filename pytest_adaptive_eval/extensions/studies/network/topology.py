@@ -12,8 +12,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.ladder.policy import Climb
-from pytest_adaptive_eval.tasks.content import content_of
-from pytest_adaptive_eval.tasks.family import TaskFamily
+from pytest_adaptive_eval.tasks.family import TaskFamily, content_of
 
 Topology = Literal["line", "star", "tree", "hybrid"]
 Questions = Literal["code", "written", "rephrased"]

@@ -23,7 +23,7 @@ from pytest_adaptive_eval.extensions.studies.peers.scoring import accepts, paper
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.items.item import MISSING, Status
 from pytest_adaptive_eval.models.base import Agent, Completion, Message, Reply, Usage
-from pytest_adaptive_eval.models.foreign import Unranked, clean, read_rank
+from pytest_adaptive_eval.models.judging import Unranked, clean, read_rank
 from pytest_adaptive_eval.models.reuse import ReplyStore, draw_number, identity_key, request_key
 from pytest_adaptive_eval.types import Array
 

@@ -1,7 +1,7 @@
 """Prompts of a peer assessment, and the parser of tasks.
 
 The four prompts request the same as those of AutoBench's appendix. Tasks and answers are foreign text, see
-`pytest_adaptive_eval.models.foreign`.
+`pytest_adaptive_eval.models.judging`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from pytest_adaptive_eval.models.base import Message
-from pytest_adaptive_eval.models.foreign import DATA, RANK_REPLY, clean, marked, one_line
+from pytest_adaptive_eval.models.judging import DATA, RANK_REPLY, clean, marked, one_line
 
 #: Characters of a task and of an answer in a prompt.
 TASK_CHARACTERS, ANSWER_CHARACTERS = 4000, 12_000
