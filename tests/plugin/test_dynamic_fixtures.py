@@ -212,6 +212,7 @@ def test_test_that_gets_another_fixture_is_no_gate(dynamic: Any) -> None:
 
 def test_lazy_fixtures_are_gates(dynamic: Any) -> None:
     pytest.importorskip("pytest_lazy_fixtures")
+    dynamic.autoload = True
     dynamic.tests(LAZY, name="test_a")
     assert dynamic.run().ret == 0
     assert [outcome for _, outcome in dynamic.outcomes()] == ["PASS"] * 3
@@ -221,6 +222,7 @@ def test_lazy_fixtures_are_gates(dynamic: Any) -> None:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_scenarios_are_gates_where_a_step_takes_the_fixture(dynamic: Any, workers: int) -> None:
     pytest.importorskip("pytest_bdd")
+    dynamic.autoload = True
     (dynamic.path / "toy.feature").write_text(FEATURE)
     dynamic.tests(STEPS, name="test_a")
     if workers:

@@ -176,6 +176,7 @@ def test_a_gate_on_what_is_not_measured(project: Any) -> None:
 
 
 def test_timeouts_are_a_status_of_the_question_alone(lab: Any) -> None:
+    lab.autoload = True
     lab.ini("timeout = 0.4\ntimeout_method = signal")
     lab.bank(n=100)
     lab.toy(fault="import time; time.sleep(5 if n == 3 else 0.01)")

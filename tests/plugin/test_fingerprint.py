@@ -82,6 +82,7 @@ def test_what_judges_is_part_of_the_interview(
     assert asked_anew(lab, {**base, **first}, {**base, **second}, lab.run)
 
 
+@pytest.mark.slow
 def test_what_stayed_the_same_is_not_asked_anew(lab: Any) -> None:
     given = {
         "values": "WORD, SEEN = re.compile('r'), {'x', 'y'}\nRULE = rules.Rule(functools.partial(rules.rule, 'x'))",

@@ -57,7 +57,7 @@ def test_a_long_text_is_cut_once_and_tells_its_length() -> None:
     assert length_note(cut_text(forged)).startswith(f"the answer has {len(forged)} characters")
 
 
-@pytest.mark.parametrize("grader", ["exact", "contains", "choice", "numeric"])
+@pytest.mark.parametrize("grader", ["exact", "contains", pytest.param("choice", marks=pytest.mark.slow), "numeric"])
 def test_a_cut_text_gets_the_score_of_the_whole(grader: str) -> None:
     item = Item("a", "?", "7", grader, choices=("5", "7") if grader == "choice" else ())
     for text in ("7" + " " * 30_000, "7 " * 30_000, "5 " * 30_000 + "7"):

@@ -219,6 +219,7 @@ def test_what_is_shown_can_still_be_read(hostile: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_mistakes_that_quote_a_file_or_a_flag(lab: Any) -> None:
     bad = f"x\n{PAYLOAD}"
     lab.project()

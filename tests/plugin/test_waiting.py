@@ -13,6 +13,12 @@ pytest.importorskip("pytest_timeout")
 SLOW = "import time; time.sleep(0.08)"
 
 
+@pytest.fixture(autouse=True)
+def with_timeouts(lab: Any) -> None:
+    """Let the runs load pytest-timeout."""
+    lab.autoload = True
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "func_only"), [("signal", "false"), ("thread", "false"), ("signal", "true")])
 def test_a_gate_may_wait_longer_than_its_timeout(project: Any, method: str, func_only: str) -> None:

@@ -148,6 +148,7 @@ def test_only_pictorial_families_have_pictures(family: TaskFamily) -> None:
             family.picture(1, 0)
 
 
+@pytest.mark.fast_rows(12)
 def test_a_reference_solver_is_right_on_every_level(family: TaskFamily) -> None:
     for level in range(1, family.levels + 1):
         for seed in range(1 if family.name == "code_generation" or family.pixels else 3):
@@ -215,6 +216,7 @@ def best_constant(family: TaskFamily, level: int, n: int) -> float:
     )
 
 
+@pytest.mark.fast_rows(10)
 def test_the_best_constant_answer_scores_about_the_floor(family: TaskFamily) -> None:
     code = family.name.startswith("code")
     n = 60 if code else 200 if family.name in ("scrambled", "masked") else 600 if family.levels > 6 else 1500

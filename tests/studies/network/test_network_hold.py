@@ -438,6 +438,7 @@ def cast() -> list[Any]:
     return [Skilled("sue", GOOD), Skilled("pal", POOR), *agents]
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_goes_on_to_the_same_result() -> None:
     whole: dict[str, str] = {}
     expected = held(FULL, *cast(), replies=whole)
