@@ -32,10 +32,7 @@ class Draft:
     """One record, read by a mapping.
 
     Args:
-        number: Position in the data set, from 0.
-        question: Context and question.
         answer: As the data set writes it; None if it gives none.
-        accepted: Further answers, each of which is right.
         turns: Further prompts of the user, each asked after the answer to the one before.
     """
 

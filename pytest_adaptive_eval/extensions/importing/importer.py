@@ -54,10 +54,8 @@ class Imported:
     """Result of an import; use it as a context, which removes the copies of images at its end.
 
     Args:
-        refused: Where each refused record stands, and why.
         facts: Source, licence, hashes of the files and the mapping, for the bank's report.
         unused: Fields that the questions may need, and that a guessed mapping does not use.
-        folder: Temporary folder with the images.
     """
 
     items: list[Item]

@@ -58,7 +58,6 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     validation, dev, train.
 
     Args:
-        pattern: Glob of the files that count, relative to the folder.
         split: The split that counts, also of the folder of a file, instead of the first.
     """
     if not source.exists():
@@ -179,7 +178,6 @@ def preset(
     Args:
         *variants: One for each form in which the benchmark is published; the first that fits the first records is used.
             Fields that it leaves out are guessed.
-        files: Glob of the files that count.
         labels: Return the second file with the answers, given the source.
     """
     about = {"ask": ask, "few_shot": few_shot}
@@ -226,7 +224,6 @@ def open_files(
     """Open a file, or the files of a folder that count: a data set for each form.
 
     Args:
-        files: Glob of an importer, where the user gives none.
         name: Begin of ids; the file's name when omitted.
     """
     path = Path(source)

@@ -100,7 +100,6 @@ def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iter
         path: Its ending tells the form; ``.gz`` may follow.
         rows: Place of the records in nested JSON, such as ``data[*].paragraphs[*].qas[*]`` or ``*.qa_pairs[*]``. Empty:
             the only list of objects, an object of objects by its keys, or what is nested in them.
-        header: Names of the columns of a table without a header.
     """
     about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
     try:

@@ -67,7 +67,6 @@ class Sandbox:
     The object holds nothing open and may be used by several threads at once.
 
     Args:
-        layers: What is done, of `LAYERS`.
         note: Why it is not the full tier.
     """
 

@@ -31,7 +31,6 @@ class _Launch:
 
     Args:
         model: Name that requests carry; empty for the only model that the server lists.
-        name: Name for people; empty for that of the model.
         stated: What determines the model, in place of an address.
         weights: How well the weights are known, for the record.
     """
