@@ -69,6 +69,9 @@ class Drafter:
 
     Args:
         labels: Answers of the second file, by position or id; empty if there is none.
+
+    Raises:
+        ConfigError: An expression is malformed.
     """
 
     def __init__(self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = ()) -> None:
@@ -89,7 +92,11 @@ class Drafter:
         self._category, self._meta = several("category"), dict(zip(mapping.meta, several("meta"), strict=True))
 
     def draft(self, record: Record, number: int) -> Draft | None:
-        """Return the draft of a record; None where the mapping leaves it out."""
+        """Return the draft of a record; None where the mapping leaves it out.
+
+        Raises:
+            DatasetError: The record has no question, or alternatives that cannot be read.
+        """
         data, names = record.data, record.names
         if "refused" in names:
             raise DatasetError(str(names["refused"]))

@@ -186,6 +186,10 @@ def choose_grader(
     Args:
         told: Whether the user says which texts stand for no value.
         mixed: Whether other questions of the data set have alternatives.
+
+    Raises:
+        DatasetError: The answers are long texts, which no grader compares; numbers that stand for classes without
+            names; letters without choices; or the same for all questions.
     """
     reasons = [""] * len(rows) if told else _hidden(rows)
     known = [row for row, reason in zip(rows, reasons, strict=True) if not reason]

@@ -188,7 +188,11 @@ def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
 
 
 def check_refused(imported: Imported, source: str) -> None:
-    """Refuse an import of which more than half the records are refused, as by a wrong mapping."""
+    """Refuse an import of which more than half the records are refused, as by a wrong mapping.
+
+    Raises:
+        DatasetError: Names the commonest reasons.
+    """
     if len(imported.refused) * 2 <= imported.read:
         return
     listed = "; ".join(f"{count}: {reason}" for count, reason, _ in imported.reasons()[:3])

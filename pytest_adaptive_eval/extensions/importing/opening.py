@@ -59,6 +59,9 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
 
     Args:
         split: The split that counts, also of the folder of a file, instead of the first.
+
+    Raises:
+        DatasetError: There is no data file.
     """
     if not source.exists():
         raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
@@ -97,7 +100,11 @@ def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
-    """Return the answers of a second file: a line each, or by id."""
+    """Return the answers of a second file: a line each, or by id.
+
+    Raises:
+        DatasetError: The file is of another form.
+    """
     suffix = suffix_of(path)
     if suffix == ".json":
         data = without_nan(json.loads(read_bounded(path)))
@@ -225,6 +232,9 @@ def open_files(
 
     Args:
         name: Begin of ids; the file's name when omitted.
+
+    Raises:
+        DatasetError: There is no file.
     """
     path = Path(source)
     whole_split = "" if settings.split or not path.is_dir() else files

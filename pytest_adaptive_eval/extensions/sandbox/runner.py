@@ -104,7 +104,11 @@ class Sandbox:
 
     @classmethod
     def unsafe(cls) -> Self:
-        """No sandbox: a process with limits on time and memory that can do all that the user can."""
+        """No sandbox: a process with limits on time and memory that can do all that the user can.
+
+        Raises:
+            SandboxUnavailable: This is not Linux.
+        """
         machine.require_linux()
         return cls("unsafe", UNSAFE, "no sandbox, as the user accepts")
 

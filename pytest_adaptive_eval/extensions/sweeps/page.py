@@ -44,7 +44,11 @@ _STYLE = """
 
 
 def write_sweep_page(path: Path, title: str, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0) -> None:
-    """Write the page, replacing an earlier one in one step; see `sweep_page`."""
+    """Write the page, replacing an earlier one in one step; see `sweep_page`.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
     page = sweep_page(title, cells, ends, gpus, links=True)
     write_whole(path, [page.encode("utf-8")], "the page of the sweep")
 

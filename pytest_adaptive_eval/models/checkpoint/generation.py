@@ -140,7 +140,12 @@ class Generator:
         top_p: float = 1.0,
         cache: Path | None = None,
     ) -> Generator:
-        """Examine and load a checkpoint; errors as of `preflight` and `load_checkpoint`."""
+        """Examine and load a checkpoint; errors as of `preflight` and `load_checkpoint`.
+
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
+            ConfigError: The device or the type is not known here.
+        """
         check_decoding(temperature, seed, top_p)
         info = preflight(folder, cache=cache)
         loaded = load_checkpoint(info, placement)

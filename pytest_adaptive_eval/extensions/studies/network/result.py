@@ -374,7 +374,11 @@ class SupervisorAgreement:
 
 
 def read_labels(path: Path) -> list[Label]:
-    """Read labels from a file with one JSON object per line, which has ``item`` and ``fault`` or ``rating``."""
+    """Read labels from a file with one JSON object per line, which has ``item`` and ``fault`` or ``rating``.
+
+    Raises:
+        ConfigError: Names file and line.
+    """
     try:
         lines = read_regular(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
