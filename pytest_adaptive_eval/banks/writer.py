@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 def check_place(path: Path, replace: bool) -> None:
-    """Refuse a path at which no bank can be written: another suffix, or something that `replace` does not allow for."""
+    """Refuse a path at which no bank can be written: another suffix, or something that `replace` does not allow for.
+
+    Raises:
+        BankError: The path has another suffix, or exists and is not a bank that `replace` allows to replace.
+    """
     if path.suffix != ".bank":
         raise BankError(f"{path}: a bank folder's name ends with .bank")
     if path.exists() and not replace:

@@ -29,7 +29,7 @@ from pytest_adaptive_eval.items.contamination import LOW_QUALITY
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.text import counted, number
-from pytest_adaptive_eval.types import Array, Bools
+from pytest_adaptive_eval.types import Bools
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
 FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
@@ -197,7 +197,11 @@ def calibrate(
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
     fit = given_parameters or recipe(grouped_responses.scores, report_iteration, grouped_responses.weights)
-    in_formats = None if formats is None else _scores_in_formats(formats[0], grouped_responses)
+    in_formats = None
+    if formats is not None:  # of the subjects and items that are left, shape (S, n, F)
+        rows = [formats[0].subjects.index(name) for name in grouped_responses.subjects]
+        columns = {name: n for n, name in enumerate(formats[0].items)}
+        in_formats = formats[0].scores[np.ix_(rows, [columns[name] for name in grouped_responses.items])]
     # an item counts as answered if it is in any format
     answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
     scores, weights = grouped_responses.scores, grouped_responses.weights
@@ -288,10 +292,3 @@ def _may_replay(
             f"subjects are needed for 90 %, and these are of {families}"
         )
     return replayable and families >= FEWEST
-
-
-def _scores_in_formats(formats: FormatResponses, responses: Responses) -> Array:
-    """Return the scores (S, n, F) in all formats of the subjects and items of `responses`."""
-    rows = [formats.subjects.index(name) for name in responses.subjects]
-    columns = {name: n for n, name in enumerate(formats.items)}
-    return formats.scores[np.ix_(rows, [columns[name] for name in responses.items])]

@@ -73,6 +73,9 @@ def item_quality(scores: Array, modalities: Modalities | None = None, *, starts:
     """Rate items by the responses (S, n, F) of subjects in formats, NaN where missing.
 
     Each number of classes has several random starts. Errors are as of `checked_formats`.
+
+    Raises:
+        EstimationError: See `checked_formats`.
     """
     modalities = modalities or Modalities()
     array = checked_formats(scores, modalities)

@@ -71,7 +71,11 @@ class Recipe(FitSettings):
     def fit_completely(
         self, scores: Array, weights: Array | None = None, made: dict[Any, Any] | None = None
     ) -> Calibration:
-        """Calibrate, and let Ctrl-C end more than the fit, since half a fit has no use here; see `__call__`."""
+        """Calibrate, and let Ctrl-C end more than the fit, since half a fit has no use here; see `__call__`.
+
+        Raises:
+            KeyboardInterrupt: The fit was interrupted.
+        """
         fit = self(scores, weights=weights, made=made)
         if fit.interrupted:
             raise KeyboardInterrupt

@@ -13,9 +13,19 @@ _READING = (
 )
 _FIT = ("dimensions", "engine", "device")
 _IMPORT = (
-    *("rows", "where", "id", "context", "question", "messages", "answer", "grader", "instruction", "header", "choices"),
-    *("distractors", "accepted", "missing", "images", "category", "meta", "counted", "bare", "tolerance", "files"),
-    *("split", "labels", "image-root", "source", "licence"),
+    *(
+        "rows",
+        "where",
+        "context",
+        "messages",
+        "instruction",
+        "header",
+        "distractors",
+        "accepted",
+        "missing",
+        "category",
+    ),
+    *("meta", "counted", "bare", "tolerance", "files", "source", "licence"),
 )
 #: New spelling by verb, or by verb and option.
 MOVED: Mapping[str, str] = {
@@ -34,7 +44,6 @@ MOVED: Mapping[str, str] = {
     **{f"backtest --{key}": f"backtest --set {key}=..." for key in ("stratify", "encoder", "interviewer")},
     **{f"calibrate --{key}": f"calibrate --set {key}=..." for key in ("source", "licence")},
     **{f"import --{key}": f"import --set {key.replace('-', '_')}=..." for key in _IMPORT},
-    "import --check": "import --dry-run",
     "plan --must-pass": "doctor",
     "report --responses": "report --export responses=FILE",
     "report --studies": "report --export studies=FILE",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -64,11 +64,21 @@ class CalibrateTable(FitTable, frozen=True):
     licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
 
 
-def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]]) -> None:
-    """Add ``--config`` and ``--set`` for the keys of a table, which the end of the help lists."""
+def add_settings_arguments(parser: VerbParser, table: Callable[[], type[Table]], common: Iterable[str] = ()) -> None:
+    """Add ``--config`` and ``--set`` for the keys of a table, which the end of the help lists.
+
+    Args:
+        common: Keys that are options too, such as ``--question`` for ``question``.
+    """
     add = parser.add_argument_group("settings").add_argument
+    flags = {name: f"--{name.replace('_', '-')}" for name in common}
+    for name, flag in flags.items():
+        add(flag, metavar="VALUE", dest=f"key_{name}", help=argparse.SUPPRESS)
     add("--config", metavar="TOML", type=Path, help="file with the keys listed below")
     text = "one of the keys listed below; may be repeated, and comes before the file"
+    if flags:
+        *others, last = flags.values()
+        text += f"; {', '.join(others)} and {last} give the keys of these names"
     add("--set", metavar="KEY=VALUE", action="append", default=[], help=text)
     parser.set_defaults(table=table)
     parser.details.append(
@@ -102,7 +112,11 @@ def given_settings(options: argparse.Namespace) -> dict[str, Any]:
             raise ConfigError(text) from None
         read_table(options.table(), data, str(path))
         data |= {name: str(path.parent / data[name]) for name in _PATHS & data.keys()}
-    named: dict[str, str] = {}
+    named = {
+        name.removeprefix("key_"): value
+        for name, value in vars(options).items()
+        if name.startswith("key_") and value is not None
+    }
     for entry in getattr(options, "set", ()):
         name, sign, value = entry.partition("=")
         known = options.table().__struct_fields__

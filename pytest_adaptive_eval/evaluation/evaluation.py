@@ -60,7 +60,11 @@ def make_policy(
     find_selector: Callable[[str], Selector | None],
     budget: str | None,
 ) -> Policy:
-    """Return the policy of an evaluation by its written settings; a budget of the command line takes precedence."""
+    """Return the policy of an evaluation by its written settings; a budget of the command line takes precedence.
+
+    Raises:
+        ConfigError: A name is unknown, or a setting does not apply to the policy.
+    """
     name = policy_name(table)
     if name == LADDER:
         return _ladder(table, data, bank)
@@ -142,7 +146,11 @@ LIKELIHOOD = "likelihood"  #: Value of ``ask`` by which likelihoods score the it
 
 
 def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
-    """Check the settings of the presentation that need no bank."""
+    """Check the settings of the presentation that need no bank.
+
+    Raises:
+        ConfigError: A setting is unknown, has no effect, or excludes another.
+    """
     fields = template_fields(PLAIN if table.template is None else table.template)
     find_named("normalization", table.normalization, NORMALIZATIONS)
     if table.candidates is not None:
@@ -166,7 +174,11 @@ def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
 
 
 def presentation_of(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -> Presentation | None:
-    """Return how items are presented; None if as the bank has them."""
+    """Return how items are presented; None if as the bank has them.
+
+    Raises:
+        ConfigError: There are too few examples, or an item is none.
+    """
     if table.template is None and not table.examples and table.ask != LIKELIHOOD:
         return None
     template = PLAIN if table.template is None else table.template
@@ -304,7 +316,11 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class EvalSpec:
-    """One evaluation as written by the user; the bank's path is relative to `base`."""
+    """One evaluation as written by the user; the bank's path is relative to `base`.
+
+    Raises:
+        ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
+    """
 
     data: Mapping[str, Any]
     where: str
@@ -357,7 +373,11 @@ class EvalSpec:
         selector: Callable[[str], Selector | None] = SELECTORS.get,
         tasks: Callable[[], Mapping[str, TaskFamily]] | None = None,
     ) -> Evaluation:
-        """Read the bank and check every setting; functions read banks, and find plugins' selectors and tasks."""
+        """Read the bank and check every setting; functions read banks, and find plugins' selectors and tasks.
+
+        Raises:
+            ConfigError, BankError: Anything the user can correct.
+        """
         fixed = self.table.policy == FIXED_FORM
         seed = self.table.seed if settings.seed is None else settings.seed
         lead, interviewer = "", None

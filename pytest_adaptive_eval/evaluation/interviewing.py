@@ -48,6 +48,9 @@ def interviewed(
         folders: Folders that relative paths are looked up in, in order.
         cache: Folder for embeddings and for hashes of checkpoints.
         decisions: File of the model's decisions, by which an interrupted interview continues as it began.
+
+    Raises:
+        ConfigError: A setting is out of its range, or names a file that does not exist.
     """
     local = Path(table.encoder.removeprefix("local-dir:")).expanduser()
     existing = find_input(local, folders) if table.encoder else None

@@ -32,7 +32,11 @@ class CodeRunner:
         self._sandbox: Runner | None = None
 
     def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
-        """Define a function from untrusted code and call it with each list of arguments."""
+        """Define a function from untrusted code and call it with each list of arguments.
+
+        Raises:
+            SandboxUnavailable: This machine has no sandbox.
+        """
         if self._sandbox is None:
             sandbox = service("sandbox", "sandbox")
             self._sandbox = sandbox.unsafe() if self._unsafe else sandbox.open()
@@ -58,7 +62,12 @@ class TaskGraders(Mapping[str, Grader]):
 def load_model(
     spec: str, folders: Sequence[Path], cache: Path, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Subject:
-    """Return the subject that a text names, see `models.load_subject`; relative paths are looked up in `folders`."""
+    """Return the subject that a text names, see `models.load_subject`; relative paths are looked up in `folders`.
+
+    Raises:
+        ConfigError, CheckpointError: No such folder or server, one that cannot be loaded safely, or an option that it
+            does not have.
+    """
     from pytest_adaptive_eval.models import resolve
 
     kind, located = resolve(spec, folders)
@@ -83,6 +92,9 @@ def check_model(
     Returns:
         The loaded model; None for a checkpoint folder, of which only the files are examined: loading its weights in
         each process that collects would fill a GPU.
+
+    Raises:
+        ConfigError, CheckpointError: As `load_model`.
     """
     from pytest_adaptive_eval.models import resolve
 
@@ -113,6 +125,9 @@ def recorded_banks(
 
     Returns:
         By the evaluation's name; one whose bank is gone, or cannot be read, is left out.
+
+    Raises:
+        BankError: A bank that `paths` names cannot be read.
     """
     from pytest_adaptive_eval.tasks.bank import task_bank
     from pytest_adaptive_eval.tasks.family import SMALL_PIXELS

@@ -92,7 +92,11 @@ def _money(price: PriceTable | None, usage: Usage) -> dict[str, Any]:
 
 
 def spending_of(table: MarkerTable, stop: str) -> Spending:
-    """Return the prices and budgets of an evaluation."""
+    """Return the prices and budgets of an evaluation.
+
+    Raises:
+        ConfigError: A budget in money has no price, or the interview may not end by what answers cost.
+    """
     tables = {"interviewer": table.interview, "judge": table.judge}
     agents = {role: agent.price for role, agent in tables.items() if agent is not None and agent.price is not None}
     spending = Spending(table.price, table.budget_tokens, table.budget_money, agents)

@@ -86,7 +86,11 @@ class ComparablePlan(StudyPlan, Protocol):
         """Key of all that must be equal for two runs of the study to measure the same quantities."""
 
     def recall(self, account: Mapping[str, Any]) -> StudyResult:
-        """Return the recorded result of an earlier run, as a baseline."""
+        """Return the recorded result of an earlier run, as a baseline.
+
+        Raises:
+            BaselineError: The account is damaged, or that of another study.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,11 @@ class StudyKind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StudySpec:
-    """One study as written by the user."""
+    """One study as written by the user.
+
+    Raises:
+        ConfigError: A key is unknown, or a value has a wrong type.
+    """
 
     data: Mapping[str, Any]
     where: str
@@ -129,7 +137,11 @@ class StudySpec:
         return self.table.kind if self.table.name is None else self.table.name
 
     def build(self, settings: Settings, context: StudyContext) -> StudyPlan:
-        """Return the plan, after a check of every setting and of the models' paths."""
+        """Return the plan, after a check of every setting and of the models' paths.
+
+        Raises:
+            ConfigError: Anything that the user can correct.
+        """
         with located(self.where):
             return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
 
@@ -160,6 +172,10 @@ def members(
     Args:
         folders: Folders that relative paths are looked up in, in order. The first is that of the file, which for a
             model of the command line is the last.
+
+    Raises:
+        ConfigError: There is no candidate, two members have one name, or one is neither an existing folder nor on a
+            server.
     """
     if settings.model is not None:
         kind, _ = resolve(settings.model, folders, agent=True)
@@ -270,7 +286,11 @@ STUDIES: Mapping[str, Callable[[], StudyKind]] = {
 
 
 def merge_kinds(provided: Iterable[Mapping[str, Callable[[], StudyKind]]]) -> Mapping[str, Callable[[], StudyKind]]:
-    """Return the loaders of several plugins by kind."""
+    """Return the loaders of several plugins by kind.
+
+    Raises:
+        ConfigError: Two plugins provide one kind.
+    """
     kinds: dict[str, Callable[[], StudyKind]] = {}
     for loaders in provided:
         for name, load in loaders.items():

@@ -31,7 +31,11 @@ class GateSpec:
 
 
 def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Condition:
-    """Return the condition of one gate, on one of the metrics of a study; None for a bank or a task."""
+    """Return the condition of one gate, on one of the metrics of a study; None for a bank or a task.
+
+    Raises:
+        ConfigError: Names file and line, and a correct gate.
+    """
     with located(where):
         if not isinstance(data, dict):
             raise ConfigError("a gate is written [[eval.gate]] with metric and at_least")
@@ -103,7 +107,12 @@ class TomlFile(NamedTuple):
 
 
 def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDIES) -> TomlFile:
-    """Read ``adaptive-eval.toml`` or ``*.eval.toml``."""
+    """Read ``adaptive-eval.toml`` or ``*.eval.toml``.
+
+    Raises:
+        ConfigError: The file is no TOML, has unknown keys or values of a wrong type, two evaluations of one name, or
+            none.
+    """
     text, data = _parsed(path)
     if unknown := sorted(set(data) - {"eval", "run"}):
         raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")

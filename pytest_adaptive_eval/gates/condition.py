@@ -103,7 +103,11 @@ class Metric(Generic[Result_contra]):
         return f"{condition.metric}.{condition.kind}({condition.value!r})"
 
     def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
-        """Refuse a bank that lacks the data of the condition; `climbed` if a ladder of a task is administered."""
+        """Refuse a bank that lacks the data of the condition; `climbed` if a ladder of a task is administered.
+
+        Raises:
+            ConfigError: Names what is missing.
+        """
         if self.by_levels and not climbed:
             raise ConfigError(
                 f"{self.name} is of a task that is climbed: write task= and no policy, or gate on accuracy"
@@ -140,7 +144,11 @@ class Metric(Generic[Result_contra]):
 
 
 def find_metric(name: str) -> Metric[Any]:
-    """Return the metric of a name such as ``accuracy`` or ``ability.cross``."""
+    """Return the metric of a name such as ``accuracy`` or ``ability.cross``.
+
+    Raises:
+        ConfigError: There is no such metric, or it has no components.
+    """
     stem, dot, component = name.partition(".")
     try:
         metric: Metric[Any] = load_metric(stem)
@@ -158,7 +166,11 @@ def registered_metric(name: object) -> Metric[Any] | None:
 
 
 def register_metrics(provided: Iterable[Iterable[Metric[Any]]]) -> None:
-    """Make the metrics of other packages known everywhere, in place of those registered before."""
+    """Make the metrics of other packages known everywhere, in place of those registered before.
+
+    Raises:
+        ConfigError: Two metrics have one name.
+    """
     REGISTERED.clear()
     for metric in chain.from_iterable(provided):
         if not isinstance(metric, Metric):
@@ -180,6 +192,9 @@ class Condition:
         probability: Required probability of a rank condition, in (0.5, 1).
         method: Test of an ability: bets on the draws, at the accuracy that the ability implies, or a likelihood ratio,
             see `claims.classification`.
+
+    Raises:
+        ConfigError: A value is out of range, or the metric has no such condition.
     """
 
     metric: str
@@ -286,7 +301,11 @@ class Condition:
         return self.measure.claims(self, bank, baselines)
 
     def check(self, bank: ItemBank, *, climbed: bool = False) -> None:
-        """Refuse a bank that lacks the data of the condition."""
+        """Refuse a bank that lacks the data of the condition.
+
+        Raises:
+            ConfigError: The bank has no ability scale, no levels, or no such reference subject.
+        """
         if not self.measure.on_banks:
             raise ConfigError(f"the bank {bank.name!r} has no {self.metric}, which studies measure: gate on accuracy")
         if self.subject:
@@ -294,7 +313,11 @@ class Condition:
         self.measure.check_bank(self, bank, climbed=climbed)
 
     def check_study(self, metrics: Sequence[str], subjects: Sequence[str], candidate: str) -> None:
-        """Refuse a quantity that the study does not measure, or an unknown subject."""
+        """Refuse a quantity that the study does not measure, or an unknown subject.
+
+        Raises:
+            ConfigError: Another quantity, an unknown subject, or a subject that is to be above itself.
+        """
         if self.metric not in metrics:
             raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(metrics)}")
         other = "" if self.kind == "not_worse_than" else self.name  # a baseline is another study

@@ -127,6 +127,9 @@ def outlooks(
         baseline: Baseline of a paired gate, for a candidate like it.
         margin: Distance of the true value from the threshold; `PLANNING_MARGIN` or the paired gate's own margin when
             omitted. A baseline with answers to some items always uses its own.
+
+    Raises:
+        ConfigError: The metric has no forecast.
     """
     forecast = condition.measure.forecast(condition, bank, policy, baseline, margin)
     if not forecast:

@@ -188,7 +188,11 @@ class Result(NoVerdict):
         raise NotImplementedError(metric)
 
     def judge(self, condition: Condition) -> Verdict:
-        """Return the verdict on a condition."""
+        """Return the verdict on a condition.
+
+        Raises:
+            ConfigError: The condition does not go with the evaluation.
+        """
         raise NotImplementedError(condition)
 
     def verdict(self, condition: Condition) -> Verdict:
@@ -403,7 +407,12 @@ class SessionResult(Result):
         return merge_missing_bounds(*with_missing_bounded(log, confidence))
 
     def judge(self, condition: Condition) -> Verdict:
-        """Return the verdict on a condition."""
+        """Return the verdict on a condition.
+
+        Raises:
+            ConfigError: The condition does not go with the bank or the interview's policy.
+            BaselineError: The baseline was not known before the interview.
+        """
         try:
             self._check(condition)
         except (ConfigError, BaselineError) as error:
@@ -615,7 +624,11 @@ class StudyResult(Result):
         return metric in self.metrics
 
     def judge(self, condition: Condition) -> Verdict:
-        """Return the verdict on a condition."""
+        """Return the verdict on a condition.
+
+        Raises:
+            ConfigError: The study does not measure the quantity, or has no such subject.
+        """
         try:
             condition.check_study(self.metrics, self.subjects, self.candidate)
         except ConfigError as error:

@@ -240,7 +240,11 @@ def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> f
 
 
 def above_probability(predictive: Predictive, accuracy: float) -> float:
-    """Return the probability that the candidate's finite accuracy is higher than a reference's; a tie counts half."""
+    """Return the probability that the candidate's finite accuracy is higher than a reference's; a tie counts half.
+
+    Raises:
+        EstimationError: The accuracy is not finite.
+    """
     return rank_probability(predictive, [accuracy], 1)
 
 

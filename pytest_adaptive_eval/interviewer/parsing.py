@@ -137,7 +137,11 @@ def read_categories(text: str, existing: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def read_assignment(text: str, items: Sequence[str], existing: Sequence[str] = ()) -> list[tuple[str, ...]]:
-    """Return the categories of each item, by its id or its number from 1, in a reply; empty for a missing item."""
+    """Return the categories of each item, by its id or its number from 1, in a reply; empty for a missing item.
+
+    Raises:
+        Unreadable: There is no JSON.
+    """
     read = read_object(text)
     numbered: dict[str, Any] = {}
     for key, value in read.items():

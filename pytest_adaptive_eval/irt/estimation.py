@@ -234,7 +234,11 @@ class EAP:
         return MAP(self.mean, self.sd).prior(subjects, dimensions)
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
-        """Return mean and covariance of the posterior, in at most three dimensions."""
+        """Return mean and covariance of the posterior, in at most three dimensions.
+
+        Raises:
+            ValueError: More than three dimensions.
+        """
         subjects, dimensions = start.theta.shape
         if dimensions > 3:
             raise ValueError(f"EAP integrates over at most 3 dimensions, not {dimensions}: use map")

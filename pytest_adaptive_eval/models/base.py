@@ -122,7 +122,11 @@ class SubjectIdentity:
 
     @property
     def decoding_hash(self) -> str:
-        """First 16 hex digits of SHA-256 over the decoding settings, which must be JSON data."""
+        """First 16 hex digits of SHA-256 over the decoding settings, which must be JSON data.
+
+        Raises:
+            ConfigError: The settings are not JSON data.
+        """
         try:
             text = json.dumps(dict(self.decoding), sort_keys=True)
         except (TypeError, ValueError) as error:

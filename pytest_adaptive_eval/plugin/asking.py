@@ -141,7 +141,11 @@ class Respondent:
     own_cap: Cap | None = None
 
     def cap(self, max_tokens: int | None, name: str) -> None:
-        """Set the evaluation's cap on the answers of the subject, until `uncap`."""
+        """Set the evaluation's cap on the answers of the subject, until `uncap`.
+
+        Raises:
+            ConfigError: Nothing caps the answers of this subject.
+        """
         if max_tokens is None:
             return
         if not isinstance(self.subject, Subject) or self.subject.cap is None:
@@ -411,6 +415,9 @@ class AskingLoop:
         """Identify the subject as that of an interview with the same cap and fixtures, which are set up.
 
         A loop for the same interview has its journal.
+
+        Raises:
+            AdaptiveEvalError: The subject cannot answer this interview.
         """
         self._bound = True
         self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject

@@ -48,6 +48,9 @@ def check_models(config: pytest.Config, interviews: Iterable[Interview], studies
 
     Those are the subjects of the interviews, their interviewers and judges, and the members of the studies. `subject`
     yields a subject that was loaded here. The user's own fixture `model` cannot be checked before it runs.
+
+    Raises:
+        ConfigError, CheckpointError: A model cannot be used.
     """
     checked = config.stash.setdefault(_CHECKED, {})
     cache = config.stash[STATE].folder / "cache"

@@ -23,7 +23,11 @@ def _is_foreign(folder: Path) -> bool:
 
 
 def check_arguments(config: pytest.Config) -> None:
-    """Refuse arguments within such a folder: pytest imports their conftest files before it collects anything."""
+    """Refuse arguments within such a folder: pytest imports their conftest files before it collects anything.
+
+    Raises:
+        pytest.UsageError: Names the folder and a file in it.
+    """
     for path in _initial_paths(config):
         for folder in (path, *path.parents):
             if folder == config.invocation_params.dir or folder in config.invocation_params.dir.parents:

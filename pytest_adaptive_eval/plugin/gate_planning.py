@@ -33,7 +33,11 @@ _ADVICE = (
 
 
 def plan_gate(gate: pytest.Item, state: RunState) -> None:
-    """Add a gate's needs and conditions to the run's state."""
+    """Add a gate's needs and conditions to the run's state.
+
+    Raises:
+        UsageError: The gate names no evaluation of the run, or sets a condition that its evaluation cannot decide.
+    """
     state.needs[gate] = required_evaluations(gate, state.evaluations)
     try:
         conditions = literal_conditions(gate)

@@ -50,7 +50,11 @@ def judges_itself(item: pytest.Item) -> ConfigError:
 
 
 def required_evaluations(item: pytest.Item, nodes: Sequence[EvaluationNode]) -> list[EvaluationNode]:
-    """Return the interviews and studies that a gate waits for."""
+    """Return the interviews and studies that a gate waits for.
+
+    Raises:
+        ConfigError: It names an unknown or ambiguous evaluation, or asks questions itself.
+    """
     if item in nodes:
         raise judges_itself(item)
     if (names := named_evaluations(item)) is None:
@@ -108,7 +112,11 @@ class Results(NoVerdict):
         return replace(result, on_verdict=lambda verdict: self._on_verdict(node, verdict))
 
     def any_of(self, *verdicts: Verdict) -> bool:
-        """Return whether one of the verdicts holds, which is all that the gate asks of them."""
+        """Return whether one of the verdicts holds, which is all that the gate asks of them.
+
+        Raises:
+            ConfigError: There is none, or something else than verdicts.
+        """
         if not verdicts or not all(isinstance(verdict, Verdict) for verdict in verdicts):
             raise ConfigError("any_of takes verdicts, such as adaptive_eval[...].accuracy.at_least(0.6)")
         self._on_any(verdicts)

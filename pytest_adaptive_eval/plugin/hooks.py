@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 @pytest.hookspec(firstresult=True)
 def pytest_adaptive_eval_subject(spec: str, config: pytest.Config) -> Subject | None:
-    """Make the subject of ``--adaptive-eval-model`` or of ``model`` in a TOML file; None leaves it to others."""
+    """Make a subject from the text of ``--adaptive-eval-model`` or of ``model`` in a TOML file.
+
+    Returns:
+        None leaves it to the next plugin, in the end to the built-in kinds.
+    """
 
 
 @pytest.hookspec(firstresult=True)
@@ -30,29 +34,49 @@ def pytest_adaptive_eval_selector(name: str, config: pytest.Config) -> Selector 
 
 @pytest.hookspec
 def pytest_adaptive_eval_task_families(config: pytest.Config) -> Sequence[TaskFamily]:  # type: ignore[empty-body]
-    """Provide task families, which evaluations name as ``task``, each by a name of its own."""
+    """Provide task families, which evaluations name as ``task``.
+
+    Returns:
+        Each name is unique among all families, built-in ones included.
+    """
 
 
 @pytest.hookspec
 def pytest_adaptive_eval_metrics(config: pytest.Config) -> Sequence[Metric[Any]]:  # type: ignore[empty-body]
-    """Provide metrics of gates, which results have as attributes and TOML files name; each by a name of its own."""
+    """Provide metrics of gates, which results have as attributes and TOML files name as ``metric``.
+
+    Returns:
+        Each name is unique among all metrics, built-in ones included.
+    """
 
 
 @pytest.hookspec
 def pytest_adaptive_eval_study_kinds(  # type: ignore[empty-body]
     config: pytest.Config,
 ) -> Mapping[str, Callable[[], StudyKind]]:
-    """Provide loaders of study kinds, which TOML files name as ``kind``; called when such a study is read."""
+    """Provide kinds of studies, which evaluations in TOML files name as ``kind``.
+
+    Returns:
+        Loaders by kind. A loader is called when a study of its kind is read.
+    """
 
 
 @pytest.hookspec(firstresult=True)
 def pytest_adaptive_eval_items(path: Path, config: pytest.Config) -> ItemBank | None:
-    """Read a bank, or make one, from what stands at `path`; None leaves it to the built-in formats."""
+    """Read a bank, or make one, from what stands at `path`.
+
+    Returns:
+        None leaves it to the built-in formats.
+    """
 
 
 @pytest.hookspec(firstresult=True)
 def pytest_adaptive_eval_verdict(verdict: Verdict, nodeid: str, config: pytest.Config) -> Verdict | None:
-    """See each verdict as the gate `nodeid` asks for it, and replace it if need be; None keeps it."""
+    """See each verdict as the gate `nodeid` asks for it, and replace it if need be.
+
+    Returns:
+        None keeps the verdict.
+    """
 
 
 @pytest.hookspec

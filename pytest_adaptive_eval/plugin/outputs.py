@@ -28,7 +28,11 @@ def outputs(settings: Settings) -> dict[str, Path]:
 
 
 def check_outputs(config: pytest.Config, settings: Settings) -> None:
-    """Refuse two reports with one path, and one with the baseline's."""
+    """Refuse two reports with one path, and one with the baseline's.
+
+    Raises:
+        ConfigError: Two reports go to one file, or one to the baseline's.
+    """
     folder = config.invocation_params.dir
     named = {f"--adaptive-eval-{name}": path for name, path in outputs(settings).items()}
     if (xml := getattr(config.option, "xmlpath", None)) is not None:
@@ -45,7 +49,11 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
 
 
 def clear_outputs(paths: Mapping[str, Path]) -> None:
-    """Remove reports of an earlier run, see `outputs`: a run that dies must not seem to have passed."""
+    """Remove reports of an earlier run, see `outputs`: a run that dies must not seem to have passed.
+
+    Raises:
+        pytest.UsageError: The path holds another file, or cannot be written.
+    """
     for name, path in paths.items():
         try:
             path = Path(os.path.realpath(path))  # the target of a link is removed, not the link

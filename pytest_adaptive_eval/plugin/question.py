@@ -303,7 +303,11 @@ class Question(Once):
         )
 
     def regraded(self, stored: Mapping[str, Any], path: Path) -> Response:
-        """Return an answer from a journal, after grading its text again where the item's own grader decides."""
+        """Return an answer from a journal, after grading its text again where the item's own grader decides.
+
+        Raises:
+            JournalError: The entry is not an answer, or its text now gets another score.
+        """
         item = self.asked.item
         anew = "begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
         try:
@@ -446,7 +450,11 @@ WIDE_SCOPES = ("session", "package", "module", "class")  #: Fixture scopes that 
 
 
 def check_scope(node: pytest.Function, name: str, where: str) -> None:
-    """Refuse a fixture that would load the model for every question."""
+    """Refuse a fixture that would load the model for every question.
+
+    Raises:
+        ConfigError: The fixture `name` has the scope of a function.
+    """
     definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
     if definitions and definitions[-1].scope not in WIDE_SCOPES:
         raise ConfigError(

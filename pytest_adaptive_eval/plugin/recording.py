@@ -119,7 +119,11 @@ class AnswerRecorder:
         return test.regraded(stored, self.journal.path)
 
     def keep(self, test: Question, response: Response) -> None:
-        """Write a response to the journal, unless a later run should ask again."""
+        """Write a response to the journal, unless a later run should ask again.
+
+        Raises:
+            JournalError: The journal cannot be written.
+        """
         storable = test.lasting or not response.status.infrastructure
         if self.journal is not None and storable and not test.administration.resumed:
             asked = test.asked
@@ -187,7 +191,11 @@ class AnswerRecorder:
         return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
 
     def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
-        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`."""
+        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
+
+        Raises:
+            JournalError: The journal cannot be written.
+        """
         _note_likelihood(question, completion.likelihood)
         if self.journal is not None and not completion.status.infrastructure:
             entry = _journal_entry(question.asked.item, completion)

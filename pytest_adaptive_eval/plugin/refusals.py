@@ -78,7 +78,11 @@ _FAKES = "pyfakefs"  #: Package of the fixtures that replace the file system.
 
 
 def check_other_plugins(config: pytest.Config) -> None:
-    """Refuse options of other plugins with which no verdict of this run could be trusted."""
+    """Refuse options of other plugins with which no verdict of this run could be trusted.
+
+    Raises:
+        pytest.UsageError: One of them is on.
+    """
     modules = plugin_modules(config)
     for refused in _REFUSED:
         if refused.module in modules and refused.active(getattr(config.option, refused.option, None)):
@@ -95,7 +99,11 @@ def check_other_plugins(config: pytest.Config) -> None:
 
 
 def check_collected(config: pytest.Config, items: Sequence[pytest.Item], interviews: bool) -> None:
-    """Refuse plugins that would end the run with an internal error at one of our tests or questions."""
+    """Refuse plugins that would end the run with an internal error at one of our tests or questions.
+
+    Raises:
+        ConfigError: One of them is loaded.
+    """
     modules = plugin_modules(config)
     if interviews and "pytest_depends" in modules:
         raise ConfigError(
@@ -183,6 +191,9 @@ def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, 
 
     Returns:
         Node ids of each name; none where no gate has the name.
+
+    Raises:
+        ConfigError: A name fits two functions.
     """
     nodeids_by_name: dict[str, list[str]] = {}
     for name in names:

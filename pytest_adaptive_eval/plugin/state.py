@@ -111,7 +111,11 @@ class PlaceGuard:
         return not self._refusal(nodeid)
 
     def check(self, nodeid: str) -> None:
-        """Refuse a test that runs a second time or elsewhere."""
+        """Refuse a test that runs a second time or elsewhere.
+
+        Raises:
+            ConfigError: Another plugin does that.
+        """
         if refusal := self._refusal(nodeid):
             raise ConfigError(
                 f"{nodeid}: another plugin runs this test {refusal}; interviews and gates are run once, in the process "
@@ -386,7 +390,11 @@ class QuestionOwner(Protocol):
 
 
 def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
-    """Return the one interview or study named `name`."""
+    """Return the one interview or study named `name`.
+
+    Raises:
+        ConfigError: No evaluation has that name, or several have it.
+    """
     nodes = list(nodes)
     matches = [node for node in nodes if name in (node.evaluation.name, node.nodeid)]
     matches = matches or [node for node in nodes if name in node.aliases]
@@ -413,6 +421,9 @@ def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
     """Return the model of all evaluations, if there is one, and the models of single evaluations by name.
 
     A value that is a file or a folder as a whole names that, whatever signs it has. Of several the last counts.
+
+    Raises:
+        ConfigError: A value or a model is empty.
     """
     whole: str | None = None
     named: dict[str, str] = {}
@@ -429,7 +440,11 @@ def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
 
 
 def check_named(models: Mapping[str, str], used: Collection[str]) -> None:
-    """Refuse models of evaluations that no file of the run has."""
+    """Refuse models of evaluations that no file of the run has.
+
+    Raises:
+        ConfigError: The message suggests a name.
+    """
     for name, model in models.items():
         if name not in used:
             raise ConfigError(

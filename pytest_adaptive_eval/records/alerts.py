@@ -99,7 +99,12 @@ def _slack_link(url: str) -> str:
 
 
 def open_service(url: str) -> Any:
-    """Return the ``apprise.Apprise`` for a URL, without sending anything."""
+    """Return the ``apprise.Apprise`` for a URL, without sending anything.
+
+    Raises:
+        UsageError: apprise is missing.
+        ConfigError: No service of apprise has such a URL.
+    """
     try:
         import apprise
     except ImportError:
@@ -126,6 +131,9 @@ def send(service: Any, alert: Alert) -> None:
 
     Redirects are not followed. A failure is tried again, as apprise's ``retry`` and ``wait`` in the URL say, by default
     3 times after 2 seconds each.
+
+    Raises:
+        AlertError: The service did not take the alert.
     """
     body = alert.text(f"report: {alert.report_url}" if alert.report_url else "")
     outcome = service.notify(

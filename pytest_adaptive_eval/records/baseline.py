@@ -79,7 +79,12 @@ class BaselineFile:
             yield f"the baseline {name} is of a run that did not pass ({self.refusal}): compare with one that passed"
 
     def check(self, *, decoding: str, prompt: str, unanswered: str) -> None:
-        """Raise if a candidate is asked or counted in another way."""
+        """Raise if a candidate is asked or counted in another way.
+
+        Raises:
+            BaselineError: The decoding settings, the test or what unanswered items count as changed; the message names
+                which.
+        """
         if self.unanswered not in ("", unanswered):
             raise BaselineError(
                 f"{self.where}: answers that are empty, refused or cut count as {self.unanswered} in the baseline and "
@@ -109,6 +114,10 @@ def read_baseline(
         evaluation: Name of the candidate's evaluation, and of its interview in a record.
         run: Id of a run of the history in place of the newest that passed.
         unanswered: What recorded answers count as that are empty, refused or cut, see `items.item.Response.of`.
+
+    Raises:
+        BaselineMissing: There is no interview of the evaluation in it.
+        BaselineError: There is no such file, it cannot be read, or it belongs to another bank.
     """
     if is_tracked(spec):
         return _tracked(spec, bank, evaluation)
@@ -168,7 +177,11 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
 def read_again(
     source: Mapping[str, str], folders: Sequence[Path], bank: ItemBank, evaluation: str, *, unanswered: str = WRONG
 ) -> BaselineFile:
-    """Return the baseline that a recorded run was compared with."""
+    """Return the baseline that a recorded run was compared with.
+
+    Raises:
+        BaselineError: It is missing, has changed, or belongs to another bank.
+    """
     path = str(source.get("path"))
     spec = f"{path}#{source['subject']}" if source.get("subject") else path
     gone = f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
@@ -240,7 +253,11 @@ def _refusal(record: RunRecord) -> str:
 
 
 def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
-    """Return a recorded interview as a baseline."""
+    """Return a recorded interview as a baseline.
+
+    Raises:
+        BaselineError: The interview is void, or on another bank.
+    """
     if interview.error:
         raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
     before, now = (facts.get("category") or "the whole bank" for facts in (interview.bank, bank.report))
@@ -302,6 +319,10 @@ def read_study_baseline(spec: str, folders: Sequence[Path], evaluation: str, kin
         spec: A run's record (``.json``), or a history (a run folder, a folder or zip of records), for its newest run
             that passed.
         evaluation, kind: Name and kind of the candidate's study, and of the study in the record.
+
+    Raises:
+        BaselineMissing: There is no such study in it.
+        BaselineError: There is no such file, it cannot be read, or the study is void.
     """
     source = locate_baseline(spec, folders, "name another study of the run, or a run's record")
     try:

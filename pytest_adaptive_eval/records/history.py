@@ -48,7 +48,11 @@ class AcceptedLevel:
 
 
 def accepted_levels(folder: Path) -> list[AcceptedLevel]:
-    """Return the accepted levels of a history's folder, oldest decision first; none without the file."""
+    """Return the accepted levels of a history's folder, oldest decision first; none without the file.
+
+    Raises:
+        ConfigError: A line is damaged.
+    """
     path = folder / FILE
     if not path.is_file():
         return []
@@ -280,7 +284,11 @@ class History:
         return self.whole(self.identify(name))
 
     def identify(self, name: str) -> str:
-        """Return the id of the run of a name: `LATEST`, or an id or the beginning of one."""
+        """Return the id of the run of a name: `LATEST`, or an id or the beginning of one.
+
+        Raises:
+            ConfigError: No run has that name, or several do.
+        """
         unread = f": {self.unread[0]}" if self.unread else ""
         if not self.runs:
             raise ConfigError(f"{self.source} holds no record of a run{unread}")

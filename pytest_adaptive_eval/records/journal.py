@@ -33,7 +33,11 @@ _LOCKED_ELSEWHERE = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}  #: Error number
 
 
 def lock(descriptor: int) -> bool:
-    """Lock a file that is open for writing, without waiting."""
+    """Lock a file that is open for writing, without waiting.
+
+    Raises:
+        OSError: The file system cannot lock.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -58,7 +62,11 @@ def make_private(folder: Path) -> None:
 
 
 def probe(folder: Path) -> None:
-    """Try each operation of the journal before the first model call."""
+    """Try each operation of the journal before the first model call.
+
+    Raises:
+        JournalError: A folder cannot be made, or a file in it not be written, locked or synced.
+    """
     for tried in (folder, folder / "journal", folder / "runs"):
         step = "make the folder"
         path = tried / f".probe-{secrets.token_hex(4)}"

@@ -505,7 +505,12 @@ class RunRecord(_Record):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read a record."""
+        """Read a record.
+
+        Raises:
+            UsageError: The record was written by a newer, incompatible version.
+            TypeError: A value has another type; the message names its place.
+        """
         version = data.get("schema_version")
         if version != SCHEMA_VERSION:
             raise UsageError(

@@ -111,7 +111,11 @@ def write_github(
     folder: Path,
     alarms: Sequence[Alarm] = (),
 ) -> None:
-    """Write the annotations, summary and outputs of a workflow step."""
+    """Write the annotations, summary and outputs of a workflow step.
+
+    Raises:
+        UsageError: A file that the environment names cannot be written.
+    """
     workspace = Path(environ.get("GITHUB_WORKSPACE") or folder)
     write("".join(f"{line}\n" for line in annotation_lines(record, folder=folder, workspace=workspace)))
     _append(environ, "GITHUB_OUTPUT", _lines(outputs(record)))
@@ -119,7 +123,11 @@ def write_github(
 
 
 def write_failure(environ: Mapping[str, str], write: Callable[[str], object]) -> None:
-    """Write that there is no record, so that later jobs do not read missing outputs as success."""
+    """Write that there is no record, so that later jobs do not read missing outputs as success.
+
+    Raises:
+        UsageError: A file that the environment names cannot be written.
+    """
     write(_command("error", _NO_RECORD, title="adaptive evaluation") + "\n")
     _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value}))
     _append(environ, "GITHUB_STEP_SUMMARY", f"## 🛑 Not to be promoted\n\n{_NO_RECORD}\n")

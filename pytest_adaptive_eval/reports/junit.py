@@ -36,7 +36,11 @@ _ALLOWED = {
 
 
 def write_gate_report(record: RunRecord, path: Path) -> None:
-    """Write the gate report, replacing an earlier one in one step."""
+    """Write the gate report, replacing an earlier one in one step.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
     write_whole(path, [gate_report(record)], "the gate report")
 
 

@@ -57,7 +57,11 @@ def write_page(
     series: Sequence[Series] = (),
     alarms: Sequence[Alarm] = (),
 ) -> None:
-    """Write the page, replacing an earlier one in one step; see `html_page`."""
+    """Write the page, replacing an earlier one in one step; see `html_page`.
+
+    Raises:
+        UsageError: The file cannot be written, or jinja2 is missing.
+    """
     page = html_page(record, banks=banks, series=series, alarms=alarms)
     write_whole(path, [page.encode("utf-8")], "the page")
 
@@ -74,6 +78,9 @@ def html_page(
     Args:
         banks: Available banks by the interview's name. Without one, questions are shown by their ids, and the ability's
             interval at its end only.
+
+    Raises:
+        UsageError: jinja2 is missing.
     """
     template = _template()
     banks = {} if banks is None else banks
@@ -120,7 +127,11 @@ def _questions(lists: list[QuestionList]) -> dict[str, Any]:
 
 
 def need_jinja2() -> None:
-    """Raise if no page can be written."""
+    """Raise if no page can be written.
+
+    Raises:
+        UsageError: jinja2 is missing.
+    """
     try:
         import jinja2  # noqa: F401  # only whether it is there
     except ImportError:

@@ -95,14 +95,12 @@ def _expression(rng: random.Random, operations: int) -> tuple[str, int, str]:
     signs = rng.sample("+-*", 3)  # of a sum and a difference, one is not larger than its larger term
     sign = next(sign for sign in signs if abs(_result(sign, left[1], right[1])) <= LARGEST_VALUE)
     texts = [
-        f"({text})" if last and _needs_brackets(last, sign, right=position == 1) else text
-        for position, (text, _, last) in enumerate((left, right))
+        f"({text})"
+        if last and (_PRECEDENCE[last] < _PRECEDENCE[sign] or (at_right and sign == "-" and last in "+-"))
+        else text
+        for at_right, (text, _, last) in enumerate((left, right))
     ]
     return f"{texts[0]} {sign} {texts[1]}", _result(sign, left[1], right[1]), sign
-
-
-def _needs_brackets(inner: str, outer: str, *, right: bool) -> bool:
-    return _PRECEDENCE[inner] < _PRECEDENCE[outer] or (right and outer == "-" and inner in "+-")
 
 
 def _result(sign: str, a: int, b: int) -> int:

@@ -384,7 +384,7 @@ def test_the_user_says_which_words_stand_for_no_value(tmp_path, capsys):
         tmp_path, table("question,answer", lambda n: [f"What is {n}?", "NA" if third(n) else f"{WORDS[n % 11]} {n}"])
     )
     for given, count in (("NA", 16), ("", 24)):
-        assert main(["import", str(data), "--dry-run", "--set", f"missing={given}"]) == 0
+        assert main(["import", str(data), "--check", "--set", f"missing={given}"]) == 0
         assert f"{count} items of 24 records" in capsys.readouterr().out
 
 
@@ -393,12 +393,12 @@ def test_the_user_says_which_words_stand_for_no_value(tmp_path, capsys):
 def test_a_field_that_questions_may_need_stops_the_import_until_it_is_used_or_left_out(field, tmp_path, capsys):
     rows = asking(answer=lambda n: n + 5, context=lambda n: f"Say {n}.", **{field: lambda n: f"value {n}"})
     data, bank = write(tmp_path, rows), tmp_path / "quiz.bank"
-    for command in (["import", str(data), "-o", str(bank)], ["import", str(data), "--dry-run"]):
+    for command in (["import", str(data), "-o", str(bank)], ["import", str(data), "--check"]):
         assert main(command) == 1
         assert f"nothing was written: the questions may need '{field}'" in " ".join(capsys.readouterr().out.split())
         assert not bank.exists()
     for options in (["--set", f"meta={field}"], ["--partial"], ["--set", f"question={{question}} {{{field}}}"]):
-        assert main(["import", str(data), "--dry-run", *options]) == 0
+        assert main(["import", str(data), "--check", *options]) == 0
     contained = [{**row, "question": f"{row['question']} {row[field]}"} for row in rows]
     assert imported(tmp_path, contained).unused == []
 

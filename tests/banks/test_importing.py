@@ -240,7 +240,7 @@ def test_the_command_shows_three_items_and_writes_a_bank(tmp_path, capsys):
 
     rows = [{"question": f"Who {n}?", "options": ["p", "q"], "answer": "AB"[n % 2]} for n in range(5)]
     path = write(tmp_path, "sums_test.jsonl", rows)
-    assert main(["import", str(path), "--dry-run", "--set", "licence=MIT"]) == 0
+    assert main(["import", str(path), "--check", "--set", "licence=MIT"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("item sums-") == 3
     assert "answer       answer   (guessed)" in shown
@@ -262,11 +262,11 @@ def test_the_command_shows_three_items_and_writes_a_bank(tmp_path, capsys):
         (["import"], "name a file or folder"),
         (["import", "{data}"], "-o NAME.bank is needed"),
         (["import", "{data}", "-o", "x.jsonl"], "ends with .bank"),
-        (["import", "{data}", "--dry-run", "--preset", "hellaswg"], "did you mean 'hellaswag'"),
-        (["import", "nothing.jsonl", "--dry-run"], "there is nothing at"),
-        (["import", "{data}", "--dry-run", "--set", "question=a.["], "question 'a.["),
+        (["import", "{data}", "--check", "--preset", "hellaswg"], "did you mean 'hellaswag'"),
+        (["import", "nothing.jsonl", "--check"], "there is nothing at"),
+        (["import", "{data}", "--check", "--set", "question=a.["], "question 'a.["),
         (
-            ["import", "{data}", "--dry-run", "--set", "question=missing", "--set", "answer=answer"],
+            ["import", "{data}", "--check", "--set", "question=missing", "--set", "answer=answer"],
             "no question at 'missing'",
         ),
     ],

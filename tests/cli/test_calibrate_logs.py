@@ -37,7 +37,7 @@ def harness():
 
 
 def test_logs_become_a_bank_that_can_be_asked(run, harness):
-    code, out, err = run("calibrate", "results", "-o", "sums.bank", "--policy", "none", "--force")
+    code, out, err = run("calibrate", "results", "-o", "sums.bank", "--policy", "none", "--model", "1pl", "--force")
     assert code in (0, 1)
     assert "wrote sums.bank: 30 items" in out
     assert "cannot be asked" not in out
@@ -54,7 +54,19 @@ def test_logs_become_a_bank_that_can_be_asked(run, harness):
 def test_ids_of_logs_are_joined_to_own_items_as_the_error_proposes(run, harness):
     items = [{"id": f"sum-{n}", "prompt": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(30)]
     Path("own.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
-    command = ("calibrate", "results", "--items", "own.jsonl", "-o", "own.bank", "--policy", "none", "--force")
+    command = (
+        "calibrate",
+        "results",
+        "--items",
+        "own.jsonl",
+        "-o",
+        "own.bank",
+        "--policy",
+        "none",
+        "--model",
+        "1pl",
+        "--force",
+    )
     code, _, err = run(*command)
     assert code == 4
     assert "with --ids 'question', 30 of 30 items match, and 0 do now" in err
@@ -81,7 +93,7 @@ def test_images_of_logs_are_in_the_bank(run):
         ]
         about = {"version": 2, "status": "success", "eval": {"model": f"m{model}", "task": "pets"}}
         (folder / "log.json").write_text(json.dumps({**about, "samples": samples}))
-    code, out, err = run("calibrate", "logs", "-o", "pets.bank", "--policy", "none", "--force")
+    code, out, err = run("calibrate", "logs", "-o", "pets.bank", "--policy", "none", "--model", "1pl", "--force")
     assert code in (0, 1)
     assert "wrote pets.bank: 6 items" in out
     assert "6 ids cannot name tests and became others" in err
@@ -95,7 +107,7 @@ def test_a_mapping_and_its_file(run):
     rows = [{"id": n, "by": f"m{s}", "verdict": "yes" if (n + s) % 3 else "no"} for s in range(5) for n in range(8)]
     Path("r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("m.toml").write_text("subject = 'by'\nscore = 'verdict'\n")
-    code, out, err = run("calibrate", "r.jsonl", "--config", "m.toml")
+    code, out, err = run("calibrate", "r.jsonl", "--config", "m.toml", "--model", "1pl")
     assert code in (0, 1)
     assert "5 subjects, 8 items" in out
     assert "by the names of its columns, --set item=id" in err
@@ -130,7 +142,7 @@ def test_source_and_licence_of_an_imported_bank_stay_when_it_is_calibrated(run, 
     assert run("import", "data/sums.jsonl", "-o", "own.bank", "--set", "licence=CC-BY-4.0")[0] == 0
     known = read_bank("own.bank").report["source"]
     command = ("calibrate", "results", "--items", "own.bank", "--ids", "sums:", "-o", "fit.bank", "--force")
-    assert run(*command, "--policy", "none")[0] in (0, 1)
+    assert run(*command, "--policy", "none", "--model", "1pl")[0] in (0, 1)
     bank = read_bank("fit.bank")
     assert bank.calibrated
     assert bank.report["source"] == {**known, "responses": "results"}

@@ -64,6 +64,7 @@ def texts(path, names=(*ORIGINALS, *BAD)):
     return path
 
 
+@pytest.mark.slow
 def test_a_subset_is_written_with_reasons(run):
     responses("r.csv", [*ORIGINALS, *BAD])
     code, out, err = run(

@@ -176,7 +176,7 @@ def server(address: tuple[str, int] = ADDRESS, kill_at: str = "") -> Iterator[An
                         raise
                     time.sleep(0.2)
                 else:
-                    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients that were killed
+                    server.handle_error = lambda *_: None  # clients that were killed
                     return server
 
     with Fixed(made.skills, counting) as running:

@@ -38,7 +38,11 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def score(value: Any, where: str) -> float:
-    """Return a score as a number, NaN where it is missing; refuse what is not in [0, 1], a truth value, None or NaN."""
+    """Return a score as a number, NaN where it is missing; refuse what is not in [0, 1], a truth value, None or NaN.
+
+    Raises:
+        ResponsesError: The value is not a number in [0, 1], a truth value, None or NaN.
+    """
     if value is None:
         return math.nan
     if isinstance(value, int | float) and (0 <= value <= 1 or math.isnan(value)):
@@ -112,7 +116,11 @@ class Collected:
             replies.append((text, score))
 
     def check_questions(self, fix: str) -> None:
-        """Refuse items whose question differs between logs; the error names the first one, both places, and `fix`."""
+        """Refuse items whose question differs between logs; the error names the first one, both places, and `fix`.
+
+        Raises:
+            ResponsesError: Names the first such item, both places, and `fix`.
+        """
         if self._changed:
             item, where = next(iter(self._changed.items()))
             raise ResponsesError(

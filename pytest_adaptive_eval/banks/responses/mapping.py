@@ -119,7 +119,7 @@ def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> Respon
             continue
         candidates = (text for name in _NAMES[field] for text in _standing(name, columns, field))
         taken = set(suggested.values())
-        fits = _FITS.get(field, lambda values, _: any(value not in (None, "", [], {}) for value in values))
+        fits = _FITS.get(field, _has_values)
         for text in candidates:
             if text not in taken and fits(values := [_value(text, row) for row in sample], read):
                 is_text = field == "choices" and not any(isinstance(value, list) for value in values)
@@ -207,6 +207,10 @@ def _fits_item(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
     return all(isinstance(value, str | int) and str(value).strip() for value in values) and (
         len(texts) > 1 or len(values) == 1
     )
+
+
+def _has_values(values: Sequence[Any], _: Callable[[Any], float]) -> bool:
+    return any(value not in (None, "", [], {}) for value in values)
 
 
 #: Whether the values of a column, with the reader of verdicts, can be those of a field.

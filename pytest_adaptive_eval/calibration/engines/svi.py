@@ -209,9 +209,8 @@ def _pyro(device: str, seed: int) -> Iterator[None]:
             "pip install pytest-adaptive-eval[pyro]"
         ) from error
     threads = torch.get_num_threads()
-    torch.set_num_threads(
-        1
-    )  # arrays of a step are too small for threads, and sums then have one order on every machine
+    # arrays of a step are too small for threads, and sums then have one order on every machine
+    torch.set_num_threads(1)
     try:
         with (
             random_numbers(device, seed),

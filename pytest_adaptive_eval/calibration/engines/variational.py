@@ -301,14 +301,6 @@ class _State:
             rows = slice(first, first + step)
             self.curvature[rows] = self._seen(curvature_at(phi[rows] @ self.EB, self.xp), rows)
 
-    def _curvature_over_items(self, factors: Any) -> Any:
-        """Return the sums (k, S) of the curvature over items, with factors (k, n)."""
-        return self._sums(factors, self.curvature.T) if self.grid is None else self.grid.over_items(factors)
-
-    def _curvature_over_subjects(self, factors: Any) -> Any:
-        """Return the sums (k, n) of the curvature over subjects, with factors (k, S)."""
-        return self._sums(factors, self.curvature) if self.grid is None else self.grid.over_subjects(factors)
-
     def _sums(self, factors: Any, matrix: Any) -> Any:
         """Return ``factors @ matrix``, of shapes (k, m) and (m, l); row by row takes half the time if they are few."""
         if len(factors) > FEW_ROWS:
@@ -351,7 +343,8 @@ class _State:
 
     def _abilities(self) -> None:
         D = self.D
-        sums = self._curvature_over_items(self.EB[:-1])
+        EB = self.EB[:-1]
+        sums = self._sums(EB, self.curvature.T) if self.grid is None else self.grid.over_items(EB)
         self.V = self._inverse(sums[self.place[:D, :D]] + self.eye[:D, :D, None])
         right = self._sums(self.B[:D], self.target.T) - sums[self.place[:D, D]]
         self.theta = (self.V * right).sum(1)
@@ -360,7 +353,9 @@ class _State:
     def _items(self) -> Any:
         """Update (A, d) of every item; return the derivative at the old ones."""
         right = self._sums(self._weighted(self._phi()), self.target)
-        data = self._curvature_over_subjects(self._weighted(self.Ephi))[self.place]
+        Ephi = self._weighted(self.Ephi)
+        sums = self._sums(Ephi, self.curvature) if self.grid is None else self.grid.over_subjects(Ephi)
+        data = sums[self.place]
         if self.model == "1pl":
             return self._one_slope(right, data)
         prior = self._inverse(self.cov)

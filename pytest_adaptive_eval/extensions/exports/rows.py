@@ -112,9 +112,6 @@ def _cell(value: Any) -> Any:
 def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = False) -> int:
     """Write the answers of a run, or the results of its studies, replacing an earlier file in one step.
 
-    Args:
-        studies: Write studies in place of answers.
-
     Raises:
         UsageError: There is no such kind, or the file cannot be written.
     """

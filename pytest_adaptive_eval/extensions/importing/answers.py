@@ -107,7 +107,12 @@ def _split(text: str, convention: str) -> list[str]:
 
 
 def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
-    """Return how the answers of all rows name choices."""
+    """Return how the answers of all rows name choices.
+
+    Raises:
+        DatasetError: No convention explains nine tenths of the rows, or several explain as many and name different
+            choices.
+    """
     readings = {reader: [named(answer, choices, reader) for answer, choices in rows] for reader in READERS}
     explained = {
         reader: sum(0 < len(found) < len(choices.texts) for found, (_, choices) in zip(reading, rows, strict=True))

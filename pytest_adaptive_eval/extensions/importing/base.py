@@ -17,9 +17,6 @@ class ImportSettings:
 
     Args:
         mapping: Fields that the user named; the others are an importer's own, or guessed.
-        files: Glob of the files of a folder that count.
-        split: The split that counts, such as ``train``; the first of test, validation, dev and train when empty.
-        image_root: Folder that image paths are relative to.
         partial: Whether a data set counts of which more than half the records are refused.
     """
 
@@ -59,7 +56,6 @@ class Importer:
 
     Args:
         name: Value of ``--preset``; of a tool also the begin of a source, as in ``hf:OWNER/NAME``.
-        summary: What is read, for the list of ``--presets``.
         open: Open a source by the user's settings, as a data set for each form of its files. Raises `DatasetError`.
         ask: How the benchmark is usually asked: ``generation`` or ``likelihood``.
         few_shot: Where its examples for the prompt are published, such as the split ``dev``; empty if it has none.

@@ -173,7 +173,11 @@ class _Question:
 
 
 def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str, prefix: str) -> Built:
-    """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks."""
+    """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks.
+
+    Raises:
+        DatasetError: No convention fits the answers.
+    """
     built = Built()
     gold = GoldCheck()
     questions = sorted(_questions(forms, built), key=lambda entry: entry[0].draft.number)

@@ -203,18 +203,14 @@ def _of_text(value: str) -> Choices:
 
 def _labelled(text: str, first: str) -> list[str]:
     """Return the texts between labels in order, the first of which begins the text."""
-    parts: list[str] = []
-    at = 0
+    spans: list[tuple[int, int]] = []
     while True:
-        name = re.escape(_after(first, len(parts)))
-        pattern = re.compile(rf"(?:\A|(?<=[\s,;]))[(\[]?{name}\s?[)\].:、．]\s*")
-        match = pattern.search(text, at)
-        if match is None or (not parts and match.start()):
+        name = re.escape(_after(first, len(spans)))
+        label = re.compile(rf"(?:\A|(?<=[\s,;]))[(\[]?{name}\s?[)\].:、．]\s*")
+        match = label.search(text, spans[-1][1] if spans else 0)
+        if match is None or (not spans and match.start()):
             break
-        if parts:
-            parts[-1] = text[at : match.start()].strip(" ,;\n\t")
-        parts.append("")
-        at = match.end()
-    if parts:
-        parts[-1] = text[at:].strip(" ,;\n\t")
+        spans.append(match.span())
+    ends = [start for start, _ in spans[1:]] + [len(text)]
+    parts = [text[begin:end].strip(" ,;\n\t") for (_, begin), end in zip(spans, ends, strict=False)]
     return parts if all(parts) else []

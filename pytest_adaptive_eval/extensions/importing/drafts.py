@@ -32,10 +32,7 @@ class Draft:
     """One record, read by a mapping.
 
     Args:
-        number: Position in the data set, from 0.
-        question: Context and question.
         answer: As the data set writes it; None if it gives none.
-        accepted: Further answers, each of which is right.
         turns: Further prompts of the user, each asked after the answer to the one before.
     """
 
@@ -72,6 +69,9 @@ class Drafter:
 
     Args:
         labels: Answers of the second file, by position or id; empty if there is none.
+
+    Raises:
+        ConfigError: An expression is malformed.
     """
 
     def __init__(self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = ()) -> None:
@@ -92,7 +92,11 @@ class Drafter:
         self._category, self._meta = several("category"), dict(zip(mapping.meta, several("meta"), strict=True))
 
     def draft(self, record: Record, number: int) -> Draft | None:
-        """Return the draft of a record; None where the mapping leaves it out."""
+        """Return the draft of a record; None where the mapping leaves it out.
+
+        Raises:
+            DatasetError: The record has no question, or alternatives that cannot be read.
+        """
         data, names = record.data, record.names
         if "refused" in names:
             raise DatasetError(str(names["refused"]))
@@ -136,8 +140,10 @@ class Drafter:
     def _alternatives(self, data: Any, names: Mapping[str, Any], answer: Any) -> tuple[Choices, Any]:
         if self._choices is not None:
             choices = self._choices(Record("", data, names))
-            if not choices.texts and (written := self._written(data, names)):
-                raise DatasetError(f"its choices {written!r:.80} cannot be read")
+            if not choices.texts:
+                cells = [cell for each in self._columns if not is_missing(cell := each(data, names))]
+                if written := next((text for text in map(as_text, cells) if not may_be_missing(text)), ""):
+                    raise DatasetError(f"its choices {written!r:.80} cannot be read")
             if choices.right == frozenset(range(len(choices.texts))):
                 return Choices(()), answer  # all are accepted answers
             return self._whole(choices), answer
@@ -155,13 +161,6 @@ class Drafter:
         if not right or not wrong:
             raise DatasetError(f"the right alternative is {right!r:.60} and there are {len(wrong)} wrong ones")
         return Choices((right, *wrong), (), frozenset({0})), answer
-
-    def _written(self, data: Any, names: Mapping[str, Any]) -> str:
-        """Return choices as the data set writes them, empty for none."""
-        values = (expression(data, names) for expression in self._columns)
-        return next(
-            (text for value in values if not is_missing(value) and not may_be_missing(text := as_text(value))), ""
-        )
 
     def _whole(self, choices: Choices) -> Choices:
         """Return choices without missing ones at the end; refuse others that are missing, and a single one."""

@@ -100,7 +100,6 @@ def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -
     Args:
         values: Answer of each question: a text, number or truth value, a list, or an object that holds it; None for
             none.
-        accepted: Further answers of each question, each of which is right.
     """
     lists = [value for value in values if isinstance(value, list) and value]
     unwrapped = all(len(value) == 1 and isinstance(value[0], str) for value in lists) and [] not in values
@@ -185,9 +184,12 @@ def choose_grader(
     """Return how each question is graded, or why it cannot be.
 
     Args:
-        given: Grader that the user names; empty to choose.
         told: Whether the user says which texts stand for no value.
         mixed: Whether other questions of the data set have alternatives.
+
+    Raises:
+        DatasetError: The answers are long texts, which no grader compares; numbers that stand for classes without
+            names; letters without choices; or the same for all questions.
     """
     reasons = [""] * len(rows) if told else _hidden(rows)
     known = [row for row, reason in zip(rows, reasons, strict=True) if not reason]

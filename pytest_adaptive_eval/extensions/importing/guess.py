@@ -63,8 +63,10 @@ def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool 
     """Return a mapping with the fields that were not given guessed from names and values.
 
     Args:
-        records: The first ones of a data set.
         labelled: Whether the answers stand in a second file.
+
+    Raises:
+        DatasetError: No question or no answer is found; the message lists the fields and the option.
     """
     sample = _Sample(records, keys_of([record.data for record in records]), given.answer)
     mapping = _guessed(sample, given, labelled)

@@ -54,10 +54,8 @@ class Imported:
     """Result of an import; use it as a context, which removes the copies of images at its end.
 
     Args:
-        refused: Where each refused record stands, and why.
         facts: Source, licence, hashes of the files and the mapping, for the bank's report.
         unused: Fields that the questions may need, and that a guessed mapping does not use.
-        folder: Temporary folder with the images.
     """
 
     items: list[Item]
@@ -190,7 +188,11 @@ def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
 
 
 def check_refused(imported: Imported, source: str) -> None:
-    """Refuse an import of which more than half the records are refused, as by a wrong mapping."""
+    """Refuse an import of which more than half the records are refused, as by a wrong mapping.
+
+    Raises:
+        DatasetError: Names the commonest reasons.
+    """
     if len(imported.refused) * 2 <= imported.read:
         return
     listed = "; ".join(f"{count}: {reason}" for count, reason, _ in imported.reasons()[:3])

@@ -58,8 +58,10 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     validation, dev, train.
 
     Args:
-        pattern: Glob of the files that count, relative to the folder.
         split: The split that counts, also of the folder of a file, instead of the first.
+
+    Raises:
+        DatasetError: There is no data file.
     """
     if not source.exists():
         raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
@@ -98,7 +100,11 @@ def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
-    """Return the answers of a second file: a line each, or by id."""
+    """Return the answers of a second file: a line each, or by id.
+
+    Raises:
+        DatasetError: The file is of another form.
+    """
     suffix = suffix_of(path)
     if suffix == ".json":
         data = without_nan(json.loads(read_bounded(path)))
@@ -179,7 +185,6 @@ def preset(
     Args:
         *variants: One for each form in which the benchmark is published; the first that fits the first records is used.
             Fields that it leaves out are guessed.
-        files: Glob of the files that count.
         labels: Return the second file with the answers, given the source.
     """
     about = {"ask": ask, "few_shot": few_shot}
@@ -226,8 +231,10 @@ def open_files(
     """Open a file, or the files of a folder that count: a data set for each form.
 
     Args:
-        files: Glob of an importer, where the user gives none.
         name: Begin of ids; the file's name when omitted.
+
+    Raises:
+        DatasetError: There is no file.
     """
     path = Path(source)
     whole_split = "" if settings.split or not path.is_dir() else files

@@ -47,7 +47,11 @@ class ImageStore:
         self._stored: dict[str, str] = {}
 
     def add(self, value: Any) -> str:
-        """Copy an image and return its name in the bank."""
+        """Copy an image and return its name in the bank.
+
+        Raises:
+            DatasetError: It is missing, outside the data set, a link, an address, too large, or no PNG, JPEG or WEBP.
+        """
         if isinstance(value, Mapping):
             value = value.get("bytes") or value.get("path") or value.get("url")
         if isinstance(value, bytes):

@@ -100,7 +100,9 @@ def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iter
         path: Its ending tells the form; ``.gz`` may follow.
         rows: Place of the records in nested JSON, such as ``data[*].paragraphs[*].qas[*]`` or ``*.qa_pairs[*]``. Empty:
             the only list of objects, an object of objects by its keys, or what is nested in them.
-        header: Names of the columns of a table without a header.
+
+    Raises:
+        DatasetError: Unreadable, a pickle, or larger than the limits; the message names file and line.
     """
     about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
     try:
@@ -178,7 +180,11 @@ def _json_lines(path: Path) -> Iterator[Record]:
 
 
 def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
-    """Return the bytes of a file, unpacked where its name ends with ``.gz``."""
+    """Return the bytes of a file, unpacked where its name ends with ``.gz``.
+
+    Raises:
+        DatasetError: More bytes than the limit, or a broken archive.
+    """
     packed = path.name.lower().endswith(".gz")
     with open_regular(path) as raw, gzip.open(raw) if packed else contextlib.nullcontext(raw) as stream:
         try:

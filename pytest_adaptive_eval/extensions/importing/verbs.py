@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Settings with several expressions.
 _SEVERAL = {"header", "choices", "distractors", "accepted", "missing", "images", "category", "meta"}
+#: Settings that most imports without a preset need, which are options too.
+_COMMON = ("id", "question", "choices", "answer", "images", "grader", "split", "labels", "image_root")
 #: Columns of a shown question.
 _SHOWN = 1500
 
@@ -51,9 +53,9 @@ def _add_arguments(parser: VerbParser) -> None:
     text = "file or folder of the data set, hf:OWNER/NAME, or the data set of a tool as --presets lists them"
     parser.add_argument("source", metavar="DATA", nargs="?", help=text)
     add = parser.add_argument
-    add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; needed unless --dry-run")
+    add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; needed unless --check")
     text = "show the mapping, what was refused and three items, and write nothing"
-    add("--dry-run", action="store_true", help=text)
+    add("--check", action="store_true", help=text)
     add("--preset", metavar="NAME", default="", help="a published benchmark; --presets lists them")
     add("--presets", action="store_true", help="list the presets and tools")
     text = "write the preset's few-shot split too, as JSON lines of items, for the key examples of an evaluation"
@@ -61,7 +63,7 @@ def _add_arguments(parser: VerbParser) -> None:
     text = "go on though more than half the records are refused, or fields that the questions may need are unused"
     add("--partial", action="store_true", help=text)
     add("--replace", action="store_true", help="replace a bank that is in place")
-    add_settings_arguments(parser, lambda: ImportTable)
+    add_settings_arguments(parser, lambda: ImportTable, _COMMON)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -72,9 +74,9 @@ def _run(options: argparse.Namespace) -> int:
         return PASSED
     if options.source is None:
         raise ConfigError("name a file or folder to import; --presets lists the benchmarks and tools")
-    if options.output is None and not options.dry_run:
-        raise ConfigError("-o NAME.bank is needed to write a bank; --dry-run shows the mapping and three items")
-    if options.output is not None and not options.dry_run:
+    if options.output is None and not options.check:
+        raise ConfigError("-o NAME.bank is needed to write a bank; --check shows the mapping and three items")
+    if options.output is not None and not options.check:
         check_bank_output(options.output, replaces=options.replace)
     settings = _settings(options)
     shots = _few_shot_split(options)
@@ -86,16 +88,16 @@ def _run(options: argparse.Namespace) -> int:
             check_refused(imported, options.source)
         if not imported.items:
             raise DatasetError(f"{options.source}: no record became an item")
-        if options.dry_run:
+        if options.check:
             say(list(_examples(imported.items)))
         if imported.unused and not options.partial:
             say(["", *_unused(imported.unused)])
             return NOT_PASSED
-        if options.dry_run:
-            say(["", "nothing was written (--dry-run)"])
+        if options.check:
+            say(["", "nothing was written (--check)"])
         else:
             _write(imported, options)
-    if shots and not options.dry_run:
+    if shots and not options.check:
         _write_examples(options, replace(settings, split=shots, files="", labels=None))
     return PASSED
 
@@ -227,10 +229,10 @@ REGISTERED = (
         "import",
         "import a published benchmark as a bank",
         "Read the questions of a published benchmark, from a file, a folder, the hub or an evaluation tool, and write "
-        "a bank folder without parameters. Fields are guessed from names and values; --dry-run shows the mapping and "
+        "a bank folder without parameters. Fields are guessed from names and values; --check shows the mapping and "
         "three items.",
         _add_arguments,
         _run,
-        ("import benchmark.csv --dry-run", "import benchmark.csv -o benchmark.bank --set answer=solution"),
+        ("import benchmark.csv --check", "import benchmark.csv -o benchmark.bank --set answer=solution"),
     ),
 )

@@ -25,7 +25,6 @@ def faults(
     """Return one sentence per missing protection; empty if foreign code may run in the process.
 
     Args:
-        report: As `pytest_adaptive_eval.extensions.sandbox.harness` writes it.
         limits: Resource limits, by their names in `resource`.
         user: The uid and gid that it must have; None for any but root.
         spaces: This process's own namespaces, none of which it may share; None where it shares them.

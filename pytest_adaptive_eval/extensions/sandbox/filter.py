@@ -87,7 +87,11 @@ def _conditions(checks: tuple[_Check, ...]) -> list[bytes]:
 
 @functools.cache
 def seccomp_program(machine: str) -> bytes:
-    """Return the filter for a machine, an array of ``struct sock_filter``."""
+    """Return the filter for a machine, an array of ``struct sock_filter``.
+
+    Raises:
+        KeyError: The system calls of that machine are unknown.
+    """
     column, architecture = MACHINES[machine]
     out = [
         _instruction(_LOAD, _ARCHITECTURE),

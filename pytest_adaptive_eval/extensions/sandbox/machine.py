@@ -114,7 +114,11 @@ def _reading_rules(module_path: list[str], files: list[str]) -> dict[str, bool |
 
 
 def require_linux() -> None:
-    """Check that this is Linux."""
+    """Check that this is Linux.
+
+    Raises:
+        SandboxUnavailable: It is not.
+    """
     if sys.platform != "linux":
         raise SandboxUnavailable(
             f"running code from a model needs Linux, not {sys.platform}; use a Linux machine or container"
@@ -171,6 +175,9 @@ def bubblewrap(interpreter: Interpreter) -> tuple[str, ...]:
     """Return the bubblewrap command of the full tier; append the command to isolate.
 
     The file system is read-only as a whole: ``/usr``, the interpreter, a fresh ``/proc``, and nothing else.
+
+    Raises:
+        SandboxUnavailable: It is not installed.
     """
     program = shutil.which("bwrap", path=f"{os.environ.get('PATH', '')}:/usr/bin:/usr/local/bin:/bin")
     if program is None:

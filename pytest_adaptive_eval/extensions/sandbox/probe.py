@@ -36,11 +36,7 @@ def _open(path: str, flags: int = os.O_RDONLY) -> Callable[[], None]:
 
 
 def attempts(parent: int) -> list[str]:
-    """Return the names of the forbidden operations that succeeded.
-
-    Args:
-        parent: The process to try to reach.
-    """
+    """Return the names of the forbidden operations that succeeded."""
     tries: dict[str, Callable[[], Any]] = {
         "list the root folder": lambda: os.listdir("/"),
         "read /etc/passwd": _open("/etc/passwd"),

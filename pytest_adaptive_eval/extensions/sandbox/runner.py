@@ -67,7 +67,6 @@ class Sandbox:
     The object holds nothing open and may be used by several threads at once.
 
     Args:
-        layers: What is done, of `LAYERS`.
         note: Why it is not the full tier.
     """
 
@@ -105,7 +104,11 @@ class Sandbox:
 
     @classmethod
     def unsafe(cls) -> Self:
-        """No sandbox: a process with limits on time and memory that can do all that the user can."""
+        """No sandbox: a process with limits on time and memory that can do all that the user can.
+
+        Raises:
+            SandboxUnavailable: This is not Linux.
+        """
         machine.require_linux()
         return cls("unsafe", UNSAFE, "no sandbox, as the user accepts")
 

@@ -116,10 +116,6 @@ def decode(text: str, depth: int = DEPTH) -> Any:
 def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failure:
     """Return the outputs in a line from the sandbox, or the failure of the whole code.
 
-    Args:
-        line: Without its line feed; from foreign code.
-        nonce: What the line must begin with.
-
     Raises:
         ValueError: The line is not of the form that the harness writes.
     """

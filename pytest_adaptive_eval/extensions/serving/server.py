@@ -46,9 +46,6 @@ class Server:
 
     Processes with the same command and the same folder share one server. It ends some seconds after the last of them
     released it or was killed.
-
-    Args:
-        folder: State of the server, see `supervisor`.
     """
 
     folder: Path
@@ -62,7 +59,6 @@ class Server:
         Args:
             command: Program and arguments; ``{port}`` in them is replaced by the port.
             folder: Folder for the state of servers; a new temporary one if omitted.
-            start_timeout: Seconds until the server must be healthy.
 
         Raises:
             ConfigError: The program is missing, ends, or is not healthy in time.

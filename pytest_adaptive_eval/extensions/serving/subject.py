@@ -31,7 +31,6 @@ class _Launch:
 
     Args:
         model: Name that requests carry; empty for the only model that the server lists.
-        name: Name for people; empty for that of the model.
         stated: What determines the model, in place of an address.
         weights: How well the weights are known, for the record.
     """
@@ -101,13 +100,9 @@ def _launch(target: str, serve: str, serve_args: str, cache: Path | None, option
     aliases = preset.aliases(folder)
     accepted = [*options.get("accept_models", ()), *aliases]
     return _Launch(
-        command,
-        name,
-        {**options, "accept_models": accepted},
-        folder.name,
-        ("serve", serve, *further, checkpoint),
+        command, name, {**options, "accept_models": accepted}, folder.name, ("serve", serve, *further, checkpoint),
         "read by the server from files of this hash",
-    )
+    )  # fmt: skip
 
 
 def _words(name: str, text: str) -> list[str]:

@@ -47,11 +47,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationFile:
-    """A file of evaluations, or some tests in it.
-
-    Args:
-        argument: Argument of pytest.
-    """
+    """A file of evaluations, or some tests in it."""
 
     name: str
     argument: str

@@ -57,7 +57,11 @@ def this_machine() -> Machine:
 
 
 def check_room(needs: ResourceTable, machines: Sequence[Machine], where: str) -> None:
-    """Refuse a sweep whose cells no machine can hold."""
+    """Refuse a sweep whose cells no machine can hold.
+
+    Raises:
+        ConfigError: Names what each machine lacks.
+    """
     lacking = [f"{machine.name} has {lack}" for machine in machines if (lack := machine.lacks(needs))]
     if len(lacking) == len(machines):
         raise ConfigError(f"{where}: no machine can hold a cell: {'; '.join(lacking[:5])}; change [resources]")
@@ -87,7 +91,11 @@ class Signatures:
         return self._checkpoints[path]
 
     def evaluation(self, file: EvaluationFile) -> Mapping[str, str]:
-        """Return the hash of each file that an evaluation reads, as far as the file names it."""
+        """Return the hash of each file that an evaluation reads, as far as the file names it.
+
+        Raises:
+            ConfigError, OSError: The file is no evaluation, or a bank is not there.
+        """
         if file.path not in self._banks:
             self._banks[file.path] = file_hashes([file.path, *named_banks(file.path, self._base)])
         return self._banks[file.path]
@@ -103,7 +111,11 @@ class Signatures:
 
 
 def named_banks(path: Path, base: Path) -> list[Path]:
-    """Return the banks that a file of evaluations names; those of a Python file are not known before it runs."""
+    """Return the banks that a file of evaluations names; those of a Python file are not known before it runs.
+
+    Raises:
+        ConfigError: The file has a mistake, or a bank is not there.
+    """
     if path.suffix != ".toml":
         return []
     banks = []
@@ -137,6 +149,9 @@ def startable(sweep: Sweep, signatures: Signatures, *, keep_going: bool) -> tupl
 
     Args:
         keep_going: Leave out what cannot start instead of refusing the sweep.
+
+    Raises:
+        ConfigError: Something cannot start, or nothing can.
     """
     complaints = list(sweep.missing)
     bad: set[EvaluationFile | Checkpoint] = set()

@@ -35,6 +35,9 @@ class LocalExecutor:
 
     Args:
         jobs: Most cells at once.
+
+    Raises:
+        ConfigError: The machine cannot hold a single cell.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd, Checkpoint, EvaluationFile
 from pytest_adaptive_eval.gates.verdict import Outcome
@@ -64,8 +64,7 @@ class Entry:
         return " | ".join(texts)
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """Mean estimate of one checkpoint over the seeds, with its interval."""
 
     checkpoint: str
@@ -75,8 +74,7 @@ class Point:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(NamedTuple):
     """Estimates of one evaluation along the training steps of one training run."""
 
     evaluation: str
@@ -85,8 +83,7 @@ class Curve:
     points: tuple[Point, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
+class Best(NamedTuple):
     """The checkpoint that did best in one evaluation or in all."""
 
     evaluation: str
@@ -94,8 +91,7 @@ class Best:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """Cost of all cells together."""
 
     questions: int

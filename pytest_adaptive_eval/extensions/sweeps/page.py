@@ -44,7 +44,11 @@ _STYLE = """
 
 
 def write_sweep_page(path: Path, title: str, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0) -> None:
-    """Write the page, replacing an earlier one in one step; see `sweep_page`."""
+    """Write the page, replacing an earlier one in one step; see `sweep_page`.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
     page = sweep_page(title, cells, ends, gpus, links=True)
     write_whole(path, [page.encode("utf-8")], "the page of the sweep")
 
@@ -137,10 +141,8 @@ def _matrix(matrix: Matrix, *, links: bool) -> Markup:
 
 
 def _cell(entry: Entry, *, links: bool) -> Markup:
-    glyph = tag("b", GLYPHS[entry.state])
-    text = entry.text.replace("-", "−")
-    facts = clean_html(entry.facts, 240) or None
-    inner: Markup | str = text
+    glyph, facts = tag("b", GLYPHS[entry.state]), clean_html(entry.facts, 240) or None
+    inner: Markup | str = (text := entry.text.replace("-", "−"))
     if links and text and len(entry.cells) == 1:
         inner = tag("a", text, href=f"cells/{entry.cells[0][0].key}/output.txt")
     return tag("td", glyph, inner, class_=_CLASSES.get(entry.state), title=facts)

@@ -31,7 +31,11 @@ class Rank(Metric[SessionResult]):
 
 
 def check_references(condition: Condition, bank: ItemBank) -> None:
-    """Refuse a bank without the reference subjects that the condition ranks."""
+    """Refuse a bank without the reference subjects that the condition ranks.
+
+    Raises:
+        ConfigError: There are none, too few, or none of the name.
+    """
     if not bank.accuracies:
         raise ConfigError(
             f"the bank {bank.name!r} has no reference subjects to rank among: calibrate it again, from responses "

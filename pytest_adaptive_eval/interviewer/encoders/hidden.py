@@ -48,7 +48,12 @@ class HiddenStatesEmbedder:
         cache: Path | None = None,
         **placement: Any,
     ) -> HiddenStatesEmbedder:
-        """Examine and load a checkpoint, text or image-and-text; `placement` and errors are as of `load_checkpoint`."""
+        """Examine and load a checkpoint, text or image-and-text; `placement` and errors are as of `load_checkpoint`.
+
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
+            ConfigError: A setting is out of range.
+        """
         check_count("batch_size", batch_size)
         generator = Generator.load(folder, Placement(**placement), temperature=0.0, seed=0, cache=cache)
         return cls(generator, batch_size=batch_size)

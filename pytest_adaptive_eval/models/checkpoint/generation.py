@@ -140,7 +140,12 @@ class Generator:
         top_p: float = 1.0,
         cache: Path | None = None,
     ) -> Generator:
-        """Examine and load a checkpoint; errors as of `preflight` and `load_checkpoint`."""
+        """Examine and load a checkpoint; errors as of `preflight` and `load_checkpoint`.
+
+        Raises:
+            CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
+            ConfigError: The device or the type is not known here.
+        """
         check_decoding(temperature, seed, top_p)
         info = preflight(folder, cache=cache)
         loaded = load_checkpoint(info, placement)
@@ -332,7 +337,8 @@ class Chooser:
         self._faults.append(~torch.isfinite(scores.amax(dim=-1)))
         chosen: torch.Tensor = torch.nan_to_num(scores)
         if self.temperature:
-            noise = torch.stack([_gumbel(generator, scores.shape[-1]) for generator in self.generators])
+            draws = (torch.rand(scores.shape[-1], generator=one, dtype=torch.float64) for one in self.generators)
+            noise = -torch.log(-torch.log(torch.stack([*draws]).clamp_min(1e-300)))  # Gumbel
             chosen = _nucleus(chosen / self.temperature, self.top_p) + noise.to(scores.device, scores.dtype)
         return chosen
 
@@ -350,11 +356,6 @@ def _nucleus(logits: torch.Tensor, top_p: float) -> torch.Tensor:
     shares = ordered.float().softmax(dim=-1)
     outside = shares.cumsum(dim=-1) - shares >= top_p  # the token that reaches the share is inside
     return logits.masked_fill(outside.scatter(-1, tokens, outside), float("-inf"))
-
-
-def _gumbel(generator: torch.Generator, size: int) -> torch.Tensor:
-    uniform = torch.rand(size, generator=generator, dtype=torch.float64).clamp_min(1e-300)
-    return -torch.log(-torch.log(uniform))
 
 
 def _seed(seed: int, sample: int, prompt: str) -> int:

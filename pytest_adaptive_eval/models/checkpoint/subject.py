@@ -123,7 +123,11 @@ class TransformersSubject(Subject):
         return cls(generator, identity, cap=cap, batch_size=size, rated_batch=rated)
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Refuse items of several turns for a checkpoint without a chat template, which marks who says what."""
+        """Refuse items of several turns for a checkpoint without a chat template, which marks who says what.
+
+        Raises:
+            ConfigError: There is such an item.
+        """
         talks = (item for item in items_naming(items, "turns") if item.turns)
         if self._prompter.template is None and (talk := next(talks, None)):
             raise ConfigError(

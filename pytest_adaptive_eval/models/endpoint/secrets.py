@@ -115,7 +115,7 @@ class Redactor(logging.Filter):
             texts += [password, unquote(password)]
         texts += [text for text in others if len(text) >= SHORTEST]
         self._secrets = sorted({view for text in texts for view in _views(text) if view}, key=len, reverse=True)
-        self._base64 = {needle for text in texts for needle in _base64_needles(text)}
+        self._base64 = {needle for text in texts for needle in _base64_needles(text[:PREFIX])}
         self._parts = _Parts(texts, public)
 
     def __repr__(self) -> str:
@@ -224,10 +224,8 @@ class _Parts:
         }
         coded = {part for text in secrets for part in _windows(text.encode().hex(), IN_HEX)}
         for text in secrets:
-            for lead in range(3):
-                encoded = base64.b64encode(bytes(lead) + text.encode()).decode()
-                last = 4 * ((lead + len(text.encode())) // 3)
-                coded |= {*_windows(_bare(_lower(encoded[(0, 2, 3)[lead] : last])), IN_BASE64)}
+            for encoded in _base64_needles(text):
+                coded |= {*_windows(_bare(encoded), IN_BASE64)}
         shown = [_bare(_lower(text)) for text in public]
         self._plain = {part: words for part, words in plain.items() if not any(part in text for text in shown)}
         self._coded = coded
@@ -298,7 +296,7 @@ def _decoded(text: str, json_escapes: bool) -> str:
         if _ENCODED.search(text) is None:
             break
         text = _ENCODED.sub(lambda match: _decode(match[0], json_escapes), text)
-    return text.translate(_LOWER)
+    return _lower(text)
 
 
 def _with_positions(text: str, json_escapes: bool) -> tuple[str, Sequence[int]]:
@@ -335,10 +333,10 @@ def _decode(encoded: str, json_escapes: bool) -> str:
 
 
 def _base64_needles(text: str) -> Iterator[str]:
-    """Yield, for each alignment, the part in lower case that base64 of any text with this secret contains."""
-    start = text[:PREFIX].encode()
+    """Yield, for each alignment, the part in lower case that base64 of any text with this one contains."""
+    start = text.encode()
     for lead in range(3):
         encoded = base64.b64encode(bytes(lead) + start).decode()
         # leave out characters that share bits with their neighbours
         first, last = (0, 2, 3)[lead], 4 * ((lead + len(start)) // 3)
-        yield encoded[first:last].translate(_LOWER)
+        yield _lower(encoded[first:last])

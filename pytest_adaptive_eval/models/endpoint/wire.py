@@ -309,7 +309,9 @@ class Wire:
                 code = response.status
                 if code == 200:
                     data = await read_object(response, MAX_BYTES, self._redactor)
-                    return Try(Delivery(Status.OK, data, code=code, headers=self._own_headers(response)))
+                    names = {name.decode("latin-1").lower() for name, _ in response.headers}
+                    own = {x: self._clean(header(response, x)) for x in names if x.startswith(("x-", "cf-"))}
+                    return Try(Delivery(Status.OK, data, code=code, headers=own))
                 return await self._fault(response)
         except Stale:
             raise
@@ -340,9 +342,8 @@ class Wire:
         if code in MEANINGS:
             detail += f": {MEANINGS[code]}"
         message, error_code = "", ""
-        with contextlib.suppress(
-            RefusedReply, httpcore2.NetworkError, httpcore2.ProtocolError
-        ):  # the code alone says enough
+        # the code alone says enough
+        with contextlib.suppress(RefusedReply, httpcore2.NetworkError, httpcore2.ProtocolError):
             message, error_code = _error_message(await read_bytes(response, FAULT_BYTES, self._redactor))
         if message := self._clean(message).strip():
             detail += f"; it says {excerpt(message)}"
@@ -352,10 +353,6 @@ class Wire:
         wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
         fault = Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
         return Try(Delivery(status, {}, detail, code), fault, wait)
-
-    def _own_headers(self, response: httpcore2.Response) -> dict[str, str]:
-        names = {name.decode("latin-1").lower() for name, _ in response.headers}
-        return {name: self._clean(header(response, name)) for name in names if name.startswith(("x-", "cf-"))}
 
     def _clean(self, text: str) -> str:
         return self._redactor.clean(text)

@@ -496,7 +496,7 @@ def test_the_order_of_replies_changes_nothing() -> None:
             time.sleep(rng.random() * 0.004)
             with lock:
                 now -= 1
-            return replies(text)
+            return replies(text) if callable(replies) else replies
 
         model.replies = ask
         return model

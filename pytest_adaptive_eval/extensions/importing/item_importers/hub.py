@@ -36,7 +36,11 @@ def _loaded(name: str, configuration: str, split: str) -> Any:
 
 
 def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
-    """Open ``OWNER/NAME``, ``OWNER/NAME:CONFIGURATION`` or ``OWNER/NAME:CONFIGURATION:SPLIT`` (split ``test``)."""
+    """Open ``OWNER/NAME``, ``OWNER/NAME:CONFIGURATION`` or ``OWNER/NAME:CONFIGURATION:SPLIT`` (split ``test``).
+
+    Raises:
+        DatasetError: ``datasets`` is not installed, or the data set cannot be loaded.
+    """
     name, configuration, split, *_ = [*source.split(":"), "", ""]
     loaded = _loaded(name, configuration, settings.split or split)
     names = {

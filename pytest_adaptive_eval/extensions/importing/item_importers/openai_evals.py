@@ -34,7 +34,11 @@ def _evaluations(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
-    """Open a folder of samples and yaml, with a data set for each evaluation whose samples are there."""
+    """Open a folder of samples and yaml, with a data set for each evaluation whose samples are there.
+
+    Raises:
+        DatasetError: No yaml names a file of samples in the folder.
+    """
     folder = Path(source)
     if not folder.is_dir():
         raise DatasetError(f"{folder} is no folder; give the one that holds the samples and their yaml")

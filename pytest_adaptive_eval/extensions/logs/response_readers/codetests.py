@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,24 +66,22 @@ def read_evalplus(path: Path, settings: ReadSettings) -> Responses:
 
 
 def _verdicts(samples: Any, metric: str, where: str) -> list[float]:
-    rows = _verdicts_by_tests(samples, list(_TESTS)[: 1 + (metric == "plus")], where)
+    """Return whether each sample of a task passed, as 1 or 0."""
+    tests = list(_TESTS)[: 1 + (metric == "plus")]
+    if isinstance(samples, Mapping):  # older files keep a list for each kind of tests
+        columns = [samples.get(name) for name in tests]
+        if not all(isinstance(column, list) for column in columns):
+            raise ResponsesError(f"{where}: no {tests[-1]}, expected a list of verdicts; evaluate the samples again")
+        rows = [[cell[0] if isinstance(cell, list) else cell for cell in column] for column in columns if column]
+    elif isinstance(samples, list) and all(isinstance(sample, Mapping) for sample in samples):
+        rows = [[sample.get(_TESTS[name]) for sample in samples] for name in tests]
+    else:
+        raise ResponsesError(f"{where}: found {samples!r:.80}, expected its samples")
     if unknown := next((v for row in rows for v in row if not isinstance(v, str)), None):
         raise ResponsesError(f"{where}: the verdict {unknown!r:.80}, expected a text such as pass")
     if any(v is None for row in rows for v in row):
         raise ResponsesError(f"{where}: a sample has no verdict of the tests {metric!r}; evaluate the samples again")
     return [float(all(verdict in _PASS for verdict in verdicts)) for verdicts in zip(*rows, strict=True)]
-
-
-def _verdicts_by_tests(samples: Any, tests: Sequence[str], where: str) -> list[list[Any]]:
-    """Return the verdicts on all samples of a task, a list for each kind of tests, in which older files keep them."""
-    if isinstance(samples, Mapping):
-        columns = [samples.get(name) for name in tests]
-        if not all(isinstance(column, list) for column in columns):
-            raise ResponsesError(f"{where}: no {tests[-1]}, expected a list of verdicts; evaluate the samples again")
-        return [[cell[0] if isinstance(cell, list) else cell for cell in column] for column in columns if column]
-    if isinstance(samples, list) and all(isinstance(sample, Mapping) for sample in samples):
-        return [[sample.get(_TESTS[name]) for sample in samples] for name in tests]
-    raise ResponsesError(f"{where}: found {samples!r:.80}, expected its samples")
 
 
 REGISTERED = (

@@ -105,16 +105,16 @@ def read_log(path: Path) -> Log:
             raise UnusableLog(f"{none}; score the log: inspect score")
         texts = "; ".join(f"{text} ({count})" for text, count in errors.most_common(3))
         raise UnusableLog(f"{none}; {errors.total()} ended by an error: {texts}; run them again: inspect eval-retry")
+    try:
+        moment = datetime.fromisoformat(str(about.get("created")))
+        created = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except ValueError:
+        created = -math.inf
     arguments = about.get("model_args")
     return Log(
-        path,
-        named(about["model"], "eval.model", str(path)),
-        named(about["task"], "eval.task", str(path)),
-        arguments if isinstance(arguments, dict) else {},
-        _time(about.get("created")),
-        bool(about.get("sandbox")),
-        read,
-    )
+        path, named(about["model"], "eval.model", str(path)), named(about["task"], "eval.task", str(path)),
+        arguments if isinstance(arguments, dict) else {}, created, bool(about.get("sandbox")), read,
+    )  # fmt: skip
 
 
 def _error_text(error: Any) -> str:
@@ -140,14 +140,6 @@ def _sample(where: str, sample: object) -> Sample:
             values[scorer] = value
     failed = bool(sample.get("error"))
     return Sample(where, item, str(sample.get("epoch")), dict.fromkeys(values) if failed else values, sample)
-
-
-def _time(created: object) -> float:
-    try:
-        moment = datetime.fromisoformat(str(created))
-    except ValueError:
-        return -math.inf
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _zip_module() -> Any:

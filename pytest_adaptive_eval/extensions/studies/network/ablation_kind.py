@@ -134,8 +134,6 @@ class AblationPlan:
 
     Args:
         arms: Networks of each variant by seed; the first is the network as written.
-        memory: Models in memory at once.
-        folder: Folder for hashes of checkpoints and for pictures.
     """
 
     name: str

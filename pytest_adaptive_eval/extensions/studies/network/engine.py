@@ -75,11 +75,7 @@ Ready = Callable[[Mapping[str, Any]], Mapping[str, Callable[[], Conversation[Any
 
 
 class Engine:
-    """Scheduler of conversations.
-
-    Args:
-        replies: See `pytest_adaptive_eval.models.reuse.ReplyStore`.
-    """
+    """Scheduler of conversations."""
 
     def __init__(self, pool: AgentPool, replies: MutableMapping[str, str], concurrency: int = 8) -> None:
         self.pool, self.replies, self.concurrency = pool, ReplyStore(replies), concurrency

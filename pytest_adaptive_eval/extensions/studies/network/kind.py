@@ -66,9 +66,6 @@ class NetworkPlan:
 
     Args:
         models: The interviewee first.
-        written: Settings of the network as written.
-        memory: Models in memory at once.
-        folder: Folder for hashes of checkpoints and for pictures.
         labels: Reviews by people or code, with which the supervisor's are compared.
     """
 

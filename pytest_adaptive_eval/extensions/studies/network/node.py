@@ -38,6 +38,9 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[Ints]:
 
     A calibrated bank is split by difficulty into levels of the same size. An uncalibrated one is split by its items'
     ``meta.level``; items without it are one level.
+
+    Raises:
+        ConfigError: The bank has fewer levels.
     """
     if bank.calibrated:
         count = 1 if levels is None else levels

@@ -66,7 +66,6 @@ class Exchange:
 
     Args:
         source: Source of the question; ``fallback`` is code in place of an interviewer that failed.
-        question, answer: Cleaned and shortened.
     """
 
     item: str
@@ -99,11 +98,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Summary that a node passes on.
-
-    Args:
-        injected: Meaningless text added to the summary.
-    """
+    """Summary that a node passes on."""
 
     node: str
     task: str
@@ -180,7 +175,6 @@ class NodeResult:
         rounds: First and last level of each round.
         messages: Dialogues of earlier nodes that its interviewer read.
         guess: Expected score of a guess by level; empty if the node was not run.
-        counts: See `COUNTERS`.
         usage: Usage by role: ``interviewee``, ``panel``, ``interviewer``, ``supervisor``.
         exchanges: The first ones of each level, up to a limit.
         panel: The interviewee first, the plurality of all answers last; empty without a panel.

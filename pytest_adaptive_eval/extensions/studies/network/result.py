@@ -192,9 +192,7 @@ class NetworkResult:
 
     Args:
         nodes: In the order of their declaration.
-        models: Identities of all called models by name.
         supervisor, scheme: Empty without a supervisor.
-        seed, repetitions: Seed, and rounds of each node.
         loads: Times that this run loaded or connected to each model.
         recalled: Calls whose replies an earlier run had stored.
         truncated: Truncated replies, and all replies, of each agent that had any truncated.
@@ -363,7 +361,6 @@ class SupervisorAgreement:
 
     Args:
         judged: Labelled reviews of the scheme ``yes-no``.
-        accuracy, f1: Accuracy and F1 of the faults.
         rated: Labelled ratings.
         unread: Labelled reviews whose reply was unreadable.
     """
@@ -377,7 +374,11 @@ class SupervisorAgreement:
 
 
 def read_labels(path: Path) -> list[Label]:
-    """Read labels from a file with one JSON object per line, which has ``item`` and ``fault`` or ``rating``."""
+    """Read labels from a file with one JSON object per line, which has ``item`` and ``fault`` or ``rating``.
+
+    Raises:
+        ConfigError: Names file and line.
+    """
     try:
         lines = read_regular(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -56,7 +56,11 @@ class Node:
         return Climb(self.queries, float(self.stop_at))
 
     def check(self, where: str, interviewee: str) -> None:
-        """Refuse settings that are out of range or contradict each other."""
+        """Refuse settings that are out of range or contradict each other.
+
+        Raises:
+            ConfigError: Names the place and the setting.
+        """
         where = f"{where}: node {self.name!r}"
         self._check_task(where)
         for name in ("weight", "opens_at"):
@@ -213,7 +217,11 @@ class Network:
             raise ConfigError(f"{self.where}: a panel is of a star or a hybrid network: set topology to one of them")
 
     def order(self) -> tuple[Node, ...]:
-        """Return the nodes, each after its earlier nodes."""
+        """Return the nodes, each after its earlier nodes.
+
+        Raises:
+            ConfigError: The edges make a cycle.
+        """
         positions = {node.name: n for n, node in enumerate(self.nodes)}
         sorter = TopologicalSorter({node.name: node.after for node in self.nodes})
         try:

@@ -38,9 +38,7 @@ class Call:
     """Chat with a model of the panel.
 
     Args:
-        model: Position of the model in the panel.
         position: Round, attempt, and the judged contestant (0 in other roles).
-        max_tokens: Limit on the reply; None for the model's own.
     """
 
     agent: Agent
@@ -85,7 +83,6 @@ def assess(
         agents: Panel of at least three agents with unique names; they stay open.
         replies: Stored replies. With those of an interrupted assessment the result is the same as without the
             interruption.
-        asking: Makes the calls.
 
     Raises:
         ConfigError: There are too few agents, two have one name, or the single judge is not in the panel.

@@ -57,8 +57,6 @@ class PanelPlan:
 
     Args:
         models: The candidate first.
-        memory: Models in memory at once.
-        cache: Folder for hashes of checkpoints.
     """
 
     name: str

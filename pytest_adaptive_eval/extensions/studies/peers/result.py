@@ -69,7 +69,6 @@ class Assessment:
         changes: Shape (T,). L1 norm of the change of the weights for votes on the next task, by the mode's rule.
         missing: Counts of unusable replies by model, by role (``task``, ``vote``, ``answer``, ``judgment``), by kind.
         usage: Usage by role and model; a recalled reply counts with its original cost.
-        recalled: Calls whose replies an earlier run had stored.
         fault: Reason why there are no scores by the mode's rule; empty if there are.
     """
 

@@ -189,7 +189,6 @@ def network_picture(data: Mapping[str, Any], key: str) -> Markup:
 
     Args:
         data: As `extensions.studies.network.result.NetworkResult.to_json` gives it. All names are cleaned and escaped.
-        key: Prefix of the picture's ids, of letters and digits.
     """
     columns = _columns(data["nodes"])
     height = max([1, *map(len, columns)]) * (_HEIGHT + _DOWN) + _DOWN
