@@ -31,7 +31,7 @@ def test_answers_of_a_record_are_told_by_a_hash_whatever_the_order_of_its_keys(
     turned = Path(project.path, "turned.json")
     turned.write_text(json.dumps(reversed_keys(json.loads(written.read_text()))))
     bank = read_bank(project.path / "toy.jsonl")
-    monkeypatch.setattr("pytest_adaptive_eval.records.baseline.fetch_run", lambda spec: read_run(written))
+    monkeypatch.setattr("pytest_adaptive_eval.extensions.exports.trackers.fetch_run", lambda _: read_run(written))
     first, second, tracked = (
         read_baseline(name, [project.path], bank, "toy") for name in (str(written), "turned.json", "mlflow:r1")
     )
