@@ -161,7 +161,7 @@ def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> Respon
             continue
         candidates = (text for name in _NAMES[field] for text in _standing(name, columns, field))
         taken = set(suggested.values())
-        fits = _FITS.get(field, lambda values, _: any(value not in (None, "", [], {}) for value in values))
+        fits = _FITS.get(field, _FITS["other"])
         for text in candidates:
             if text not in taken and fits(values := [_value(text, row) for row in sample], read):
                 is_text = field == "choices" and not any(isinstance(value, list) for value in values)
@@ -261,5 +261,6 @@ _FITS: Mapping[str, Callable[[Sequence[Any], Callable[[Any], float]], bool]] = M
         "choices": lambda values, _: any(
             value if isinstance(value, list) else isinstance(value, str) and value.startswith("[") for value in values
         ),
+        "other": lambda values, _: any(value not in (None, "", [], {}) for value in values),
     }
 )
