@@ -82,18 +82,23 @@ class TransformersSubject(Subject):
         cls,
         folder: str | os.PathLike[str],
         *,
+        device: str = "auto",
+        dtype: str = "auto",
+        device_map: str | Mapping[str, Any] | None = None,
+        attention: str | None = None,
+        compile: bool = False,
         max_tokens: int | None = None,
         reasoning: bool | None = None,
         batch_size: int | None = None,
         temperature: float = 0.0,
         seed: int = 0,
         cache: Path | None = None,
-        **placement: Any,
     ) -> TransformersSubject:
         """Examine and load a checkpoint.
 
         Args:
             folder: A local folder in Hugging Face format, or one of the hub cache.
+            device, dtype, device_map, attention, compile: See `Placement`.
             max_tokens: Cap on the tokens of an answer, reasoning included. 1024 by default, and 16384 for a model that
                 reasons.
             reasoning: Whether the model reasons before it answers; by default whether its chat template has think tags.
@@ -102,7 +107,6 @@ class TransformersSubject(Subject):
             temperature: 0 is greedy.
             seed: Seed of the sampling; without effect at temperature 0.
             cache: Folder for file hashes, shared by runs.
-            **placement: Devices, type, attention and compilation, see `Placement`.
 
         Raises:
             CheckpointError: The folder is missing, unsafe, incomplete or does not load in full.
@@ -110,7 +114,8 @@ class TransformersSubject(Subject):
         """
         cap_of(max_tokens, reasons=False)
         check_count("batch_size", 1 if batch_size is None else batch_size)
-        generator = Generator.load(folder, Placement(**placement), temperature=temperature, seed=seed, cache=cache)
+        placement = Placement(device, dtype, device_map, attention, compile)
+        generator = Generator.load(folder, placement, temperature=temperature, seed=seed, cache=cache)
         cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
         decoding = {"max_tokens": cap.tokens, "temperature": float(temperature), "seed": seed if temperature else None}
         size = batch_size
@@ -319,26 +324,30 @@ class TransformersAgent:
         cls,
         folder: str | os.PathLike[str],
         *,
+        device: str = "auto",
+        dtype: str = "auto",
+        device_map: str | Mapping[str, Any] | None = None,
+        attention: str | None = None,
+        compile: bool = False,
         max_tokens: int | None = None,
         reasoning: bool | None = None,
         temperature: float = 0.0,
         top_p: float = 1.0,
         seed: int = 0,
         cache: Path | None = None,
-        **placement: Any,
     ) -> TransformersAgent:
         """Examine and load a checkpoint; options and errors as of `TransformersSubject.load`.
 
         Args:
             top_p: Share of the probability that sampling is limited to; without effect at temperature 0.
-            **placement: See `Placement`.
 
         Raises:
             CheckpointError: Also where there is no chat template.
         """
         cap_of(max_tokens, reasons=False)
         decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "top_p": top_p}
-        generator = Generator.load(folder, Placement(**placement), **decoding, cache=cache)
+        placement = Placement(device, dtype, device_map, attention, compile)
+        generator = Generator.load(folder, placement, **decoding, cache=cache)
         cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
         if not generator.prompter.template:
             raise CheckpointError(
