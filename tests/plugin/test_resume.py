@@ -195,6 +195,7 @@ def test_kill_9(lab: Any, comparable: Any, batch: int) -> None:
 @pytest.mark.slow
 def test_another_process_at_the_same_journal(project: Any) -> None:
     """Two runs of one interview at a time: the second is told, and disturbs nothing."""
+    project.autoload = True  # of the process within
     project.toy(
         fault="""
         if n == 3:
