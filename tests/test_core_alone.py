@@ -47,7 +47,10 @@ def test_an_interview_and_its_gate_need_no_extension(core: Path, tmp_path: Path)
     ("command", "told"),
     [
         (("import", "data.jsonl"), "invalid choice: 'import'"),
-        (("report", "record.json", "--responses", "rows.csv"), "this needs pytest_adaptive_eval.extensions.exports"),
+        (
+            ("report", "record.json", "--export", "responses=rows.csv"),
+            "this needs pytest_adaptive_eval.extensions.exports",
+        ),
     ],
     ids=["verb", "option"],
 )
