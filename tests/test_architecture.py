@@ -98,6 +98,7 @@ def test_time_passes_by_the_real_clock() -> None:
     assert [module for module in FILES.keys() - clocks if found.search(FILES[module].read_text("utf-8"))] == []
 
 
+@pytest.mark.slow
 def test_a_room_imports_only_its_packages() -> None:
     faults = []
     for module, path in FILES.items():

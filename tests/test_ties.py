@@ -64,6 +64,7 @@ def test_a_missing_value_has_no_rank() -> None:
     assert tie_ranks([]).tolist() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_inputs_that_differ_in_last_digits_lead_to_the_same_choices(seed: int) -> None:
     assert plain(choices(seed, disturbed(seed))) == plain(choices(seed))
@@ -79,6 +80,7 @@ def kernels() -> list[str]:
     return [kernel for flag, kernel in KERNELS.items() if flag in flags]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() != "x86_64" or not kernels(), reason="the kernels are those of x86-64 on Linux")
 def test_processors_of_two_kinds_make_the_same_choices() -> None:
     newest, *_, oldest = kernels()

@@ -41,7 +41,7 @@ def test_one_process_answers_calls_of_many_threads_each_with_its_own_result() ->
     assert pid() == first != os.getpid()
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "arguments", "why"),
     [
@@ -61,6 +61,7 @@ def test_work_beyond_its_limits_is_given_up(function: str, arguments: tuple[Any,
         os.kill(before, 0)
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_busy_or_stops_costs_nothing_until_ten_times_the_limit() -> None:
     assert call("time:sleep", 1.5) is None
     with pytest.raises(Overdue):
@@ -128,6 +129,7 @@ def test_it_has_no_secret_no_torch_and_no_file_of_the_project(tmp_path: Path, mo
     worker._CALLER.close()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     "end", ["pass", "import os; os._exit(0)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
 )

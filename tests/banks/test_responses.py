@@ -205,6 +205,7 @@ names = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(data=st.data(), subjects=names, items=names, flip=st.booleans())
 def test_what_is_written_reads_back(tmp_path_factory, data, subjects, items, flip):
     import csv

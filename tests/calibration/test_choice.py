@@ -62,6 +62,7 @@ def test_a_shared_2pl_fit_gives_the_same_models(share):
     assert {model for model, _ in made} == {"1pl", "2pl", "mirt"}
 
 
+@pytest.mark.slow
 def test_copies_in_one_family_do_not_choose():
     responses = drawn(logits("1pl", S=40), 4)
     copies = np.repeat(responses.scores[:1], 60, axis=0)

@@ -79,6 +79,7 @@ def test_every_contender_makes_as_many_calls():
     assert told["fits"]["2pl"]["q"] == {}
 
 
+@pytest.mark.slow
 def test_low_quality_items_are_avoided_by_ours_and_not_by_chance():
     responses, low = planted()
     result = format_backtest(responses, low, ["random", "m2-static+worth"], ["20%"], range(5), repeats=3)
@@ -211,6 +212,7 @@ def test_item_total_is_the_correlation_with_the_means():
         assert found[i] == pytest.approx(np.corrcoef(scores[:, i], scores.mean(axis=1))[0, 1], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_search_finds_columns_that_rank_alike():
     rng = np.random.default_rng(0)
     strength = np.linspace(0.1, 0.9, 15)[:, None]

@@ -95,7 +95,7 @@ class TestRecovery:
         other = fit_multimodal(scores, form=form, bounds=(4.0,), training=QUICK, seed=4)
         assert not np.array_equal(other.items.discrimination, fits[0].items.discrimination)
 
-    @pytest.mark.fast_rows(1)
+    @pytest.mark.slow
     def test_the_gradient_is_that_of_the_loss(self, form):
         """One long descent without a prior to speak of ends where no item's likelihood rises."""
         *_, scores = planted(form, 40, 12)
@@ -290,7 +290,7 @@ class TestMarginal:
         assert ours > 100
         assert sampled(away) - sampled(start) == pytest.approx(ours, rel=0.02)
 
-    @pytest.mark.fast_rows(1)
+    @pytest.mark.slow
     def test_missing_answers_and_order_of_subjects(self, form):
         theta, items, _, scores = planted(form, 20, 40)
         scores[np.random.default_rng(1).random(scores.shape) < 0.3] = np.nan

@@ -85,6 +85,7 @@ def test_where_items_tell_nothing_of_each_other_uniform_draws_correct_the_estima
     assert design.error < 1.2 * uniform
 
 
+@pytest.mark.slow
 def test_a_calibrated_bank_has_a_predictor_that_reads_back(planted, tmp_path):
     made = planted(40, 60, 7).responses
     built = calibrate(made, RASCH, policies=[replace(POLICIES["estimate"], budget="10%")], predicts=True)
@@ -134,6 +135,7 @@ def test_contenders_estimate_and_form_beat_uniform_draws(planted):
     )
 
 
+@pytest.mark.slow
 def test_plan_tells_the_error_of_policies_that_feed_no_gate(planted, tmp_path, capsys):
     from pytest_adaptive_eval.cli.command import main
 

@@ -114,6 +114,7 @@ def test_a_size_keeps_the_most_telling(quick):
     assert len(refine(responses, kind == 2, size=1000).kept) == len(whole.kept)
 
 
+@pytest.mark.slow
 def test_originals_that_are_mostly_shortcuts_are_told(quick):
     responses, kind = planted((25, 70, 10))
     result = refine(responses, kind == 2)
@@ -158,6 +159,7 @@ def test_sparse_responses_and_a_format_that_nobody_was_asked_in(quick):
     assert all(np.isfinite(one.gain) and one.error > 0 for one in result.findings)
 
 
+@pytest.mark.slow
 def test_the_error_of_a_gain_is_that_of_its_items_parts():
     """Against draws of the free numbers from their covariance."""
     rng = np.random.default_rng(0)

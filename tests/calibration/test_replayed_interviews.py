@@ -236,7 +236,7 @@ def same_interviews(shared, alone):
         np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["estimate", "form"])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("strange", [False, True])

@@ -134,7 +134,7 @@ def strange(bank):
     return (bank.difficulty > np.median(bank.difficulty)).astype(float)[None]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("predicted", [False, True])
 def test_a_subject_unlike_the_others_is_named_and_rests_on_its_own_uniform_draws(predicted):
     bank = make_bank(*[Design("estimate", 100, residual=0.5)] * predicted, n=300)

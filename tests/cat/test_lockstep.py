@@ -56,7 +56,7 @@ def in_step(bank: ItemBank, policy: Policy, scores: np.ndarray, count: int, coun
     return interview_in_step([bank], of, policy, scores, numbers, counts, block)
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES_OF_REPLAYS)
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 2**31), st.integers(161, 2000), st.floats(0.2, 6.0))

@@ -61,7 +61,7 @@ def test_weighted_sum_at_the_total_is_the_macro_accuracy():
     assert claim.total / len(bank) * claim.scale == pytest.approx(macro_of(scores))
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("calibrated", [True, False])
 def test_one_draw_estimates_are_unbiased_and_within_their_bounds(calibrated):
     bank, scores = skewed_bank(), skewed_scores()
@@ -78,7 +78,7 @@ def test_one_draw_estimates_are_unbiased_and_within_their_bounds(calibrated):
     assert np.mean(estimates) == pytest.approx(float((macro_weights(bank) * scores).sum()), abs=4 * error)
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("side", "offset"), [(1, 1e-6), (-1, -1e-6)])
 def test_false_verdicts_at_the_threshold_stay_below_alpha(side, offset):
     bank, scores = skewed_bank(), skewed_scores()

@@ -46,6 +46,7 @@ def test_check_finds_repeated_questions(run, tmp_path):
     assert "q.jsonl: 2 items read, whole" in out
 
 
+@pytest.mark.slow
 def test_check_finds_a_missing_and_a_changed_image(run, tmp_path):
     run("bank", "export", BANKS / "vision.bank", "-o", "copy")
     image = next((tmp_path / "copy" / "vision-images").iterdir())

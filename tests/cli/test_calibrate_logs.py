@@ -36,6 +36,7 @@ def harness():
     return right
 
 
+@pytest.mark.slow
 def test_logs_become_a_bank_that_can_be_asked(run, harness):
     code, out, err = run("calibrate", "results", "-o", "sums.bank", "--policy", "none", "--model", "1pl", "--force")
     assert code in (0, 1)

@@ -268,6 +268,7 @@ def test_the_model_is_chosen_by_held_out_loss_and_said(run, matrix):
     assert "note: model 2pl: 9 families are too few to choose one by held-out loss" in err
 
 
+@pytest.mark.slow
 def test_responses_become_a_bank(run, matrix):
     code, out, err = run(
         "calibrate", matrix, "-o", "new/b.bank", "--budget", "10%,25%", "--items", texts("t.jsonl"), *TWO
@@ -336,6 +337,7 @@ def test_ids_that_no_bank_can_have_are_told_before_the_fit(run, monkeypatch):
     assert "r.csv: id 'what is 0 é?' cannot name a test" in err
 
 
+@pytest.mark.slow
 def test_texts_and_responses_that_do_not_meet(run, matrix):
     code, _, err = run("calibrate", matrix, "--items", texts("t.jsonl", 45))
     assert code == 0
@@ -364,6 +366,7 @@ def test_a_refused_bank_is_not_written(run, place):
     assert {path.name for path in place.iterdir()} == {"noise.csv"}
 
 
+@pytest.mark.slow
 def test_force_writes_it_marked_untrusted(run):
     from pytest_adaptive_eval.evaluation import EvalSpec, Settings
 
@@ -465,6 +468,7 @@ def test_one_subject_is_too_few(run):
     assert run("backtest", "one.csv")[0] == 4
 
 
+@pytest.mark.slow
 def test_items_right_for_everybody_are_kept_and_told(run):
     scores = planted()
     scores[:, 5], scores[:, 6] = 1.0, 0.0
@@ -487,6 +491,7 @@ def test_responses_that_are_all_alike_are_refused(run, constant):
     assert "REFUSED" in out
 
 
+@pytest.mark.slow
 def test_a_bank_in_place_of_responses(run, matrix):
     assert run("calibrate", matrix, "-o", "b.bank", "--policy", "none")[0] == 0
     code, _, err = run("calibrate", "b.bank")
@@ -530,6 +535,7 @@ def test_more_dimensions_than_subjects_are_a_mistake_of_use(run, matrix):
     assert f"dimensions {SUBJECTS}: r.csv has {SUBJECTS} subjects, and there must be more of them" in err
 
 
+@pytest.mark.slow
 def test_responses_that_fall_apart_are_refused(run, place):
     scores = planted(60)
     scores[:30, :20] = scores[30:, 20:] = np.nan
@@ -563,6 +569,7 @@ def test_the_fixtures_are_calibrated(run):
 FAST = ("--model", "2pl", "--splits", "2", "--jobs", "1", "--budget", "5%,20%")
 
 
+@pytest.mark.slow
 def test_a_backtest_prints_a_table(run, matrix):
     code, out, err = run("backtest", matrix, *FAST, "--json", "t.json", "--plot", "p.svg", "--seed", "2")
     assert (code, err) == (0, "")

@@ -111,6 +111,7 @@ def test_logs_alone_are_gated(run, tmp_path):
     assert "adaptive-eval gate" in (tmp_path / ".gitlab" / "adaptive-eval.yml").read_text()
 
 
+@pytest.mark.slow
 def test_empty_folder_gets_an_example_that_passes(run, tmp_path):
     _, out, _ = run("init")
     assert next_commands(out) == ["pytest --adaptive-eval"]
@@ -180,6 +181,7 @@ def test_doctor_names_what_is_to_be_mended(run, tmp_path):
     assert code == 0
 
 
+@pytest.mark.slow
 def test_doctor_tells_the_budget_that_the_gates_set(run, tmp_path):
     (tmp_path / "q.jsonl").write_text(
         "".join(f'{{"id": "q{n}", "prompt": "{n}?", "answer": "{n}"}}\n' for n in range(400))

@@ -77,6 +77,7 @@ def test_a_notebook_shows_a_verdict_and_its_result():
     assert "void" not in table
 
 
+@pytest.mark.slow
 def test_the_interval_shown_never_contradicts_the_verdict():
     good = bank()
     for seed in range(30):

@@ -249,7 +249,7 @@ def test_a_good_bank_decides_sooner_than_none():
     assert at["good"] < 0.6 * at["none"]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("side", [1, -1])
 def test_draws_that_lean_to_the_verdict_bring_it_sooner(side):
     """On a bank that knows each item's chance, with thresholds 15 points off: draws told of the claim and not."""
@@ -454,6 +454,7 @@ def test_more_confidence_is_a_wider_interval_and_a_later_decision(seed, one, oth
             assert early.at[0] <= late.at[0]
 
 
+@pytest.mark.slow
 def test_the_interval_covers_at_every_moment():
     rng = np.random.default_rng(9)
     truth = rng.choice([0.0, 0.25, 1.0], size=80, p=[0.3, 0.2, 0.5])

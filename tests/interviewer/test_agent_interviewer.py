@@ -362,6 +362,7 @@ def test_the_checkpoint_rates_alike_in_any_order(checkpoint: Any) -> None:
         assert told == scores
 
 
+@pytest.mark.slow
 def test_the_checkpoint_sorts_the_banks(checkpoint: Any) -> None:
     from fixtures.recipe.banks import items_of
     from fixtures.recipe.interviewer import category

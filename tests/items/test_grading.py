@@ -142,6 +142,7 @@ def waiting(item: Item, text: str) -> float:
     return 1.0
 
 
+@pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("function", [endless, asleep, waiting])
 @pytest.mark.parametrize("in_a_thread", [False, True])
 def test_a_function_whose_time_is_over_is_a_fault_of_its_item(

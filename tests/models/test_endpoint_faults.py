@@ -169,6 +169,7 @@ def test_a_refused_connection_is_a_status_at_the_deadline() -> None:
     subject.close()
 
 
+@pytest.mark.slow
 def test_tls_where_there_is_none(server: FaultyServer) -> None:
     start = time.monotonic()
     with pytest.raises(ConfigError, match="start the server, or mend the address"):

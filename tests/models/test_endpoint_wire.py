@@ -284,6 +284,7 @@ def test_a_server_that_fails_for_all_is_waited_for() -> None:
         wire.close()
 
 
+@pytest.mark.slow
 def test_requests_wait_for_a_server_that_went_away() -> None:
     with serving() as server:
         wire = Wire(server.url, timeout=20.0, retries=0)
@@ -311,6 +312,7 @@ def test_requests_held_back_by_a_dead_server_end_at_their_deadline_together() ->
     wire.close()
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("more", [{}, {"Retry_After": "0.2"}])
 @pytest.mark.parametrize("code", [429, 503])
 def test_a_rate_limit_of_the_server_is_no_error(code: int, more: dict[str, str]) -> None:

@@ -81,6 +81,7 @@ def test_an_items_own_cap_holds_where_the_user_sets_none(lab: Any, options: str,
     assert interview["subject"]["decoding"]["max_tokens"] == (caps if len(caps) > 1 else caps[0])
 
 
+@pytest.mark.slow
 def test_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
     prompts = [FAMILIES["addition"].item(level, seed).prompt for level in (1, 2) for seed in range(20)]
     run = Run(lab, cuts=set(prompts[::8]).__contains__)

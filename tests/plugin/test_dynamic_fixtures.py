@@ -162,6 +162,7 @@ def test_gate_in_a_plain_run_is_skipped(dynamic: Any, way: str) -> None:
     assert dynamic.asked == []
 
 
+@pytest.mark.slow
 def test_gate_waits_for_an_interview_of_another_worker(dynamic: Any) -> None:
     pytest.importorskip("xdist")
     dynamic.tests(WAYS["in the test"] + WAYS["in a fixture"].replace("test_gate", "test_other"), name="test_a")

@@ -83,6 +83,7 @@ def test_a_mistake_in_a_member_is_told_once_by_several_workers(lab: Any) -> None
         refused(lab, PANEL.format(url=server.url, member=member), "has no option dtyp; expected ", "-n2")
 
 
+@pytest.mark.slow
 def test_each_model_of_a_panel_is_looked_at_once(lab: Any) -> None:
     with PeerServer() as server:
         study = PANEL.format(url=server.url, member=f'"{server.url}#elk"')

@@ -68,6 +68,7 @@ def test_declared_names_need_no_source() -> None:
     assert literal_names(gate) == ["b", "c"]
 
 
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("body", "known"),
     [

@@ -62,6 +62,7 @@ def record(project: pytest.Pytester) -> dict[str, Any]:
     return json.loads((project.path / "r.json").read_text())
 
 
+@pytest.mark.slow
 def test_the_record_has_likelihoods_and_presentation(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
     (interview,) = record(project)["interviews"]

@@ -197,6 +197,7 @@ def test_questions_that_code_had_to_set_are_told(lab: Any, server: PeerServer) -
     assert "10 of 10 questions that judge was to set were set by code" in judged["verdict"]["sentence"]
 
 
+@pytest.mark.slow
 def test_faults_of_the_run_void_it(lab: Any) -> None:
     with PeerServer({"pupil": 0.0, "judge": 0.0}, lambda m, t: None if "+" in t and m == "pupil" else "no") as server:
         write(
@@ -308,6 +309,7 @@ def staged(lab: Any, judge: str, scheme: str = "yes-no", labels: str = "") -> di
     return dict(lab.record)
 
 
+@pytest.mark.slow
 def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
     record = staged(lab, "no")
     assert lab.outcomes() == [("star-auc[at-least-1-of-addition]", "PASS")]
@@ -382,6 +384,7 @@ margin = 0.5
 """
 
 
+@pytest.mark.slow
 def test_a_network_is_compared_with_an_earlier_one(lab: Any, server: PeerServer) -> None:
     write(lab, server, AGAINST)
     lab.run("--adaptive-eval-record=main.json")

@@ -137,6 +137,7 @@ def test_an_ablation_names_the_variants_whose_answers_were_truncated(lab: Any) -
     assert note.startswith("as written: 10 of 30 cut at the cap; 10 of 30 answers were truncated at 16 tokens")
 
 
+@pytest.mark.slow
 def test_a_cap_of_the_study_holds_for_every_model_without_its_own(lab: Any) -> None:
     models = 'ann = { model = "URL#ann", options = { max_tokens = 33 } }'
     run = Run(lab, lambda _: False)

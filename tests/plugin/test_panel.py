@@ -338,6 +338,7 @@ def test_useless_replies_are_an_error_that_says_why(lab: Any) -> None:
     assert not lab.journals  # it would say the same again
 
 
+@pytest.mark.slow
 def test_too_few_rounds_are_inconclusive(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, gate("at_least = 1.5") + gate('above = "ant"'), panel="rounds = 2"))
     assert lab.run().ret == 1
@@ -345,6 +346,7 @@ def test_too_few_rounds_are_inconclusive(lab: Any, server: PeerServer) -> None:
     assert "it takes 3 rounds with a task to tell how sure a score is" in json.dumps(lab.record["gates"])
 
 
+@pytest.mark.slow
 def test_the_paper_s_mode_is_told_and_takes_no_gate(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, panel='rounds = 4\nmode = "paper"'))
     assert lab.run("--adaptive-eval-html=page.html").ret == 0
@@ -491,6 +493,7 @@ def test_a_gate_that_asks_another_evaluation_s_words(lab: Any, server: PeerServe
     assert "metric 'accuracy' is not known; use score" in " ".join(result.stderr.str().split())
 
 
+@pytest.mark.slow
 def test_mode_paper_samples_and_shows_its_own_weights(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, panel='mode = "paper"\nrounds = 8'))
     lab.run("--adaptive-eval-html=page.html")

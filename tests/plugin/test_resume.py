@@ -163,7 +163,7 @@ def test_errors_are_asked_again(project: Any) -> None:
     assert len(project.asked) == 9 + 2 + 21
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 @pytest.mark.parametrize("batch", [1, 5])
 def test_kill_9(lab: Any, comparable: Any, batch: int) -> None:

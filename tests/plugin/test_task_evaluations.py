@@ -267,6 +267,7 @@ def test_the_area_is_compared_with_a_baseline_on_the_same_questions(lab: Any) ->
     assert "changed since the baseline was recorded" in again.stderr.str()
 
 
+@pytest.mark.slow
 def test_workers_and_toml_judge_climbs_too(lab: Any) -> None:
     lab.pytester.makeconftest(MODEL.format(digits=3))
     (lab.path / "adaptive-eval.toml").write_text(

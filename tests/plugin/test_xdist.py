@@ -158,7 +158,7 @@ LOST = [
 ]
 
 
-@pytest.mark.fast_rows(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "workers"),
     [*((what, "-n2") for what in FAULTS), *((what, "-n1") for what in LOST)],  # nobody else is there to tell of these
@@ -179,6 +179,7 @@ def test_faults_never_pass(project: Any, what: str, workers: str) -> None:
         assert result.ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.slow
 def test_mistakes_are_told(lab: Any) -> None:
     (lab.path / "toy.jsonl").write_text("")
     lab.toy()
@@ -197,6 +198,7 @@ def test_a_place_that_cannot_be_written_is_told(project: Any) -> None:
     result.stderr.fnmatch_lines(["ERROR: *.adaptive-eval: cannot make the folder*"])
 
 
+@pytest.mark.slow
 def test_exit_first(project: Any) -> None:
     project.toy(tenths=0)
     assert project.spawn("-n1", "-x").ret in (1, 2)  # xdist says interrupted when a failure stops it

@@ -56,6 +56,7 @@ def test_coefficients_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
         assert one.high - one.low > 0.0
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_what_does_not_matter_changes_nothing(pairs: list[tuple[int, int]]) -> None:
     x, y = ([float(pair[k]) for pair in pairs] for k in (0, 1))

@@ -216,7 +216,7 @@ def best_constant(family: TaskFamily, level: int, n: int) -> float:
     )
 
 
-@pytest.mark.fast_rows(10)
+@pytest.mark.fast_rows(4)
 def test_the_best_constant_answer_scores_about_the_floor(family: TaskFamily) -> None:
     code = family.name.startswith("code")
     n = 60 if code else 200 if family.name in ("scrambled", "masked") else 600 if family.levels > 6 else 1500

@@ -261,6 +261,7 @@ def test_nobody_votes_for_its_own_task_but_in_the_paper():
 # Draws
 
 
+@pytest.mark.slow
 def test_draws_are_of_the_seed_and_the_lists():
     lists = {"topics": ["math", "logic"], "difficulties": [Difficulty("easy", 1.0), Difficulty("hard", 3.0)]}
     settings = short(**lists, rounds=60, mode="paper")
