@@ -196,11 +196,18 @@ def refine(
         smaller, figures = modalities.formats[instead[i]], (float(gain[i]), float(error[i]), float(quality.gain[i]))
         findings.append(
             Finding(
-                item, reason, looks, _detail(looks, smaller, *figures), *figures, smaller,
+                item,
+                reason,
+                looks,
+                _detail(looks, smaller, *figures),
+                *figures,
+                smaller,
                 {f: None if np.isnan(v) else float(v) for f, v in zip(modalities.formats, right[i], strict=True)},
-                float(fit.items.difficulty[i, -1]), float(information[i]), bool(low[i]),
+                float(fit.items.difficulty[i, -1]),
+                float(information[i]),
+                bool(low[i]),
             )
-        )  # fmt: skip
+        )
     ranking, by_chance, moved = _ranking(responses, ~low, kept_items, np.random.default_rng(seed))
     columns = {**fit.items.parameters, "information": information, "gain": gain, "gain of like": quality.gain}
     separations = {name: separation(values, low) for name, values in columns.items()} if low.any() else {}

@@ -256,11 +256,17 @@ def open_files(
 
     return [
         Dataset(
-            name or (path.name if path.is_dir() else set_of(path)), partial(records, form), whole, bases,
-            settings.labels, facts, (left_out,) if others and not number else (), names[number],
+            name or (path.name if path.is_dir() else set_of(path)),
+            partial(records, form),
+            whole,
+            bases,
+            settings.labels,
+            facts,
+            (left_out,) if others and not number else (),
+            names[number],
         )
         for number, form in enumerate(forms)
-    ]  # fmt: skip
+    ]
 
 
 def _forms(files: Sequence[Path], mapping: ItemMapping) -> list[list[Path]]:

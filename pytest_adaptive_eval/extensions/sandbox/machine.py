@@ -83,9 +83,15 @@ def _survey(executable: str, environment: dict[str, str]) -> tuple[list[str], st
     """Return the interpreter's module path, its prefix, and the files that it maps."""
     try:
         process = subprocess.run(
-            [executable, *OPTIONS, "-c", _SURVEY], env=environment, cwd="/", stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=60, check=True,
-        )  # fmt: skip
+            [executable, *OPTIONS, "-c", _SURVEY],
+            env=environment,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
         module_path, prefix, files = ast.literal_eval(process.stdout)
     except (OSError, subprocess.SubprocessError, ValueError, SyntaxError) as error:
         stderr = (getattr(error, "stderr", "") or "").strip().splitlines()

@@ -100,9 +100,13 @@ def _launch(target: str, serve: str, serve_args: str, cache: Path | None, option
     aliases = preset.aliases(folder)
     accepted = [*options.get("accept_models", ()), *aliases]
     return _Launch(
-        command, name, {**options, "accept_models": accepted}, folder.name, ("serve", serve, *further, checkpoint),
+        command,
+        name,
+        {**options, "accept_models": accepted},
+        folder.name,
+        ("serve", serve, *further, checkpoint),
         "read by the server from files of this hash",
-    )  # fmt: skip
+    )
 
 
 def _words(name: str, text: str) -> list[str]:

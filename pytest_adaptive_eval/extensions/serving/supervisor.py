@@ -94,9 +94,14 @@ def _free(lease: IO[str]) -> bool:
 def _start(command: dict[str, Any], log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start the server in a process group of its own.  Its input stays open until the supervisor ends."""
     return subprocess.Popen(
-        command["command"], cwd=command["folder"], stdin=subprocess.PIPE, stdout=log, stderr=log,
-        start_new_session=True, preexec_fn=_end_with_parent,
-    )  # fmt: skip
+        command["command"],
+        cwd=command["folder"],
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        preexec_fn=_end_with_parent,
+    )
 
 
 def _end_with_parent() -> None:

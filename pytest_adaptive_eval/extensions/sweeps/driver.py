@@ -38,9 +38,13 @@ def job_of(sweep: Sweep, cell: Cell, signatures: Signatures) -> Job:
         cell.evaluation.argument,
     )
     return Job(
-        cell.key, cell_folder(sweep.folder, cell), sweep.base, arguments,
-        fingerprint(cell, sweep.table.arguments, signatures), {"OMP_NUM_THREADS": str(sweep.table.resources.cpus)},
-    )  # fmt: skip
+        cell.key,
+        cell_folder(sweep.folder, cell),
+        sweep.base,
+        arguments,
+        fingerprint(cell, sweep.table.arguments, signatures),
+        {"OMP_NUM_THREADS": str(sweep.table.resources.cpus)},
+    )
 
 
 class SweepRun:

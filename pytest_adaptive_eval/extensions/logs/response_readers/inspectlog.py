@@ -112,9 +112,14 @@ def read_log(path: Path) -> Log:
         created = -math.inf
     arguments = about.get("model_args")
     return Log(
-        path, named(about["model"], "eval.model", str(path)), named(about["task"], "eval.task", str(path)),
-        arguments if isinstance(arguments, dict) else {}, created, bool(about.get("sandbox")), read,
-    )  # fmt: skip
+        path,
+        named(about["model"], "eval.model", str(path)),
+        named(about["task"], "eval.task", str(path)),
+        arguments if isinstance(arguments, dict) else {},
+        created,
+        bool(about.get("sandbox")),
+        read,
+    )
 
 
 def _error_text(error: Any) -> str:

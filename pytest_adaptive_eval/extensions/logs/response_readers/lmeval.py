@@ -130,10 +130,14 @@ def _line(where: str, data: dict[str, Any], asked: set[tuple[str, str]]) -> _Lin
         names = [name for name, value in data.items() if type(value) in (int, float, bool)]
     metrics = {name: data.get(name) for name in names if isinstance(name, str) and name not in _NO_METRICS}
     return _Line(
-        where, document, identity[0], str(data.get("filter") or "none"),
-        {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)}, question,
+        where,
+        document,
+        identity[0],
+        str(data.get("filter") or "none"),
+        {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)},
+        question,
         filtered[0] if isinstance(filtered, list) and filtered and isinstance(filtered[0], str) else None,
-    )  # fmt: skip
+    )
 
 
 def _newest_files(path: Path, settings: ReadSettings) -> dict[str, dict[str, Path]]:

@@ -136,9 +136,20 @@ def blank(network: Network, node: Node) -> NodeResult:
     if isinstance(node.task, TaskFamily):
         knob, kind = node.task.knob, "task"
     return NodeResult(
-        node.name, node.task.name, knob, node.group or node.name, kind, node.levels, node.queries, node.stop_at,
-        network.weights()[node.name], node.opens_at, node.after, node.interviewer, node.questions,
-    )  # fmt: skip
+        node.name,
+        node.task.name,
+        knob,
+        node.group or node.name,
+        kind,
+        node.levels,
+        node.queries,
+        node.stop_at,
+        network.weights()[node.name],
+        node.opens_at,
+        node.after,
+        node.interviewer,
+        node.questions,
+    )
 
 
 @dataclass(slots=True)

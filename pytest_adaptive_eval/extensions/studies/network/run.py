@@ -70,15 +70,21 @@ def hold_network(
         )
     nodes = [result[0] if isinstance(result, tuple) else result for result in (results[n.name] for n in network.nodes)]
     return NetworkResult(
-        network.topology, network.interviewee,
+        network.topology,
+        network.interviewee,
         tuple(replace(node, usage=dict(engine.usage[node.name])) for node in nodes),
         {name: identity.with_caps(engine.caps[name]).to_json() for name, identity in sorted(engine.models.items())},
-        supervision.model if supervision else "", supervision.scheme if supervision else "", network.passing,
-        network.seed, network.rounds, network.confidence,
-        {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())}, engine.replies.recalled,
+        supervision.model if supervision else "",
+        supervision.scheme if supervision else "",
+        network.passing,
+        network.seed,
+        network.rounds,
+        network.confidence,
+        {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
+        engine.replies.recalled,
         {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items()) if counts[True]},
         network.unanswered,
-    )  # fmt: skip
+    )
 
 
 @dataclass(slots=True)

@@ -135,10 +135,18 @@ class _Run:
         for (name, role), kinds in sorted(self.unusable.items()):
             unusable.setdefault(name, {})[role] = dict(sorted(kinds.items()))
         return Assessment(
-            tuple(agent.identity for agent in self.agents), self.settings, tuple(self.rounds), judgments,
-            paper_scores(judgments, self.accepted, judge=self.judge), fit, np.array(changes), unusable,
-            {role: tuple(usages) for role, usages in self.usage.items()}, self.replies.recalled, fault,
-        )  # fmt: skip
+            tuple(agent.identity for agent in self.agents),
+            self.settings,
+            tuple(self.rounds),
+            judgments,
+            paper_scores(judgments, self.accepted, judge=self.judge),
+            fit,
+            np.array(changes),
+            unusable,
+            {role: tuple(usages) for role, usages in self.usage.items()},
+            self.replies.recalled,
+            fault,
+        )
 
     def _fit(self, judgments: Array) -> tuple[Reliability | None, str]:
         """Return the fitted model of reliability, and the reason why there are no scores, if any."""

@@ -121,6 +121,13 @@ def flags(y: Array, m: Array, scores: Array, x: Array, self_scores: Array, error
     partiality = np.where(able & (freedom_within > 0), strength / (noise + usual), np.nan)
     partial = fdtrc(np.maximum(freedom, 1), np.maximum(freedom * (n - 1) / 2, 1), np.nan_to_num(partiality)) < LEVEL / n
     return Flags(
-        slopes, bound, np.where(judged, excess, np.nan), p_values, partiality, silent & ~backwards, backwards,
-        np.nan_to_num(p_values, nan=1.0) < LEVEL / n, partial,
-    )  # fmt: skip
+        slopes,
+        bound,
+        np.where(judged, excess, np.nan),
+        p_values,
+        partiality,
+        silent & ~backwards,
+        backwards,
+        np.nan_to_num(p_values, nan=1.0) < LEVEL / n,
+        partial,
+    )

@@ -380,11 +380,21 @@ def _reliability(data: _Data, f: _Fit, sweeps: int, converged: bool) -> Reliabil
     levels = data.levels(expected)
     level, by_round = _mean(levels[trusted]), data.by_rounds(expected, trusted)
     return Reliability(
-        q * unit + level, covariance * unit**2, level,
-        float(by_round.std(ddof=1)) / len(by_round) ** 0.5 if len(by_round) > 1 else float("nan"), levels - level,
-        f.a / unit, np.sqrt(f.scale_variance) / unit, np.sqrt(f.noise), np.sqrt(f.liking), power / power.sum(),
-        judge_flags, float(np.sqrt(f.answer)) * unit, sweeps, converged,
-    )  # fmt: skip
+        q * unit + level,
+        covariance * unit**2,
+        level,
+        float(by_round.std(ddof=1)) / len(by_round) ** 0.5 if len(by_round) > 1 else float("nan"),
+        levels - level,
+        f.a / unit,
+        np.sqrt(f.scale_variance) / unit,
+        np.sqrt(f.noise),
+        np.sqrt(f.liking),
+        power / power.sum(),
+        judge_flags,
+        float(np.sqrt(f.answer)) * unit,
+        sweeps,
+        converged,
+    )
 
 
 def _trusted(judge_flags: Flags, scales: Array) -> Bools:

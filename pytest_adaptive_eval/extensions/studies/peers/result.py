@@ -250,12 +250,18 @@ class Assessment:
             with suppress(EstimationError):
                 fit = fit_reliability(judgments)
         return cls(
-            models, settings, rounds, judgments,
-            paper_scores(judgments, [cycle.accepted for cycle in rounds], judge=judge), fit,
-            np.array(data["changes"], dtype=np.float64), data["missing"],
+            models,
+            settings,
+            rounds,
+            judgments,
+            paper_scores(judgments, [cycle.accepted for cycle in rounds], judge=judge),
+            fit,
+            np.array(data["changes"], dtype=np.float64),
+            data["missing"],
             {role: tuple(Usage(**usage) for usage in data["usage"][role]) for role in data["usage"] if role != "total"},
-            data["recalled"], data["fault"],
-        )  # fmt: skip
+            data["recalled"],
+            data["fault"],
+        )
 
     def _contestants(self) -> list[dict[str, Any]]:
         ranks, fit = self.ranks(), self.reliability

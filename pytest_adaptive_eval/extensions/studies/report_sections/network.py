@@ -214,11 +214,18 @@ def network_picture(data: Mapping[str, Any], key: str) -> Markup:
         boxes.append(_box(corners[node["name"]], lines, "node", opened=node["opened"]))
     width = (len(columns) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 20
     return svg(
-        key, f"{data['topology']} network of {len(nodes)} nodes; {result}",
-        "; ".join(f"{node['name']}: {_node_result(node)}" for node in nodes), (width, round(height)), *edges, *boxes,
-        xmlns="http://www.w3.org/2000/svg", width=width, height=round(height), class_="network",
+        key,
+        f"{data['topology']} network of {len(nodes)} nodes; {result}",
+        "; ".join(f"{node['name']}: {_node_result(node)}" for node in nodes),
+        (width, round(height)),
+        *edges,
+        *boxes,
+        xmlns="http://www.w3.org/2000/svg",
+        width=width,
+        height=round(height),
+        class_="network",
         font_family="sans-serif",
-    )  # fmt: skip
+    )
 
 
 def _node_result(node: Node) -> str:
@@ -246,15 +253,28 @@ def _edge(source: tuple[int, float], target: tuple[int, float], node: Node) -> M
 def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened: bool) -> Markup:
     x, y = corner
     frame = tag(
-        "rect", x=float(x), y=y, width=_WIDTH, height=_HEIGHT, rx=6, fill="none", stroke="currentColor",
-        stroke_width=2 if class_ == "interviewee" else 1, stroke_dasharray=None if opened else "4 3",
-    )  # fmt: skip
+        "rect",
+        x=float(x),
+        y=y,
+        width=_WIDTH,
+        height=_HEIGHT,
+        rx=6,
+        fill="none",
+        stroke="currentColor",
+        stroke_width=2 if class_ == "interviewee" else 1,
+        stroke_dasharray=None if opened else "4 3",
+    )
     texts = [
         tag(
-            "text", clean if len(clean := " ".join(clean_html(line).split())) <= _LINE + 1 else f"{clean[:_LINE]}…",
-            tag("title", line), x=x + 8.0, y=y + 18 + 17 * n, font_size=13 if n == 0 else 11,
-            font_weight="bold" if n == 0 else None, fill="currentColor",
+            "text",
+            clean if len(clean := " ".join(clean_html(line).split())) <= _LINE + 1 else f"{clean[:_LINE]}…",
+            tag("title", line),
+            x=x + 8.0,
+            y=y + 18 + 17 * n,
+            font_size=13 if n == 0 else 11,
+            font_weight="bold" if n == 0 else None,
+            fill="currentColor",
         )
         for n, line in enumerate(lines)
-    ]  # fmt: skip
+    ]
     return tag("g", frame, *texts, class_=class_)
