@@ -139,8 +139,11 @@ FAULTS: dict[str, dict[str, Any]] = {
     "a full disk": {
         "more": """
         from pytest_adaptive_eval.records import journal
+        write_all = journal.write_all
         def full(fd, data):
-            raise OSError(28, "No space left on device")
+            if any(data):  # the folder is tried with zeros
+                raise OSError(28, "No space left on device")
+            write_all(fd, data)
         journal.write_all = full
         """
     },
