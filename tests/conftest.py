@@ -1,7 +1,9 @@
 """For all tests."""
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Generator
 
 import pytest
@@ -19,6 +21,10 @@ else:  # every run tries the same, on slow machines too
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: more threads than cores only wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A run in the background ignores interrupts, and so would all processes that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Hundreds of runs within tests import the package in processes of their own: without compiled modules on disk, each
 # would compile it again, with pytest's rewritten assertions.
