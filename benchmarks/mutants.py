@@ -225,7 +225,7 @@ def _passed_over(node: ast.AST, field: str, child: ast.AST) -> bool:
 
 
 class Watch:
-    """Plugin of the test runs: seconds of processor time of each test that passed, and the tests that failed.
+    """Plugin of the test runs: seconds of processor time of each test, with xdist by the clock, and the failed ones.
 
     Args:
         longest: Seconds of processor time after which a test is skipped; 0 for any.
@@ -255,7 +255,9 @@ class Watch:
             self.seconds[item.nodeid] = sum(os.times()[:4]) - start
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note what failed, or took too long."""
+        """Note what failed, or took too long, and what tests of other processes took."""
+        if hasattr(report, "node"):  # of a worker of xdist, where no watch measures
+            self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.failed or (report.skipped and self._longest):
             self.failed.append(report.nodeid)
 
@@ -369,7 +371,7 @@ class Tree:
     def fails(self, module: str, source: str, mutated: str, tests: list[str], seconds: float) -> str:
         """Return the test that fails on the mutated module and passes on the source, or ``""``."""
         unsound = [test for test, sound in self._sound.items() if not sound]
-        while True:
+        while tests:  # pytest would run all tests where none is named
             self._write(module, mutated)
             failed = self._run([*tests, *(f"--deselect={test}" for test in unsound)], seconds)
             self._write(module, source)
@@ -380,6 +382,7 @@ class Tree:
             if self._sound[failed]:
                 return failed
             unsound.append(failed)
+        return ""
 
     def _write(self, module: str, source: str) -> None:
         path = self.folder / PACKAGE / module
