@@ -13,19 +13,8 @@ _READING = (
 )
 _FIT = ("dimensions", "engine", "device")
 _IMPORT = (
-    *(
-        "rows",
-        "where",
-        "context",
-        "messages",
-        "instruction",
-        "header",
-        "distractors",
-        "accepted",
-        "missing",
-        "category",
-    ),
-    *("meta", "counted", "bare", "tolerance", "files", "source", "licence"),
+    *("rows", "where", "context", "messages", "instruction", "header", "distractors", "accepted", "missing"),
+    *("category", "meta", "counted", "bare", "tolerance", "files", "source", "licence"),
 )
 #: New spelling by verb, or by verb and option.
 MOVED: Mapping[str, str] = {

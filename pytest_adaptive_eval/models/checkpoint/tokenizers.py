@@ -39,11 +39,7 @@ def check_config(folder: str) -> None:
 
 
 def check_tokenizer(folder: str) -> None:
-    """Load the tokenizer, and encode and decode every printable character; runs in the worker.
-
-    Raises:
-        CheckpointError: One of them does not load within the limits.
-    """
+    """Load the tokenizer, and encode and decode every printable character; runs in the worker."""
     tokenizer = _loaded(folder)
     tokenizer.decode(tokenizer(string.printable)["input_ids"])
 
