@@ -6,6 +6,7 @@ backtest costs one vectorised pass.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import BUFFERS, Selector, SelectorSession, StatefulSelector, View, propose
 from pytest_adaptive_eval.cat.selectors import Cluster, Form, Random
-from pytest_adaptive_eval.cat.stopping import Budget, Progress, StopReason
+from pytest_adaptive_eval.cat.stopping import AnyOf, Budget, Decision, Progress, StopReason
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
@@ -33,6 +34,9 @@ from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
 CELLS = 1 << 15  #: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
+#: Open items at most while draws do not need their scores, and otherwise at first and at most: the chances of a draw
+#: rest on the scores told before it, and lose little by the latest ones.
+AHEAD, FIRST_AHEAD, SCORED_AHEAD = 512, 16, 128
 UNIFORM = Random()  #: Selector of the draws that check the projection.
 #: Confidence of each bound outside which the projection is refuted, at each of two looks: together 2 in 100.
 CHECK_CONFIDENCE = 0.995
@@ -111,6 +115,7 @@ class Session:
         self._looked = False
         self._projected_then = np.full(subjects, np.nan)  #: Projected accuracies at that look, shape (S,).
         self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
+        self._rules = self.rule.rules if isinstance(self.rule, AnyOf) else (self.rule,)
         self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
         self._seeds = _seed_sequences(seed, subjects)
         self._rngs = [np.random.Generator(np.random.PCG64(s)) for s in self._seeds]
@@ -118,7 +123,9 @@ class Session:
         selector = policy.selector if self._repeated is None else None
         self._unopened = selector if isinstance(selector, StatefulSelector) else None
         self._selector_session: SelectorSession | None = None
-        self.asked = 0
+        #: Numbers of items drawn, and of those whose scores are told; the items between are open.
+        self.drawn = self.asked = 0
+        self._designed = 0  #: Number of draws with their design: that of uniform draws ahead is set at their turn.
         self.estimate = policy.estimator.prior(subjects, bank.dimensions)
         #: Reason and number of administrations at the stop, one per subject.
         self.stop: list[StopReason | None] = [None] * subjects
@@ -130,7 +137,6 @@ class Session:
         self._d = np.empty(shape)
         self._c = np.empty(shape) if bank.asymptote is not None else None
         self.trace = np.empty((*shape, bank.dimensions))  #: Abilities after each administration, shape (S, budget, D).
-        self._pending: Proposal | None = None
         #: Work buffers of `View`, for as many subjects as fit into one pass; a stateful selector receives all subjects.
         rows = subjects if self._unopened is not None else min(subjects, max(1, CELLS // len(bank)))
         self._work = np.empty((BUFFERS, rows, len(bank)))
@@ -146,7 +152,7 @@ class Session:
         if not np.allclose(log.propensities[own] * (len(bank) - np.arange(len(log))[own]), 1.0):  # of earlier versions
             session.block = len(log), len(log)
         if len(log):
-            session._pending = Proposal(log.items[None], np.array([getattr(log, name) for name in DESIGN])[:, None])
+            session._open(Proposal(log.items[None], np.array([getattr(log, name) for name in DESIGN])[:, None]))
             session.tell(log.scores[None])
         session.stop[0] = stop
         session.stopped_at[0] = session.asked
@@ -201,8 +207,22 @@ class Session:
             setattr(short, name, getattr(self, name)[:, :budget].copy())
         short._design = self._design[:, :, :budget].copy()
         short._c = None if self._c is None else self._c[:, :budget].copy()
-        short._pending = None if self._pending is None else self._pending[: budget - self.asked]
+        short.drawn, short._designed = min(self.drawn, budget), min(self._designed, budget)
         return short
+
+    def remaining(self) -> int:
+        """Return how many further scores the first subject's interview is expected to need.
+
+        It rests on the growth of the evidence so far and decides what is asked ahead; no result depends on it.
+        """
+        most = self.budget - self.asked
+        decision = next((rule for rule in self._rules if isinstance(rule, Decision)), None)
+        if decision is None or self.finished:
+            return most
+        expected = self.budget / 2.0 if decision.claims else float(self.asked + self.policy.batch)
+        if not self.asked:
+            return min(most, math.ceil(expected))
+        return min(most, decision.remaining(self.log(), expected))
 
     @property
     def sequential(self) -> bool:
@@ -220,44 +240,116 @@ class Session:
         return all(self.stop)
 
     def ask(self, k: int | None = None) -> Proposal | None:
-        """Return the next items, at most `k` (default: the policy's batch), or None at the end.
+        """Return the next open items, drawn if there are none; None at the end.
 
-        A repeated call before `tell` returns the same proposal.
+        Args:
+            k: Most items to return (default: the policy's batch).
 
         Raises:
             ValueError: `k` is less than 1.
         """
+        k = self.policy.batch if k is None else k
+        if k < 1:
+            raise ValueError(f"k is {k}, expected at least 1")
         if self.finished:
             return None
-        if self._pending is None:
-            k = self.policy.batch if k is None else k
-            if k < 1:
-                raise ValueError(f"k is {k}, expected at least 1")
-            k = min(1 if getattr(self.policy.selector, "one_by_one", False) else k, self.budget - self.asked)
-            k = min([k, *(place - self.asked for place in self.block if place > self.asked)])
-            if self._unopened is not None:
-                self._selector_session, self._unopened = self._unopened.open(self.bank, self._seeds), None
-            if self.asked < len(self.take_all):
-                self._pending = self._first_items(min(k, len(self.take_all) - self.asked))
-                return self._pending
-            if self._selector_session is not None:
-                self._pending = self._propose_by_session(k)
-                return self._pending
+        if self.drawn == self.asked:
+            self._draw(k)
+        if self._designed == self.asked:  # uniform draws ahead: their predictions are those of now
+            self._design_uniform(min(max(k, self.policy.batch), self.drawn - self.asked))
+        part = slice(self.asked, min(self.asked + k, self.drawn))
+        return Proposal(self._items[:, part].copy(), self._design[:, :, part].copy())
+
+    def draw_ahead(self) -> None:
+        """Draw items before the scores of the open ones are told, as many as the policy allows at this place.
+
+        The chances of a draw rest on the scores told before it. So bets on the draws stay valid in the order of the
+        draws, see `inference.betting`. How many are drawn depends on the number of scores told and not on who waits for
+        which answer: the draws are the same at every pace.
+        """
+        batch, most = self.policy.batch, AHEAD
+        if not self._uniform:
+            most = min(max(FIRST_AHEAD, 2 * batch) + self.asked // 2, SCORED_AHEAD)
+        while 1 < batch <= most - (self.drawn - self.asked) and not self.finished and self.drawn < self.budget:
+            if self.drawn > self.asked and self._needs_scores:
+                break
+            self._draw(batch)
+
+    @property
+    def drawn_items(self) -> Ints:
+        """The first subject's items in the order of their draws, shape (drawn,)."""
+        return self._items[0, : self.drawn].copy()
+
+    def _draw(self, k: int) -> None:
+        """Draw up to `k` items."""
+        k = min(1 if getattr(self.policy.selector, "one_by_one", False) else k, self.budget - self.drawn)
+        k = min([k, *(place - self.drawn for place in self.block if place > self.drawn)])
+        if self._unopened is not None:
+            self._selector_session, self._unopened = self._unopened.open(self.bank, self._seeds), None
+        if self.drawn < len(self.take_all):
+            proposal = self._first_items(min(k, len(self.take_all) - self.drawn))
+        elif self._selector_session is not None:
+            proposal = self._propose_by_session(k)
+        else:
             parts = [part for subjects in self._alike() for part in self._propose_alike(subjects, k)]
-            self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
-        return self._pending
+            proposal = parts[0] if len(parts) == 1 else Proposal.join(parts)
+        self._open(proposal)
+
+    @property
+    def _uniform(self) -> bool:
+        """Whether no score changes the chances of a draw."""
+        chosen = self._repeated is not None or self.assistance is not None
+        return not chosen and isinstance(self.policy.selector, Random)
+
+    def _design_uniform(self, k: int) -> None:
+        """Set the design of the next `k` open items, of uniform draws, by the scores told so far."""
+        new = slice(self.asked, self.asked + k)
+        p, items = self._predicted(slice(None)), self._items[:, : new.stop]
+        left = len(self.bank) - np.arange(new.start, new.stop)
+        rest, variance = (
+            column.sum(axis=1, keepdims=True) - np.take_along_axis(column, items, axis=1).cumsum(axis=1)[:, new] + now
+            for column in (p, p * (1.0 - p))
+            for now in (np.take_along_axis(column, items[:, new], axis=1),)
+        )
+        remaining = np.ones(p.shape, dtype=bool)
+        np.put_along_axis(remaining, items[:, : new.start], False, axis=1)
+        most = np.where(remaining, p, 0.0).max(axis=1, keepdims=True)
+        least = np.where(remaining, p, 1.0).min(axis=1, keepdims=True)
+        chosen = np.take_along_axis(p, items[:, new], axis=1)
+        down, up = most * left[0], (1.0 - least) * left[0]
+        rows = np.broadcast_arrays(1.0 / left, chosen, rest, variance * left, down, up)
+        self._design[:, :, new] = rows
+        self._designed = new.stop
+
+    @property
+    def _needs_scores(self) -> bool:
+        """Whether the next draw needs the scores of all items before: by its selector, or by a check of the block."""
+        if self._repeated is not None or self.drawn < len(self.take_all):
+            return False
+        if self._selector_session is not None or (not self._looked and self.block[0] < self.block[1] == self.drawn):
+            return True
+        selector = self._selector(0)
+        return not isinstance(selector, Random | Form) and selector.mode == "top"
+
+    def _open(self, proposal: Proposal) -> None:
+        """Add drawn items to the open ones."""
+        new = slice(self.drawn, self.drawn + proposal.items.shape[1])
+        self._items[:, new], self._design[:, :, new] = proposal.items, proposal.design
+        self.drawn = new.stop
+        if not np.isnan(proposal.design[0]).any() or not self.designed or not self._uniform:
+            self._designed = self.drawn
 
     def _first_items(self, k: int) -> Proposal:
         """Return the next `k` items of `take_all`, whose propensity is 1."""
-        items = np.tile(self.take_all[self.asked : self.asked + k], (self.subjects, 1))
+        items = np.tile(self.take_all[self.drawn : self.drawn + k], (self.subjects, 1))
         p = self._predicted(slice(None))
         design = np.full((len(DESIGN), *items.shape), np.nan)
         design[1] = chosen = np.take_along_axis(p, items, axis=1)
         if self.designed:
             spread = p * (1.0 - p)
-            left = len(self.bank) - self.asked - np.arange(k)
+            left = len(self.bank) - self.drawn - np.arange(k)
             for row, total in ((2, p), (3, spread)):
-                earlier = np.take_along_axis(total, self.take_all[None, : self.asked].repeat(len(p), 0), axis=1)
+                earlier = np.take_along_axis(total, self.take_all[None, : self.drawn].repeat(len(p), 0), axis=1)
                 here = np.take_along_axis(total, items, axis=1)
                 rest = (total.sum(axis=1) - earlier.sum(axis=1))[:, None]
                 design[row] = rest - (here.cumsum(axis=1) - here)
@@ -283,9 +375,10 @@ class Session:
         edges = [*range(subjects.start, subjects.stop, self._work.shape[1]), subjects.stop]  # passes of that many rows
         return [self._propose(slice(low, high), k, self._selector(low)) for low, high in pairwise(edges)]
 
-    def _selector(self, subject: int) -> Selector:
-        """Return the selector of a subject's next item."""
-        if self.block[0] <= self.asked < self.block[1] or self.unlike[subject]:
+    def _selector(self, subject: int, place: int | None = None) -> Selector:
+        """Return the selector of a subject's item at a place, by default the next one."""
+        place = self.drawn if place is None else place
+        if self.block[0] <= place < self.block[1] or self.unlike[subject]:
             return UNIFORM
         if self.assistance is not None:
             return self.assistance.first
@@ -294,16 +387,17 @@ class Session:
     def _propose(self, subjects: slice, k: int, selector: Selector) -> Proposal:
         """Draw the next `k` items of a slice of the subjects by a selector."""
         if self._repeated is not None:
-            return self._repeated.follow(self.asked, self._predicted(subjects), k)
+            return self._repeated.follow(self.drawn, self._predicted(subjects), k)
         lazy = self.bank.calibrated and self._paired is None  # the view computes the bank's predictions on access
-        predictions, items = None if lazy else self._predicted(subjects), self._items[subjects, : self.asked]
+        predictions, items = None if lazy else self._predicted(subjects), self._items[subjects, : self.drawn]
         estimate, work = self.estimate, self._work[:, : len(items)]
         theta, covariance = estimate.theta[subjects], estimate.covariance[subjects]
         view = View(self.bank, theta, covariance, predictions, items, work, budget=self.budget)
         if self._draws_for_claims:
             variance = self._design[DESIGN.index("variance"), subjects, self.asked - 1] / self.asked
             view.set_claim_probability(self._claimed_sums, self._scores[subjects, : self.asked], variance)
-        return propose(selector, view, k, self.policy.floor, self._rngs[subjects], designed=self.designed)
+        designed = self.designed and (self.drawn == self.asked or not self._uniform)
+        return propose(selector, view, k, self.policy.floor, self._rngs[subjects], designed=designed)
 
     @property
     def _draws_for_claims(self) -> bool:
@@ -313,10 +407,11 @@ class Session:
         return decides and selector.mode != "top" and not isinstance(selector, Random) and policy.floor > GATE_FLOOR
 
     def reason(self, item: int, subject: int = 0) -> str:
-        """Return the reason for an item of the open proposal, in words for the report."""
+        """Return the reason for an open item, in words for the report."""
         if item in self.take_all:
             return "asked first, whatever the draws"
-        policy, selector = self.policy, self._selector(subject)
+        drawn = self._items[subject, self.asked : self.drawn].tolist()
+        policy, selector = self.policy, self._selector(subject, self.asked + drawn.index(item))
         if selector is UNIFORM:
             return "drawn uniformly, to check the estimate"
         evenly = "for the verdict in sight" if self._draws_for_claims else "uniformly"
@@ -366,23 +461,19 @@ class Session:
         return self.bank.probability(self.estimate.theta[subjects])
 
     def tell(self, scores: ArrayLike) -> None:
-        """Record the scores (S, k) of the last proposal, in [0, 1], NaN where missing.
-
-        If a batch was interrupted, give the scores of its first items; the others then count as not drawn.
+        """Record the scores (S, k) of the first k open items, in [0, 1], NaN where missing.
 
         Raises:
-            ValueError: No proposal is open, or the shape or a value is wrong.
+            ValueError: No item is open, or the shape or a value is wrong.
         """
-        proposal = self._pending
-        if proposal is None:
-            raise ValueError("tell() without ask(): there is no open proposal")
-        values = self._checked(scores, proposal)
-        self._pending = None
+        if self.drawn == self.asked:
+            raise ValueError("tell() without ask(): no item is open")
+        values = self._checked(scores)
         k = values.shape[1]
+        if self._designed < self.asked + k:
+            raise ValueError(f"{k} scores for {self._designed - self.asked} items: ask() returns the next ones")
         new = slice(self.asked, self.asked + k)
-        drawn = proposal if k == proposal.items.shape[1] else proposal[:k]
-        items = drawn.items
-        self._items[:, new], self._scores[:, new], self._design[:, :, new] = items, values, drawn.design
+        items, self._scores[:, new] = self._items[:, new], values
         self._A[:, new] = self.bank.discrimination.take(items, axis=0)
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:
@@ -402,11 +493,12 @@ class Session:
                 reason = self._spent if reason is StopReason.BUDGET else reason
                 self.end(StopReason.EXHAUSTED if self.asked == len(self.bank) else reason, s)
 
-    def _checked(self, scores: ArrayLike, proposal: Proposal) -> Array:
+    def _checked(self, scores: ArrayLike) -> Array:
         """Return the scores as an array of a valid shape and range."""
         values = np.asarray(scores, dtype=np.float64)
-        if values.ndim != 2 or len(values) != self.subjects or not 1 <= values.shape[1] <= proposal.items.shape[1]:
-            raise ValueError(f"scores have shape {values.shape}, the proposal {proposal.items.shape}")
+        count = self.drawn - self.asked
+        if values.ndim != 2 or len(values) != self.subjects or not 1 <= values.shape[1] <= count:
+            raise ValueError(f"scores have shape {values.shape}, the open items {(self.subjects, count)}")
         if np.fmin.reduce(values, axis=None) < 0 or np.fmax.reduce(values, axis=None) > 1:
             raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
         return values
@@ -571,7 +663,7 @@ def random_numbers(seed: int | Sequence[int], subjects: int, count: int) -> Arra
 
 def record_all(session: Session, items: Ints, scores: Array) -> None:
     """Record all administrations of a new session at once, without a design: items and scores, (S, budget) each."""
-    session._pending = Proposal(items, np.full((len(DESIGN), *items.shape), np.nan))
+    session._open(Proposal(items, np.full((len(DESIGN), *items.shape), np.nan)))
     session.tell(scores)
 
 

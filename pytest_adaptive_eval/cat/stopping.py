@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim, decide
+from pytest_adaptive_eval.inference.betting import Claim, decide, further_draws
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.irt.estimation import Estimate
 
@@ -103,6 +104,16 @@ class Decision:
         for cut in self.cuts:
             decided &= cut.classify(log).side != 0
         return [StopReason.DECISION if d else None for d in decided]
+
+    def remaining(self, log: DesignLog, expected: float) -> int:
+        """Return how many further draws of one subject are expected until all claims are decided, at least 1.
+
+        Args:
+            expected: Draws that a decision is expected to need before any.
+        """
+        if not self.claims:
+            return max(1, math.ceil(expected - len(log)))
+        return max(further_draws(log, claim, expected) for claim in self.claims)
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,7 +225,6 @@ class Settings:
     unsafe_code: bool = False
     model_options: Mapping[str, Any] = field(default_factory=dict)
     required_gates: tuple[str, ...] = ()
-    side_by_side: bool = False
     reuse: Path | None = None
     models: Mapping[str, str] = field(default_factory=dict)
 

@@ -182,6 +182,34 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
     return Decisions(outcome, np.where(outcome == 0, 0, at))
 
 
+#: Draws for which a prior expectation of their number counts in `further_draws`.
+PRIOR_DRAWS = 16
+
+
+def further_draws(log: DesignLog, claim: Claim, expected: float) -> int:
+    """Return how many further draws a decision about a claim may need, at least 1; a forecast without a guarantee.
+
+    The evidence is taken to grow as in the later half of the draws so far.
+
+    Args:
+        log: At least one draw of one subject.
+        expected: Draws that were expected to be needed before the first.
+    """
+    view = claim.view(log)
+    prior, half = -claim.log_alpha / expected * PRIOR_DRAWS, len(log) // 2
+    needed = np.inf
+    sides: tuple[tuple[Literal[1, -1], float], ...] = ((1, 0.0), (-1, 1.0))
+    for side, missing in sides:
+        wealth = log_wealth(view.with_missing_as(missing), claim, side)
+        now, then = float(wealth[-1]), float(wealth[half - 1]) if half else 0.0
+        if now + claim.log_alpha >= 0:
+            return 1
+        growth = (now - max(then, claim.log_alpha) + prior) / (len(log) - half + PRIOR_DRAWS)
+        if growth > 0:
+            needed = min(needed, (-claim.log_alpha - now) / growth)
+    return int(min(max(np.ceil(needed), 1), 1 << 30))
+
+
 def _first(reached: Bools) -> Ints:
     """Return the number of draws up to the first true one, or one more than all, along the last axis."""
     return np.asarray(np.where(reached.any(axis=-1), reached.argmax(axis=-1) + 1, reached.shape[-1] + 1))

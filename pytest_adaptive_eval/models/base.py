@@ -179,6 +179,7 @@ class RequestLog:
     def __init__(self, made_up: str | None = None) -> None:
         self.made_up, self.count, self.repeated = made_up, 0, ""
         self.taken: list[tuple[Subject, Completion]] = []
+        self._requested: list[tuple[Any, ...]] = []
         self._completions: dict[tuple[Any, ...], Completion] = {}
 
     @staticmethod
@@ -197,6 +198,10 @@ class RequestLog:
         finally:
             RequestLog.current = outer
 
+    def asks(self, item: Item) -> bool | None:
+        """Return whether one of the requests was an item as it stands; None if no subject was asked."""
+        return _key(item) in self._requested if self._requested else None
+
     def next_made_up(self) -> str | None:
         """Count a request and return the made-up answer, if there is one; raise NoFurtherAnswer after too many."""
         self.count += 1
@@ -206,6 +211,7 @@ class RequestLog:
 
     def complete(self, subject: Subject, item: Item) -> Completion:
         """Return a subject's completion of an item, asked for once; raise ConfigError if it samples and was asked."""
+        self._requested.append(_key(item))
         if (made_up := self.next_made_up()) is not None:
             return Completion(made_up)
         key = (id(subject), item.likelihood is not None, *_key(item))
@@ -345,12 +351,17 @@ class Subject(abc.ABC):
                 source.keep(items[index], completion)
         return [done[index] for index in range(len(items))]
 
-    def begin(self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object]) -> None:
-        """Have items answered like `answer_draws`; `arrived` is called for each now, or later by `take_arrived`."""
+    def begin(
+        self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object]
+    ) -> Callable[[], object]:
+        """Have items answered like `answer_draws`; `arrived` is called for each now, or later by `take_arrived`.
+
+        Returns:
+            A function that breaks off what has not arrived.
+        """
         in_one_call = self.known is not None or any(item.turns or item.likelihood is not None for item, _ in draws)
         if self.waits_apart and not in_one_call:
-            self._send([_drawn(*draw) for draw in draws], lambda n, completion: arrived(n, _cut(completion)))
-            return
+            return self._send([_drawn(*draw) for draw in draws], lambda n, completion: arrived(n, _cut(completion)))
         notified: set[int] = set()
 
         def note(index: int, completion: Completion) -> None:
@@ -360,9 +371,12 @@ class Subject(abc.ABC):
         for index, completion in enumerate(self.answer_draws(draws, note)):
             if index not in notified:
                 arrived(index, completion)
+        return lambda: None
 
-    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> None:
-        """Begin to answer items, for which `take_arrived` calls `arrived` with index and completion."""
+    def _send(
+        self, items: Sequence[Item], arrived: Callable[[int, Completion], object]
+    ) -> Callable[[], object]:
+        """Begin to answer items, for which `take_arrived` calls `arrived`; return a function that breaks off."""
         raise NotImplementedError
 
     def take_arrived(self, *, wait: bool) -> None:  # noqa: ARG002 - only subjects that wait apart have any

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.plugin.fixtures import model_function
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE, REUSE
 from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
+from pytest_adaptive_eval.plugin.pipeline import Pipeline
 from pytest_adaptive_eval.plugin.progress import Progress
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.run import OwnProtocol, ReportHooks, RunHooks
@@ -58,7 +59,6 @@ def _settings_of(config: pytest.Config) -> Settings:
         graders=tuple(config.getini("adaptive_eval_graders")),
         model_options=_options(config.getini("adaptive_eval_model_options")),
         required_gates=tuple(config.getini("adaptive_eval_required_gates")),
-        side_by_side=any((config.getoption("adaptive_eval_side_by_side"), config.getini("adaptive_eval_side_by_side"))),
         reuse=_reuse(config, folder),
     )
 
@@ -147,11 +147,8 @@ def activate(config: pytest.Config) -> None:
     config.add_cleanup(gc.unfreeze)
     exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
     state = config.stash[STATE] = RunState(config, settings, exchange, answers=answers)
-    if settings.side_by_side:
-        from pytest_adaptive_eval.plugin.side_by_side import SideBySide
-
-        state.companions = SideBySide(shares=not state.worker)  # an interview of one worker may be given to another
-        config.add_cleanup(state.companions.close)
+    state.pipeline = Pipeline(shares=not state.worker)  # an interview of one worker may be given to another
+    config.add_cleanup(state.pipeline.close)
     verdicts = config.stash[VERDICTS] = VerdictLog(state)
     show_log_warnings(config)
     register = config.pluginmanager.register

@@ -118,6 +118,7 @@ _DRAW_COLUMNS = {
     **{name: name for name in ("rest", "variance", "down", "up")},
 }
 _REPEAT_SEED = 1  #: Seed suffix for drawing repeated items.
+NEAR = 2  #: Batches in prospect below which the session is told the scores one by one, so that it ends at once.
 
 
 class Fault(NamedTuple):
@@ -173,6 +174,7 @@ class AskingLoop:
         self.reuse = Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns, self.finding = "", 0, Finding()
+        self.unneeded = 0  #: Calls whose answers the interview did not need.
         self._bound = False
         self._hook = node.ihook
         self._setup_only = sets_up_only(node.config)
@@ -205,6 +207,7 @@ class AskingLoop:
         except AdaptiveEvalError as error:
             self._end_by(error)
         finally:
+            self.unneeded = self.state.pipeline.finish(self)
             self.respondent.uncap()
             self.recorder.close()
             self._live.end()
@@ -234,7 +237,7 @@ class AskingLoop:
         return plain(self.session.estimate.theta[0].tolist()) if self.evaluation.bank.calibrated else None
 
     def _ask_proposals(self) -> None:
-        while not self._over and (proposal := self.session.ask()) is not None:
+        while not self._over and (proposal := self.session.ask(self._together)) is not None:
             if not (self.recorder.administrations or self.asks_items or self._setup_only):
                 item = self.evaluation.bank.items[int(proposal.items[0, 0])]
                 if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
@@ -251,6 +254,12 @@ class AskingLoop:
             for administration in self.recorder.administrations[asked_before:]:
                 administration.theta_after = ability
             self._live.estimate(self.session)
+
+    @property
+    def _together(self) -> int:
+        """How many questions are asked before the session knows their scores: one where the verdict may be near."""
+        batch = self.evaluation.policy.batch
+        return 1 if self.session.adapts_length and self.session.remaining() <= NEAR * batch else batch
 
     def _affordable(self, items: int) -> bool:
         """Return whether the next items fit into the budgets in tokens and money."""
@@ -283,7 +292,7 @@ class AskingLoop:
         while drawn and not self._over:
             details = {"reason": reason, "theta_before": self._ability}
             batch = enumerate(drawn[: evaluation.policy.batch], 1)
-            questions = [self._test(self._draw(i, offset, evaluation.samples, details)) for offset, i in batch]
+            questions = [self._test(self.draw(i, evaluation.samples, offset, **details)) for offset, i in batch]
             del drawn[: len(self._run_batch(questions))]
         if drawn:
             self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
@@ -306,10 +315,10 @@ class AskingLoop:
             details = {name: column[row] for name, column in columns.items()}
             details |= {"theta_before": ability, "reason": self.session.reason(i)}
             for sample in range(samples):
-                draws.append(self._draw(i, len(draws) + 1, sample, details))
+                draws.append(self.draw(i, sample, len(draws) + 1, **details))
         return draws
 
-    def _draw(self, index: int, offset: int, sample: int, details: dict[str, Any]) -> Draw:
+    def draw(self, index: int, sample: int, offset: int = 1, **details: Any) -> Draw:
         """Return the question of a bank's item, `offset` places (from 1) after the latest administration."""
         item = self.evaluation.bank.items[index]
         administration = Administration(
@@ -364,8 +373,7 @@ class AskingLoop:
             self.give_up(str(error), usage=True)
         self.recorder.add(test, response)
         self._live.count(len(self.recorder.administrations))
-        if self.state.companions is not None:
-            self.state.companions.advance(self)
+        self.state.pipeline.advance(self)
         return response
 
     @property
@@ -389,22 +397,23 @@ class AskingLoop:
         if (response := self.recorder.stored_response(test)) is not None:
             return response
         subject = self.respondent.subject
-        # the first question of the batch that an answer is missing for
-        if test in self._batch and isinstance(subject, Subject):
-            self._answer(subject, self._batch[self._batch.index(test) :])
+        if isinstance(subject, Subject) and self._asks_by_itself(test):
+            self.state.pipeline.answer(self, subject, self._batch[self._batch.index(test) :])
         return None
 
-    def _answer(self, subject: Subject, questions: Sequence[Question]) -> None:
-        """Have the questions of the batch answered together, as far as their tests ask the items themselves."""
-        batch, self._batch = self._batch, []
-        if len(batch) == 1 and not self.asks_items and batch[0].asked.item.likelihood is None:
-            return  # a test may pass the prompt alone, from which no likelihoods of choices follow
-        if self.state.companions is not None:
-            self.state.companions.prefetch(self, subject, questions)
-        elif len(batch) > 1 or batch[0].asked.item.likelihood is not None:
-            self.recorder.prefetch(subject, questions)
-        else:
-            self.recorder.unanswered(subject, questions)  # another run may have asked it together with others
+    def _asks_by_itself(self, test: Question) -> bool:
+        """Whether the request of a test is known: that of its item, as far as made-up answers have shown."""
+        if test not in self._batch or self.finding.asks_item is False:
+            return False
+        if self.asks_items or (self.asks_ahead and self.evaluation.policy.batch > 1):
+            return True
+        # no likelihoods of choices follow from a prompt alone, which a test may pass
+        return len(self._batch) > 1 or test.asked.item.likelihood is not None
+
+    @property
+    def asks_ahead(self) -> bool:
+        """Whether questions may be asked before their tests run, since these ask nothing but their items."""
+        return (self.asks_items or bool(self.finding.asks_item)) and not self.evaluation.spending.limited
 
     @property
     def asks_items(self) -> bool:
@@ -499,10 +508,8 @@ class AskingLoop:
             decoding=respondent.decoding,
         )
         path = self.state.folder / "journal" / f"{key}.jsonl"
-        journal = None
-        if self.state.companions is not None:
-            journal, spent = self.state.companions.hand_over(self.nodeid, path)
-            respondent.usage -= spent
+        journal, spent = self.state.pipeline.hand_over(self.nodeid, path)
+        respondent.usage -= spent
         if journal is None:
             journal = Journal(path, fresh=self.state.settings.fresh)
         self.recorder.open(journal, checkpoint=checkpoint, decoding=respondent.decoding)

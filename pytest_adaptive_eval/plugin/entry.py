@@ -43,10 +43,6 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
     "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},
     "fresh": {"action": "store_true", "help": "ask everything anew instead of going on where a killed run stopped"},
-    "side-by-side": {
-        "action": "store_true",
-        "help": "ask interviews of one model in the same calls: full batches of a checkpoint, more requests at once",
-    },
     "reuse": {
         "metavar": "FILE",
         "nargs": "?",
@@ -81,7 +77,6 @@ _INI_SETTINGS: dict[str, tuple[str, Any, Any]] = {
     ),
     "budget": ("questions an interview, as --adaptive-eval-budget", None, None),
     "seed": ("seed of every draw", None, None),
-    "side_by_side": ("ask interviews of one model in the same calls", "bool", False),
     "baseline": ("what gates call baseline, as --adaptive-eval-baseline", None, None),
     "missing_baseline": ("warn, record or fail where there is no baseline yet", None, None),
     "dir": ("folder of journal and records", None, None),

@@ -250,7 +250,7 @@ class RunState:
         needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
             studies.
-        companions: `side_by_side.SideBySide`, which imports this module; None where each interview is asked by itself.
+        pipeline: `pipeline.Pipeline`, which imports this module.
         answers: Answers that runs share; None where every answer is asked for.
     """
 
@@ -261,7 +261,7 @@ class RunState:
     evaluations: list[EvaluationNode] = field(default_factory=list)
     needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
     family: int = 0
-    companions: Any = None
+    pipeline: Any = None
     answers: AnswerStore | None = None
 
     @property
@@ -348,11 +348,13 @@ class Finding:
     Attributes:
         methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
         fault: Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
+        asks_item: Whether the test asked for an answer to its item as it stands, and for nothing else; None if unknown.
     """
 
     def __init__(self) -> None:
         self.methods: set[str] = set()
         self.fault = ""
+        self.asks_item: bool | None = None
 
     @property
     def doubt(self) -> str:

@@ -148,7 +148,7 @@ class EndpointSubject(Subject):
         self._endpoint.post([self._body(items[index]) for index in written], take)
         return completions
 
-    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> None:
+    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> Callable[[], object]:
         cap = self.cap
 
         def note(index: int, delivery: Delivery) -> None:
@@ -156,6 +156,7 @@ class EndpointSubject(Subject):
 
         sent = self._endpoint.begin([self._body(item) for item in items], note)
         sent.add_done_callback(lambda done: None if done.cancelled() else self._arrivals.put(done.result))
+        return sent.cancel
 
     def take_arrived(self, *, wait: bool) -> None:
         """Call `arrived` for the answers of `begin` that are there, or raise why there are none; see the base class."""

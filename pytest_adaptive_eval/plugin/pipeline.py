@@ -1,0 +1,327 @@
+"""The calls of a run: a model is kept busy with the next questions of its interviews.
+
+Tests run in pytest's order, one after the other, and each waits for the answer to its own question. Meanwhile the model
+answers the questions that the session has drawn ahead, refilled one by one up to the calls that it takes at once. An
+answer reaches the session in the order of the draws, whatever the order of arrival, so that no verdict favours quick
+answers, and no result depends on what was asked ahead. How far ahead is asked follows the forecast of the questions
+that the verdict needs. Where that leaves room, the first questions of later interviews of the same model are asked;
+their completions go to their journals, as those of a killed run do, and each interview finds them there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.models.base import Completion, Subject, Usage
+from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.plugin.question import Draw, Question
+from pytest_adaptive_eval.plugin.state import EvaluationNode
+from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
+from pytest_adaptive_eval.records.journal import Journal
+
+_CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
+SHARE, LEAST = 0.4, 4  #: Share of the questions in prospect that are asked ahead, and how many are in any case.
+
+
+class Pipeline:
+    """Calls of one run, of all its subjects; with `shares`, questions of later interviews fill them."""
+
+    def __init__(self, *, shares: bool) -> None:
+        self._shares = shares
+        #: Interviews with questions asked ahead by node id, and node ids of those that cannot have any.
+        self._ahead: dict[str, _Ahead] = {}
+        self._refused: set[str] = set()
+        #: Number of questions that calls have begun and that have no answer yet, by the id of the subject.
+        self._open: Counter[int] = Counter()
+        #: The interview whose tests run, and those that may follow it: asked ahead, and not looked at yet.
+        self._leader: AskingLoop | None = None
+        self._followers: list[_Ahead] = []
+        self._rest: Iterator[_Ahead] = iter(())
+
+    def answer(self, loop: AskingLoop, subject: Subject, questions: Sequence[Question]) -> None:
+        """Have questions of an interview answered, so that the first one's test finds its completion.
+
+        Those that follow are begun as well, and questions that the session has drawn ahead.
+        """
+        own, key = self._lead(loop, subject), loop.recorder.key(questions[0])
+        if not loop.recorder.unanswered(subject, questions[:1]):
+            own.arrived.pop(key, None)
+            self._fill(subject, [])
+            return
+        while key not in own.arrived:
+            self._fill(subject, own.expect(questions))
+            if key not in own.arrived:
+                self._take(subject, wait=True)
+        subject.restore(questions[0].asked.item, questions[0].asked.sample, own.arrived.pop(key))
+        self._fill(subject, [])
+
+    def advance(self, loop: AskingLoop) -> None:
+        """Take answers that came while a test of an interview ran, and begin further questions."""
+        subject = loop.respondent.subject
+        if loop is self._leader and self._open[id(subject)]:
+            with contextlib.suppress(Exception):  # a fault that lasts is that of the tests too
+                self._take(subject, wait=False)
+                self._fill(subject, [])
+
+    def finish(self, loop: AskingLoop) -> int:
+        """Break off what is asked ahead of an interview that has ended; return the number of calls it did not need."""
+        own = self._ahead.get(loop.nodeid)
+        if own is None or own.loop is not loop:
+            return 0
+        subject = loop.respondent.subject
+        with contextlib.suppress(Exception):  # what came so far is kept
+            self._take(subject, wait=False)
+        for cancel in own.begun.values():
+            cancel()
+        self._open[id(subject)] -= len(own.begun)
+        return len(self._ahead.pop(loop.nodeid).begun) + len(own.arrived)
+
+    def _lead(self, loop: AskingLoop, subject: Subject) -> _Ahead:
+        """Return what is asked ahead of the interview whose tests run, and find the interviews that may follow it."""
+        if loop is not self._leader:
+            self._leader = loop
+            self._ahead.setdefault(loop.nodeid, _Ahead(loop)).loop = loop
+            items = loop.node.session.items if self._shares and subject.shared_batch else []
+            later = items[items.index(loop.node) + 1 :] if loop.node in items else []
+            joined = (self._join(loop, node) for node in later if isinstance(node, EvaluationNode))
+            self._followers, self._rest = [], (follower for follower in joined if follower is not None)
+        return self._ahead[loop.nodeid]
+
+    def _fill(self, subject: Subject, wanted: Sequence[Draw]) -> None:
+        """Begin calls for the wanted questions, for the leader's next ones, and for its followers' if there is room."""
+        assert self._leader is not None
+        own, busy = self._ahead[self._leader.nodeid], self._open[id(subject)]
+        if busy and not subject.waits_apart:
+            return
+        room = subject.shared_batch - busy - len(wanted)
+        requests = [(own, draw) for draw in [*wanted, *own.take(room)]]
+        if requests or subject.waits_apart:
+            together = all(draw.asked.item.likelihood is None for _, draw in requests)  # else prompts begin alike
+            requests += self._of_followers(subject.shared_batch - busy - len(requests)) if together else []
+        for group in ([request] for request in requests) if subject.waits_apart and together else [requests]:
+            if group:
+                self._begin(subject, group)
+
+    def _of_followers(self, room: int) -> list[tuple[_Ahead, Draw]]:
+        """Return the next questions of later interviews, up to `room`; the interviews come in their order."""
+        requests: list[tuple[_Ahead, Draw]] = []
+        for follower in self._followers:
+            requests += [(follower, draw) for draw in follower.take(room - len(requests))]
+        while len(requests) < room and (further := next(self._rest, None)) is not None:
+            self._followers.append(further)
+            requests += [(further, draw) for draw in further.take(room - len(requests))]
+        return requests
+
+    def _begin(self, subject: Subject, requests: Sequence[tuple[_Ahead, Draw]]) -> None:
+        """Begin a call for some questions."""
+        self._open[id(subject)] += len(requests)
+        before, timed_seconds = subject.usage, 0.0
+        costs: dict[_Ahead, Usage] = {}
+
+        def arrived(index: int, completion: Completion) -> None:
+            nonlocal timed_seconds
+            ahead, draw = requests[index]
+            self._open[id(subject)] -= 1
+            timed_seconds += completion.cost.seconds
+            ahead.keep(draw, completion)
+            costs[ahead] = costs.get(ahead, Usage()) + completion.cost
+            self._charge(ahead, completion.cost)
+
+        keys = [(ahead, ahead.loop.recorder.key(draw)) for ahead, draw in requests]
+        for ahead, key in keys:
+            ahead.begun[key] = _nothing
+        try:
+            cancel = subject.begin([(draw.asked.item, draw.asked.sample) for _, draw in requests], arrived)
+        except BaseException:
+            self._abandon(subject)
+            raise
+        finally:  # the time that a call took for all its answers
+            call = subject.usage - before
+            for ahead, cost in costs.items():
+                share = _tokens(cost) / max(_tokens(call), 1)
+                self._charge(ahead, Usage(seconds=max(call.seconds - timed_seconds, 0.0) * share))
+        for ahead, key in keys:
+            if key in ahead.begun:
+                ahead.begun[key] = cancel
+
+    def _take(self, subject: Subject, *, wait: bool) -> None:
+        try:
+            subject.take_arrived(wait=wait)
+        except Exception:
+            self._abandon(subject)
+            raise
+
+    def _abandon(self, subject: Subject) -> None:
+        """Expect no answer to the questions that are open."""
+        del self._open[id(subject)]
+        for ahead in self._ahead.values():
+            if ahead.loop.respondent.subject is subject:
+                ahead.begun.clear()
+
+    def _charge(self, ahead: _Ahead, cost: Usage) -> None:
+        """Count a cost of an interview whose tests do not run yet, which is not the leader's."""
+        if self._leader is not None and ahead.loop is not self._leader:
+            ahead.spent += cost
+            self._leader.respondent.usage += cost
+
+    def hand_over(self, nodeid: str, path: Path) -> tuple[Journal | None, Usage]:
+        """Return the open journal at `path` of an interview that begins, if any, and what its answers cost so far."""
+        ahead = self._ahead.get(nodeid)
+        if ahead is None:
+            return None, Usage()
+        ahead.loop.session.close()
+        journal = ahead.loop.recorder.journal
+        if journal is None or journal.path != path:  # its tests ran before, or ask another subject
+            ahead.loop.recorder.close()
+            del self._ahead[nodeid]
+            return None, Usage()
+        return journal, ahead.spent
+
+    def close(self) -> None:
+        """Keep the answers that have come, and close the journals of interviews that did not begin."""
+        for ahead in self._ahead.values():
+            with contextlib.suppress(Exception):  # what is lost is asked again
+                ahead.loop.respondent.subject.take_arrived(wait=False)
+        while self._ahead:
+            _, ahead = self._ahead.popitem()
+            ahead.loop.session.close()
+            ahead.loop.recorder.close()
+
+    def _join(self, loop: AskingLoop, node: Any) -> _Ahead | None:
+        """Return the interview of a node, if it can be asked ahead by the leader's subject."""
+        if node.noun != "interview" or node.nodeid in self._refused:
+            return None
+        restore_parameters(node)
+        sources = node.gate_plan.sources.values()
+        if any(isinstance(source, EvaluationNode) and source.result is None for source in sources):
+            return None
+        if not _asks_alike(loop.node, node):
+            return None
+        if node.nodeid not in self._ahead:
+            if (follower := _follower(loop, node)) is None:
+                self._refused.add(node.nodeid)
+                return None
+            self._ahead[node.nodeid] = _Ahead(follower)
+        ahead = self._ahead[node.nodeid]
+        return ahead if ahead.loop.respondent.subject is loop.respondent.subject else None
+
+
+class _Ahead:
+    """An interview with the open items of its session, which are asked before their tests run.
+
+    Attributes:
+        loop: That of the tests; before they run, one that runs none, see `AskingLoop.follow`.
+        begun: Ways to break off the calls whose answers are to come, by the keys of the questions.
+        arrived: Completions by key, until their tests need them.
+        spent: Cost of the answers of an interview whose tests do not run yet.
+    """
+
+    def __init__(self, loop: AskingLoop) -> None:
+        self.loop = loop
+        self.begun: dict[str, Callable[[], object]] = {}
+        self.arrived: dict[str, Completion] = {}
+        self.spent = Usage()
+        self._queue: dict[str, Draw] = {}  #: Drawn questions without an answer that no call has begun.
+        #: Items of the session that were looked at, and questions with a call or an answer.
+        self._seen = self._sent = 0
+
+    def expect(self, questions: Sequence[Question]) -> list[Draw]:
+        """Return those of the questions that tests wait for which no call has begun."""
+        wanted = []
+        for question in self.loop.recorder.unanswered(self.loop.respondent.subject, questions):
+            key = self.loop.recorder.key(question)
+            if key not in self.begun and key not in self.arrived:
+                self._queue.pop(key, None)
+                self.begun[key] = _nothing
+                wanted.append(Draw(question.asked, question.administration, key))
+        self._sent += len(wanted)
+        return wanted
+
+    def take(self, room: int) -> list[Draw]:
+        """Return the next questions without an answer, up to `room` and to the forecast of those that are needed."""
+        if room <= 0 or not self.loop.asks_ahead:
+            return []
+        try:
+            most = self._most()
+        except Exception:  # code of a user, such as a selector, which fails when its turn comes
+            return []
+        taken = list(itertools.islice(self._queue, max(0, min(room, most - self._sent))))
+        self._sent += len(taken)
+        return [self._queue.pop(key) for key in taken]
+
+    def _most(self) -> int:
+        """Return the number of questions that may have a call or an answer now."""
+        session, samples = self.loop.session, self.loop.evaluation.samples
+        session.draw_ahead()
+        recorder = self.loop.recorder
+        for item in session.drawn_items[self._seen :].tolist():
+            for sample in range(samples):
+                draw = self.loop.draw(item, sample)
+                key = recorder.key(draw)
+                if key in self.begun or key in self.arrived:
+                    continue
+                if recorder.stored(draw) is None:
+                    self._queue[key] = draw
+                else:
+                    self._sent += 1
+        self._seen = session.drawn
+        needed, answered = (session.asked + session.remaining()) * samples, self._sent - len(self.begun)
+        if not session.adapts_length:
+            return needed
+        return answered + max(LEAST, math.ceil(SHARE * (needed - answered)))
+
+    def keep(self, draw: Draw, completion: Completion) -> None:
+        """Write a completion to the journal; what cannot be kept, or is a fault of the run, is left to the tests."""
+        key = self.loop.recorder.key(draw)
+        del self.begun[key]
+        self.arrived[key] = completion
+        with contextlib.suppress(AdaptiveEvalError):
+            self.loop.recorder.keep_completion(draw, completion)
+
+
+def _nothing() -> None:
+    """Do nothing: a call that has ended cannot be broken off."""
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.prompt_tokens + usage.completion_tokens
+
+
+def _asks_alike(first: Any, second: Any) -> bool:
+    """Return whether the questions of two interviews get the same fixtures and cap, and nothing else ends them."""
+    one, other = first.evaluation, second.evaluation
+    if other.judge is not None or other.interviewer is not None or other.lead or other.spending.limited:
+        return False
+    if one.max_tokens != other.max_tokens:
+        return False
+    if any(mark.name in _CONDITIONAL_MARKS for mark in second.iter_markers()):
+        return False
+    if first.callspec.params.keys() | second.callspec.params.keys() != {"item"}:
+        return False
+    definitions = [
+        {name: info.name2fixturedefs[name][-1] for name in {*info.names_closure} & {*info.name2fixturedefs} - {"item"}}
+        for info in (first._fixtureinfo, second._fixtureinfo)
+    ]
+    if definitions[0] != definitions[1]:
+        return False
+    return first.parent is second.parent or all(entry.scope == "session" for entry in definitions[0].values())
+
+
+def _follower(leader: AskingLoop, node: Any) -> AskingLoop | None:
+    """Return the loop of an interview that asks what the leader asks; None where it cannot, or has no journal."""
+    loop = AskingLoop(node, node.gate_plan)
+    try:
+        if loop.fault is None:
+            loop.follow(leader)
+    except Exception:  # it fails when its turn comes
+        if node is not leader.node:
+            loop.recorder.close()
+        return None
+    return loop if loop.fault is None and loop.recorder.journal is not None else None
