@@ -210,19 +210,29 @@ class Session:
         short.drawn, short._designed = min(self.drawn, budget), min(self._designed, budget)
         return short
 
-    def remaining(self) -> int:
+    def remaining(self, ahead: Sequence[float] = ()) -> int:
         """Return how many further scores the first subject's interview is expected to need.
 
         It rests on the growth of the evidence so far and decides what is asked ahead; no result depends on it.
+
+        Args:
+            ahead: Scores of the first open items, as far as they are known already; others are NaN.
         """
         most = self.budget - self.asked
         decision = next((rule for rule in self._rules if isinstance(rule, Decision)), None)
         if decision is None or self.finished:
             return most
         expected = self.budget / 2.0 if decision.claims else float(self.asked + self.policy.batch)
-        if not self.asked:
+        stop = self.asked + len(ahead)
+        if not stop:
             return min(most, math.ceil(expected))
-        return min(most, decision.remaining(self.log(), expected))
+        design = self._design[:, 0, :stop].copy()
+        if stop > self._designed:
+            design[:, self._designed :] = self._uniform_design(slice(self._designed, stop))[:, 0]
+        scores = np.concatenate([self._scores[0, : self.asked], np.asarray(ahead, dtype=np.float64)])
+        scores = np.where(np.isnan(scores), design[1], scores)
+        log = self._log(self._items[0, :stop], scores, dict(zip(DESIGN, design, strict=True)), 0.0)
+        return min(most, len(ahead) + decision.remaining(log, expected))
 
     @property
     def sequential(self) -> bool:
@@ -256,8 +266,9 @@ class Session:
         if self.drawn == self.asked:
             self._draw(k)
         if self._designed == self.asked:  # uniform draws ahead: their predictions are those of now
-            self._design_uniform(min(max(k, self.policy.batch), self.drawn - self.asked))
-        part = slice(self.asked, min(self.asked + k, self.drawn))
+            new = slice(self.asked, min(self.asked + max(k, self.policy.batch), self.drawn))
+            self._design[:, :, new], self._designed = self._uniform_design(new), new.stop
+        part = slice(self.asked, min(self.asked + k, self._designed))
         return Proposal(self._items[:, part].copy(), self._design[:, :, part].copy())
 
     def draw_ahead(self) -> None:
@@ -301,9 +312,8 @@ class Session:
         chosen = self._repeated is not None or self.assistance is not None
         return not chosen and isinstance(self.policy.selector, Random)
 
-    def _design_uniform(self, k: int) -> None:
-        """Set the design of the next `k` open items, of uniform draws, by the scores told so far."""
-        new = slice(self.asked, self.asked + k)
+    def _uniform_design(self, new: slice) -> Array:
+        """Return the design of uniform draws at some places by the scores told so far, shape (6, S, k)."""
         p, items = self._predicted(slice(None)), self._items[:, : new.stop]
         left = len(self.bank) - np.arange(new.start, new.stop)
         rest, variance = (
@@ -317,9 +327,7 @@ class Session:
         least = np.where(remaining, p, 1.0).min(axis=1, keepdims=True)
         chosen = np.take_along_axis(p, items[:, new], axis=1)
         down, up = most * left[0], (1.0 - least) * left[0]
-        rows = np.broadcast_arrays(1.0 / left, chosen, rest, variance * left, down, up)
-        self._design[:, :, new] = rows
-        self._designed = new.stop
+        return np.stack(np.broadcast_arrays(1.0 / left, chosen, rest, variance * left, down, up))
 
     @property
     def _needs_scores(self) -> bool:

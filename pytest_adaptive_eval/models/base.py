@@ -373,9 +373,7 @@ class Subject(abc.ABC):
                 arrived(index, completion)
         return lambda: None
 
-    def _send(
-        self, items: Sequence[Item], arrived: Callable[[int, Completion], object]
-    ) -> Callable[[], object]:
+    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> Callable[[], object]:
         """Begin to answer items, for which `take_arrived` calls `arrived`; return a function that breaks off."""
         raise NotImplementedError
 

@@ -27,7 +27,7 @@ from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.records.journal import Journal
 
 _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
-SHARE, LEAST = 0.4, 4  #: Share of the questions in prospect that are asked ahead, and how many are in any case.
+SHARE, LEAST = 0.5, 2  #: Share of the questions in prospect that are asked ahead, and how many are in any case.
 
 
 class Pipeline:
@@ -229,8 +229,11 @@ class _Ahead:
         self.arrived: dict[str, Completion] = {}
         self.spent = Usage()
         self._queue: dict[str, Draw] = {}  #: Drawn questions without an answer that no call has begun.
-        #: Items of the session that were looked at, and questions with a call or an answer.
-        self._seen = self._sent = 0
+        #: Items of the session that were looked at, questions with a call or an answer, and how many may have one.
+        self._seen = self._sent = self._limit = 0
+        #: Numbers of scores told and of answers at the latest forecast, and scores of open items by item.
+        self._then = -1, 0
+        self._scores: dict[str, float] = {}
 
     def expect(self, questions: Sequence[Question]) -> list[Draw]:
         """Return those of the questions that tests wait for which no call has begun."""
@@ -272,16 +275,29 @@ class _Ahead:
                 else:
                     self._sent += 1
         self._seen = session.drawn
-        needed, answered = (session.asked + session.remaining()) * samples, self._sent - len(self.begun)
+        answered = self._sent - len(self.begun)
         if not session.adapts_length:
-            return needed
-        return answered + max(LEAST, math.ceil(SHARE * (needed - answered)))
+            return session.budget * samples
+        told, then = self._then
+        if told != session.asked or answered >= then + LEAST or self._sent >= self._limit:
+            ids = [self.loop.evaluation.bank.ids[item] for item in session.drawn_items[session.asked :].tolist()]
+            ahead = [self._scores.get(item, math.nan) for item in ids]
+            while ahead and math.isnan(ahead[-1]):
+                ahead.pop()
+            needed = (session.asked + session.remaining(ahead)) * samples
+            prospect = max(LEAST, math.ceil(SHARE * (needed - answered)))
+            self._limit = min(answered + prospect, needed + LEAST)  # one slow answer does not make more necessary
+            self._then = session.asked, answered
+        return self._limit
 
     def keep(self, draw: Draw, completion: Completion) -> None:
         """Write a completion to the journal; what cannot be kept, or is a fault of the run, is left to the tests."""
         key = self.loop.recorder.key(draw)
         del self.begun[key]
         self.arrived[key] = completion
+        if self.loop.asks_items and draw.asked.item.custom is None and not draw.asked.sample:  # quick to grade
+            score = completion.response(draw.asked.item, self.loop.unanswered).score
+            self._scores[draw.asked.item.id] = math.nan if score is None else score
         with contextlib.suppress(AdaptiveEvalError):
             self.loop.recorder.keep_completion(draw, completion)
 
