@@ -23,7 +23,7 @@ from pytest_adaptive_eval.models.endpoint.identity import Answerer, check_accept
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.secrets import from_environment
 from pytest_adaptive_eval.models.endpoint.settings import Additions, EndpointSettings, read_additions
-from pytest_adaptive_eval.models.endpoint.wire import Wire
+from pytest_adaptive_eval.models.endpoint.wire import MOST_CONCURRENCY, START_CONCURRENCY, Wire
 from pytest_adaptive_eval.text import shown_address
 
 #: Logger whose warnings the terminal shows at once.
@@ -207,8 +207,8 @@ def _environment(
     }
     if settings.revision:
         environment["revision"] = settings.revision
-    if settings.concurrency > 1:
-        environment["concurrency"] = settings.concurrency
+    if settings.concurrency != 1:
+        environment["concurrency"] = settings.concurrency or f"{START_CONCURRENCY} to {MOST_CONCURRENCY}"
     environment |= additions.names
     if context:
         environment["context"] = context

@@ -93,12 +93,13 @@ class Request:
 
     method: str
     path: str
-    content: bytes | None
-    start: float
-    deadline: float
+    content: bytes | None = None
+    deadline: float = math.inf
     last: Try | None = None
     tries: int = 0
     doubtful: int = 0
+    #: Whether it counts among those at the server.
+    in_slot: bool = False
     #: Whether a try is in progress.
     sent: bool = False
     #: Time of the server's last answer to any request before the latest try began.

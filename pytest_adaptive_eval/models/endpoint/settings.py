@@ -38,6 +38,8 @@ class EndpointSettings:
         temperature: 0 is greedy.
         top_p: Share of the probability that sampling is limited to.
         seed: Seed of the sampling, if the server uses it, and of the waits between retries.
+        concurrency: Requests at once. By default 8 at first, and up to 64 while that raises throughput; a number is the
+            start and the upper limit. Refusals and timeouts lower it for a while.
         timeout: Seconds for an answer, with all tries and the time for which the request is held back.
         retries: Retries of one request after HTTP 500 or a broken connection, while the server answers others. Requests
             wait within `timeout` for a server that answers none, or that requests come too fast for.
@@ -63,7 +65,7 @@ class EndpointSettings:
     top_p: float | None = None
     seed: int = 0
     timeout: float = 120.0
-    concurrency: int = 16
+    concurrency: int | None = None
     rate: float | None = None
     retries: int = 3
     start_timeout: float = 120.0
@@ -80,7 +82,7 @@ class EndpointSettings:
         check_count("max_tokens", 1 if self.max_tokens is None else self.max_tokens)
         if not isinstance(self.reasoning, bool | None):
             raise ConfigError(f"reasoning is {self.reasoning!r:.80}, expected true or false")
-        check_count("concurrency", self.concurrency)
+        check_count("concurrency", 1 if self.concurrency is None else self.concurrency)
         check_count("retries", self.retries, least=0)
         if not (isinstance(self.start_timeout, int | float) and 0.0 <= self.start_timeout < math.inf):
             raise ConfigError(f"start_timeout is {self.start_timeout!r}, expected seconds, 0 or more")
