@@ -24,7 +24,7 @@ class PriceTable(Table, frozen=True, kw_only=True):
 
     prompt: Annotated[Size, described("price of a million tokens of prompts")] = 0.0
     completion: Annotated[Size, described("price of a million tokens of answers")] = 0.0
-    hour: Annotated[Size, described("price of an hour of waiting for answers, as of a rented GPU")] = 0.0
+    hour: Annotated[Size, described("price of an hour with a request open, as of a rented GPU")] = 0.0
     currency: Annotated[str, described("currency of the prices")] = "USD"
 
 

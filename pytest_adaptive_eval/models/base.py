@@ -22,7 +22,8 @@ class Usage:
 
     Args:
         prompt_tokens, completion_tokens, reasoning_tokens: Reasoning tokens are among the completion tokens.
-        seconds: Time spent waiting, retries included.
+        seconds: Wall time during which at least one call was open, retries included. Of calls at the same time each has
+            the time since the one before it ended, so sums count no second twice.
         flops: Estimate: twice the number of parameters per token read or written; 0 if the size is unknown.
     """
 

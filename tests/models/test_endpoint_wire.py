@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.endpoint.limits import Backoff, Circuit, Pace, Window
+from pytest_adaptive_eval.models.endpoint.limits import Backoff, Circuit, OpenTime, Pace, Window
 from pytest_adaptive_eval.models.endpoint.secrets import Redactor, Secret, from_environment
 from pytest_adaptive_eval.models.endpoint.wire import Wire
 
@@ -231,6 +231,25 @@ def test_a_window_follows_a_limited_rate() -> None:
     window.begin(0.0, 1)
     window.accept(0.0, 2.0)
     assert (window.limit(5.0), window.limit(math.inf)) == (16, 64)  # 5 a second of 2 s each, with room
+
+
+def test_open_time_counts_no_second_twice_and_no_idle_one() -> None:
+    time_open = OpenTime()
+    for begun in (0.0, 1.0):
+        time_open.begin(begun)
+    shares = [time_open.end(3.0), time_open.end(4.0)]
+    time_open.begin(10.0)
+    assert [*shares, time_open.end(12.0)] == [3.0, 1.0, 2.0]
+
+
+def test_the_seconds_of_requests_at_once_add_up_to_the_time_that_they_took() -> None:
+    with serving(seconds=0.1) as server:
+        wire = Wire(server.url, concurrency=8)
+        begun = time.monotonic()
+        deliveries = wire.post(CHAT, [body() for _ in range(16)])
+        took = time.monotonic() - begun
+        assert 0.2 <= sum(delivery.seconds for delivery in deliveries) <= took
+        wire.close()
 
 
 def test_a_circuit_opens_after_failures_in_a_row() -> None:

@@ -170,6 +170,26 @@ class Pace:
         self._results = self._refused = 0
 
 
+class OpenTime:
+    """Wall time during which at least one request is open, divided among the requests."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._since = 0.0
+
+    def begin(self, now: float) -> None:
+        """Note that a request begins."""
+        if not self._open:
+            self._since = now
+        self._open += 1
+
+    def end(self, now: float) -> float:
+        """Note that a request ends; return the seconds that no earlier end returned."""
+        self._open -= 1
+        seconds, self._since = now - self._since, now
+        return seconds
+
+
 class Window:
     """Number of requests at the server at once: doubled while throughput grows, halved after a timeout.
 

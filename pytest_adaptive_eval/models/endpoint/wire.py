@@ -25,7 +25,16 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.endpoint.body import RefusedReply, excerpt, header, read_bytes, read_object
 from pytest_adaptive_eval.models.endpoint.connections import Backend, Stale
-from pytest_adaptive_eval.models.endpoint.limits import FIRST, LONGEST, LONGEST_PACED, Backoff, Circuit, Pace, Window
+from pytest_adaptive_eval.models.endpoint.limits import (
+    FIRST,
+    LONGEST,
+    LONGEST_PACED,
+    Backoff,
+    Circuit,
+    OpenTime,
+    Pace,
+    Window,
+)
 from pytest_adaptive_eval.models.endpoint.outcome import (
     DOUBTFUL,
     FILTERED,
@@ -146,6 +155,7 @@ class Wire:
         self._headers.update(additions.headers)
         self._backoff, self._pace = Backoff(seed, backoff), Pace(rate)
         self._circuit = Circuit(BREAK_AFTER, seed, backoff)
+        self._open_time = OpenTime()
         self._window = Window(concurrency or START_CONCURRENCY, concurrency or MOST_CONCURRENCY)
         self._slots = _Slots(lambda: self._window.limit(self._pace.rate))
         #: Requests that were sent and not answered yet, and those that wait for their next try.
@@ -268,12 +278,15 @@ class Wire:
         # a request that stood in the queue while no request was answered was held back as well
         held_since = start if self._circuit.opened is None else max(posted, self._circuit.opened)
         request.deadline = held_since + self._timeout
+        self._open_time.begin(start)
         try:
             async with asyncio.timeout_at(request.deadline):
                 delivery = await self._persist(request)
         except TimeoutError:
             delivery = self._too_late(request)
-        return replace(delivery, seconds=self._loop.time() - start)
+        finally:
+            seconds = self._open_time.end(self._loop.time())
+        return replace(delivery, seconds=seconds)
 
     async def _take_slot(self, request: Request) -> None:
         await self._slots.take(again=bool(request.tries))
