@@ -660,6 +660,38 @@ def test_tls_is_verified(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> 
         secured.listener.close()
 
 
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        ({"message": "slow down", "code": "rate_limit_exceeded"}, 2),
+        ({"message": "slow down", "code": 503}, 2),
+        ({"message": "slow down", "type": "server_error"}, 2),
+        ({"message": "slow down", "code": "invalid_request"}, 1),
+    ],
+)
+def test_an_error_with_status_200_is_tried_again_as_its_code_would_be(error: dict[str, str], tries: int) -> None:
+    left = [{"error": error}]
+
+    def handle(connection, request):
+        send(connection, left.pop() if left else completion())
+
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.01)
+        (delivery,) = wire.post(CHAT, [body()])
+        assert len(server.chats) == tries
+        assert delivery.status is (Status.OK if tries == 2 else Status.ERROR)
+        assert tries == 2 or delivery.detail == "an error came as a success: 'slow down'"
+        wire.close()
+
+
+@pytest.mark.parametrize("kind", ["text/plain; charset=utf-8", "application/json"])
+def test_json_is_read_behind_a_byte_order_mark_and_as_plain_text(kind: str) -> None:
+    with serving(handle=replies(b"\xef\xbb\xbf" + json.dumps(completion()).encode(), kind=kind)) as server:
+        wire = Wire(server.url)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        wire.close()
+
+
 def test_cookies_are_not_kept() -> None:
     with serving(handle=replies(completion(), Set_Cookie="a=b; Path=/")) as server:
         wire = Wire(server.url)

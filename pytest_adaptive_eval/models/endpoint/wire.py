@@ -8,11 +8,12 @@ import errno
 import json
 import math
 import os
+import re
 import ssl
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -67,6 +68,12 @@ START_PAUSE, LONGEST_START_PAUSE = 0.1, 2.0
 #: Time limit for closing, in seconds.
 CLOSE_SECONDS = 5.0
 NOTHING = Additions()
+#: Words of errors that come with HTTP 200, and the status codes that they mean.
+_ERROR_WORDS = (
+    (r"rate.?limit|too.?many|resource.?exhausted", 429),
+    (r"overloaded|unavailable", 503),
+    (r"server.?error|internal", 500),
+)
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -413,6 +420,8 @@ class Wire:
                 if code == 200:
                     data = await read_object(response, MAX_BYTES, self._redactor)
                     names = {name.decode("latin-1").lower() for name, _ in response.headers}
+                    if data.get("error") and not data.get("choices"):
+                        return self._error_in_success(data, response)
                     own = {x: self._clean(header(response, x)) for x in names if x.startswith(("x-", "cf-"))}
                     return Try(Delivery(Status.OK, data, code=code, headers=own))
                 return await self._fault(response)
@@ -454,8 +463,17 @@ class Wire:
             return Try(Delivery(Status.REFUSED, {}, detail, code))
         status = Status.TIMEOUT if code in TOO_SLOW else Status.ERROR
         wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
-        fault = Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
-        return Try(Delivery(status, {}, detail, code), fault, wait)
+        return Try(Delivery(status, {}, detail, code), _fault_of(code), wait)
+
+    def _error_in_success(self, data: Mapping[str, Any], response: httpcore2.Response) -> Try:
+        """Return the meaning of an error that came with HTTP 200, by the status code that its body names or means."""
+        message, error_code = _error_of(data)
+        code = error_code_of(f"{error_code} {_field(data['error'], 'status')} {_field(data['error'], 'type')}")
+        detail = f"an error came as a success: {excerpt(self._clean(message))}"
+        wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
+        return Try(
+            Delivery(Status.TIMEOUT if code in TOO_SLOW else Status.ERROR, {}, detail, code), _fault_of(code), wait
+        )
 
     def _clean(self, text: str) -> str:
         return self._redactor.clean(text)
@@ -493,13 +511,33 @@ def _error_message(raw: bytearray | None) -> tuple[str, str]:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return text, ""
-    inner = data.get("error", data) if isinstance(data, dict) else data
+    return _error_of(data, text)
+
+
+def _error_of(data: Any, text: str = "") -> tuple[str, str]:
+    """Return message and code of an error; `text` is the message of one without."""
+    inner = data.get("error", data) if isinstance(data, Mapping) else data
     if isinstance(inner, str):
         return inner, ""
-    if not isinstance(inner, dict):
+    if not isinstance(inner, Mapping):
         return text, ""
     message = next((inner[key] for key in ("message", "detail") if isinstance(inner.get(key), str)), text)
     return message, str(inner.get("code", ""))
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+def error_code_of(words: str) -> int:
+    """Return the HTTP status code that an error's code, status and type name or mean; 200 if they say nothing."""
+    if number := re.search(r"\b[45]\d\d\b", words):
+        return int(number[0])
+    return next((code for pattern, code in _ERROR_WORDS if re.search(pattern, words, re.IGNORECASE)), 200)
+
+
+def _fault_of(code: int) -> Fault:
+    return Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
