@@ -213,7 +213,9 @@ class Window:
         self._halved = -math.inf
         #: Window and throughput of the round before.
         self._before: tuple[int, float] | None = None
-        self._restart(-math.inf)
+        #: Begin of the round, requests that began in it, those of them that filled the window, and answers.
+        self._since = -math.inf
+        self._begun = self._filled = self._answers = 0
 
     def limit(self, rate: float) -> int:
         """Return the number of requests that may be under way, at most those that `rate` per second can fill."""

@@ -63,7 +63,7 @@ class Endpoint:
     @property
     def samples(self) -> bool:
         """Whether equal requests may have different answers: the temperature is not 0."""
-        return self.fields.get("temperature", self.temperature) != 0  # without one, the server's own
+        return bool(self.fields.get("temperature", self.temperature) != 0)  # without one, the server's own
 
     def body(self, question: Question, max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
         """Return the body of a request; each draw of the same prompt has a seed of its own."""
