@@ -95,6 +95,7 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     template: Annotated[
         str | None, described("text with {prompt}, {choices} and {examples}; the prompt alone by default")
     ] = None
+    system: Annotated[str, described("text of a system message before each item, for chat models")] = ""
     examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
     shots: Annotated[Count | None, described("number of examples; all of the file by default")] = None
     delimiter: Annotated[str, described("text between a prompt and its choice or answer")] = " "

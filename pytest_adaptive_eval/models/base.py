@@ -400,9 +400,11 @@ class Subject(abc.ABC):
 
         Raises:
             Unscored: The answer is empty, or it failed.
-            ConfigError: Only the score of the answer is known.
+            ConfigError: Only the score of the answer is known, or the prompt is empty.
         """
         prompt = getattr(prompt, "item", prompt)  # a test's `item` wraps that of the bank
+        if prompt == "" and not images:
+            raise ConfigError("the prompt is empty, as of an item with messages or a system text: ask the item itself")
         item = prompt if isinstance(prompt, Item) else Item(id="", prompt=str(prompt), images=tuple(images))
         completion = self.complete(item)
         if completion.score is not None and not completion.text:
