@@ -765,7 +765,7 @@ def _own_temperature(connection, request):
 
 def test_a_server_with_a_temperature_of_its_own_is_asked_without_one() -> None:
     with serving(handle=_own_temperature) as running:
-        with pytest.raises(ConfigError, match=r'takes only its own temperature: write omit = \["temperature"\]'):
+        with pytest.raises(ConfigError, match=r'leave it to the server by omit = \["temperature"\]'):
             EndpointSubject.load(running.url, MODEL)
         subject = EndpointSubject.load(running.url, MODEL, omit=["temperature"], revision="a")
         assert subject.generate("x") == "blue"

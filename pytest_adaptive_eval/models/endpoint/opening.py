@@ -301,8 +301,8 @@ def _fix(delivery: Delivery, key_env: str, listed: bool) -> str:
         )
     if _refuses(delivery) and re.search(r"\btemperature\b", delivery.detail):
         return (
-            'this server takes only its own temperature: write omit = ["temperature"] in the model\'s options; its '
-            "decoding then samples, so repeated answers may differ"
+            "this server does not take the temperature that was sent: set another one, or leave it to the server by "
+            'omit = ["temperature"] in the model\'s options, where decoding may sample and repeated answers differ'
         )
     if delivery.code == 404 and listed:
         return (
