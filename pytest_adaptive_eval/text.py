@@ -6,6 +6,7 @@ an output cannot hold is shown as its escape, such as ``\x00``.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import unicodedata
@@ -187,6 +188,21 @@ def number(value: float, digits: int = 3) -> str:
     """Return a number as reports show it: ``.512``, ``-1.204``, ``1.000``."""
     text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+#: Signs of currencies; others are named behind the amount.
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
+
+
+def money(amount: float, currency: str) -> str:
+    """Return an amount as ``$100``, ``$0.04``, ``$0.0021`` or ``100 CHF``."""
+    small = 0.0 < abs(amount) < 0.1
+    digits = min(12, 1 - math.floor(math.log10(abs(amount)))) if small else 2
+    shown = f"{amount:,.{digits}f}"
+    if "." in shown and (small or shown.endswith(".00")):
+        shown = shown.rstrip("0").rstrip(".")
+    sign = _SIGNS.get(currency)
+    return f"{shown} {currency}".strip() if sign is None else f"{sign}{shown}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.text import clean_terminal, clean_xml, columns, guard, shown_address, shown_command, wrap
+from pytest_adaptive_eval.text import (
+    clean_terminal,
+    clean_xml,
+    columns,
+    guard,
+    money,
+    shown_address,
+    shown_command,
+    wrap,
+)
 from tests.reports.runner import commands
 
 #: Any text, lone surrogates included, and often what does harm.
@@ -183,3 +192,20 @@ def test_an_address_shows_host_path_and_model_alone(spec: str, shown: str) -> No
 )
 def test_a_command_shows_no_value_of_a_key(words: list[str], shown: str) -> None:
     assert " ".join(shown_command(words)) == shown
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "shown"),
+    [
+        (100.0, "USD", "$100"),
+        (1234.5, "USD", "$1,234.50"),
+        (0.04, "USD", "$0.04"),
+        (0.0021, "EUR", "€0.0021"),
+        (0.1, "USD", "$0.10"),
+        (0.0, "USD", "$0"),
+        (3.3, "CHF", "3.30 CHF"),
+        (1e-30, "USD", "$0"),
+    ],
+)
+def test_money_has_no_exponent(amount: float, currency: str, shown: str) -> None:
+    assert money(amount, currency) == shown

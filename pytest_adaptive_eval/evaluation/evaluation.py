@@ -141,7 +141,7 @@ def _selector(name: str, find_selector: Callable[[str], Selector | None]) -> Sel
 
 
 #: Keys of an evaluation that say how its items are presented.
-PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "delimiter", "candidates")
+PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "delimiter", "candidates", "system")
 LIKELIHOOD = "likelihood"  #: Value of ``ask`` by which likelihoods score the items.
 
 
@@ -160,6 +160,7 @@ def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
         if "choices" not in fields and not table.examples:
             refuse_keys(data, ("candidates", "delimiter"), 'goes with examples or ask = "likelihood": remove it')
     else:
+        refuse_keys(data, ("system",), 'goes with written answers, and ask = "likelihood" has none: remove it')
         refuse_keys(
             data, ("samples", "repeat"), 'goes with written answers, and ask = "likelihood" has none: remove it'
         )
@@ -169,6 +170,8 @@ def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
         refuse_keys(data, ("shots",), "goes with examples, and there are none: remove it, or name a file of examples")
         if table.template is not None and "examples" in fields:
             raise ConfigError("template has {examples}, and there are none: name a file of items as examples")
+    if table.system:
+        refuse_keys(data, ("formats",), "and a system text exclude each other: write it into the items")
     if table.template is not None or table.examples:
         refuse_keys(data, ("formats",), "and a template exclude each other, since a format leaves out the prompt")
 
@@ -179,7 +182,7 @@ def presentation_of(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -
     Raises:
         ConfigError: There are too few examples, or an item is none.
     """
-    if table.template is None and not table.examples and table.ask != LIKELIHOOD:
+    if table.template is None and not table.examples and table.ask != LIKELIHOOD and not table.system:
         return None
     template = PLAIN if table.template is None else table.template
     listed = "choices" in template_fields(template)
@@ -192,7 +195,7 @@ def presentation_of(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -
     likelihood = None
     if table.ask == LIKELIHOOD:
         likelihood = ChoiceLikelihood(table.normalization, table.delimiter, candidates)
-    return Presentation(template, examples, shots, likelihood, table.delimiter, candidates)
+    return Presentation(template, examples, shots, likelihood, table.delimiter, candidates, table.system)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.tables import MarkerTable, PriceTable
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.caps import DEFAULT_TOKENS, REASONING_TOKENS
+from pytest_adaptive_eval.text import money
 
 #: Tokens that a price is for, characters of a token where none is counted, and prompts whose length is looked at.
 MILLION, CHARACTERS, SAMPLE = 1_000_000, 4, 40
@@ -57,14 +59,19 @@ class Spending:
         step = max(1, len(bank) // SAMPLE)
         lengths = [len(item.prompt) + sum(len(str(m)) for m in item.messages) for item in bank.items[::step]]
         prompts = round(questions * sum(lengths) / len(lengths) / CHARACTERS)
-        answers = questions * (longest or 0)
-        parts = [f"about {prompts:,} tokens of prompts for {questions} questions"]
-        parts += [f"answers of {answers:,} tokens at most"] if longest else []
+        answers = questions * (longest or DEFAULT_TOKENS)
+        parts = [f"about {prompts:,} tokens of prompts for {questions} questions", f"answers of at most {answers:,}"]
+        if longest is None:
+            parts[-1] += (
+                f" (max_tokens is not set: {DEFAULT_TOKENS:,} each are assumed, of a model that reasons "
+                f"{REASONING_TOKENS:,})"
+            )
         if self.price is not None:
-            money = self.cost(Usage(prompt_tokens=prompts, completion_tokens=answers)) or 0.0
-            parts.append(f"{money:.2g} {self.price.currency}" + ("" if longest else " and the answers"))
+            most = self.cost(Usage(prompt_tokens=prompts, completion_tokens=answers)) or 0.0
+            hours = f" and {money(self.price.hour, self.price.currency)} per hour" if self.price.hour else ""
+            parts.append(f"{money(most, self.price.currency)} at most{hours}")
         limits = [] if self.tokens is None else [f"{self.tokens:,} tokens"]
-        limits += [] if self.money is None or self.price is None else [f"{self.money:g} {self.price.currency}"]
+        limits += [] if self.money is None or self.price is None else [money(self.money, self.price.currency)]
         if limits:
             parts.append(f"it ends before {' or '.join(limits)}")
         return ", ".join(parts)

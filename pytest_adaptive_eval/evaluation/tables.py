@@ -24,7 +24,7 @@ class PriceTable(Table, frozen=True, kw_only=True):
 
     prompt: Annotated[Size, described("price of a million tokens of prompts")] = 0.0
     completion: Annotated[Size, described("price of a million tokens of answers")] = 0.0
-    hour: Annotated[Size, described("price of an hour of waiting for answers, as of a rented GPU")] = 0.0
+    hour: Annotated[Size, described("price of an hour with a request open, as of a rented GPU")] = 0.0
     currency: Annotated[str, described("currency of the prices")] = "USD"
 
 
@@ -95,6 +95,7 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     template: Annotated[
         str | None, described("text with {prompt}, {choices} and {examples}; the prompt alone by default")
     ] = None
+    system: Annotated[str, described("text of a system message before each item, for chat models")] = ""
     examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
     shots: Annotated[Count | None, described("number of examples; all of the file by default")] = None
     delimiter: Annotated[str, described("text between a prompt and its choice or answer")] = " "

@@ -80,6 +80,7 @@ class Presentation:
         likelihood: How the likelihoods of choices score an item; None where the model writes an answer.
         delimiter: Stands between an example's prompt and its answer, unless the prompt ends with white space.
         candidates: A key of `CANDIDATES`: what an example shows of the choice that is right.
+        system: Text of a system message before each item; none if empty.
     """
 
     template: str = PLAIN
@@ -88,10 +89,13 @@ class Presentation:
     likelihood: ChoiceLikelihood | None = None
     delimiter: str = " "
     candidates: str = "text"
+    system: str = ""
 
     def present(self, item: Item) -> Item:
         """Return the item as it is asked; raise BankError if it lacks the prompt or choices of the template."""
         item = self._written(item)
+        if self.system:
+            item = self._instructed(item)
         if self.likelihood is None or item.likelihood is not None:
             return item
         return replace(item, likelihood=self.likelihood)
@@ -114,6 +118,15 @@ class Presentation:
         examples = [example for example in self.examples if example.prompt != item.prompt][: self.shots]
         before = "".join(self._example(example) for example in examples)
         return replace(item, prompt=self._filled(item.id, item.prompt, item.choices, before))
+
+    def _instructed(self, item: Item) -> Item:
+        """Return the item as a chat that begins with the system message."""
+        own = item.messages and item.messages[0].get("role") in ("system", "developer")
+        if own or item.likelihood is not None or item.grader in TEXT_SCORINGS:
+            content = "a system message of its own" if own else "a text that is scored as it is"
+            raise BankError(f"item {item.id!r} has {content}: remove system from the evaluation, or ask other items")
+        said = item.messages or ({"role": "user", "content": item.prompt},)
+        return replace(item, prompt="", messages=({"role": "system", "content": self.system}, *said))
 
     def _example(self, example: Example) -> str:
         question = self._filled("of an example", example.prompt, example.choices, "")
@@ -139,6 +152,7 @@ class Presentation:
             "likelihood": None if self.likelihood is None else self.likelihood.to_json(),
             "delimiter": self.delimiter,
             "candidates": self.candidates,
+            **({"system": self.system} if self.system else {}),
         }
 
     @classmethod
@@ -152,6 +166,7 @@ class Presentation:
             None if likelihood is None else ChoiceLikelihood(**likelihood),
             data["delimiter"],
             data["candidates"],
+            data.get("system", ""),
         )
 
 

@@ -22,7 +22,8 @@ class Usage:
 
     Args:
         prompt_tokens, completion_tokens, reasoning_tokens: Reasoning tokens are among the completion tokens.
-        seconds: Time spent waiting, retries included.
+        seconds: Wall time during which at least one call was open, retries included. Of calls at the same time each has
+            the time since the one before it ended, so sums count no second twice.
         flops: Estimate: twice the number of parameters per token read or written; 0 if the size is unknown.
     """
 
@@ -411,9 +412,11 @@ class Subject(abc.ABC):
 
         Raises:
             Unscored: The answer is empty, or it failed.
-            ConfigError: Only the score of the answer is known.
+            ConfigError: Only the score of the answer is known, or the prompt is empty.
         """
         prompt = getattr(prompt, "item", prompt)  # a test's `item` wraps that of the bank
+        if prompt == "" and not images:
+            raise ConfigError("the prompt is empty, as of an item with messages or a system text: ask the item itself")
         item = prompt if isinstance(prompt, Item) else Item(id="", prompt=str(prompt), images=tuple(images))
         completion = self.complete(item)
         if completion.score is not None and not completion.text:

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.records.run_record import (
     StudyRecord,
     plain,
 )
-from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.text import counted, money, number
 
 _PLOTTABLE = 1e12  #: Largest number on an axis.
 
@@ -428,7 +428,7 @@ def study_cost(study: StudyRecord) -> str:
 
 
 def usage(costs: Mapping[str, Any]) -> str:
-    """Return ``96 calls, 3,100 tokens, 12.3 s, .021 USD``; empty where no call is known.
+    """Return ``96 calls, 3,100 tokens, 12.3 s, $0.021``; empty where no call is known.
 
     Models that worked for the run follow, as ``; judge 40 calls, 900 tokens, 2.0 s``.
     """
@@ -448,8 +448,8 @@ def _spent(spent: Mapping[str, Any]) -> str:
     tokens = sum(as_number(spent.get(name)) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
     parts = [counted(int(calls), "call")] + ([f"{tokens:,.0f} tokens"] if tokens else [])
     parts += [f"{seconds:.1f} s"] if (seconds := as_number(spent.get("seconds"))) else []
-    money = as_number(spent.get("money"))
-    parts += [] if money is None else [f"{money:.2g} {spent.get('currency') or ''}".strip()]
+    paid = as_number(spent.get("money"))
+    parts += [] if paid is None else [money(paid, str(spent.get("currency") or ""))]
     return ", ".join(parts)
 
 

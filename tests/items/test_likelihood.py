@@ -178,3 +178,19 @@ def test_a_presented_bank_has_a_hash_of_its_own_and_is_rebuilt_from_its_record()
     again = presented(bank, Presentation.from_json(shown.report["presentation"]))
     assert (again.content_hash, again.items[0]) == (shown.content_hash, shown.items[0])
     assert not bank.comparable(shown)
+
+
+def test_a_system_text_comes_before_prompt_and_messages() -> None:
+    presentation = Presentation("Q: {prompt}", system="Be brief.")
+    said = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Q: 1?"})
+    assert presentation.present(Item("a", "1?")).messages == said
+    assert Presentation.from_json(presentation.to_json()) == presentation
+    assert "system" not in Presentation("Q: {prompt}").to_json()
+    chat = Item("b", "", messages=[{"role": "user", "content": "2?"}])
+    assert [m["role"] for m in Presentation(system="Be brief.").present(chat).messages] == ["system", "user"]
+
+
+def test_a_second_system_text_is_refused() -> None:
+    chat = Item("b", "", messages=[{"role": "system", "content": "x"}, {"role": "user", "content": "2?"}])
+    with pytest.raises(BankError, match="'b' has a system message of its own: remove system"):
+        Presentation(system="Be brief.").present(chat)

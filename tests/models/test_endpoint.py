@@ -267,7 +267,7 @@ def test_no_field_of_any_kind_is_a_fault_of_ours(name: str, value: Any) -> None:
 @given(st.sampled_from(["content", "role", "refusal", "reasoning", "tool_calls"]), json_values, json_values)
 def test_no_message_of_any_kind_is_a_fault_of_ours(name: str, value: Any, finish: Any) -> None:
     reply = read(choice(message={"role": "assistant", "content": "x", name: value}, finish_reason=finish))
-    assert finish in ("stop", "length", "content_filter") or reply.status is Status.ERROR
+    assert finish is None or isinstance(finish, str) or reply.status is Status.ERROR
     assert isinstance(reply.text, str)
     reply.text.encode()
 
@@ -712,3 +712,70 @@ def test_answers_of_a_server_serve_other_runs_only_with_a_stated_identity(
     subject._endpoint.answerer._environment["system_fingerprint"] = ["a", "b"]
     assert subject.no_reuse
     subject.close()
+
+
+def test_a_server_that_asks_for_the_other_cap_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    def handle(connection, request):
+        if "max_tokens" in request.body:
+            says(400, "Use 'max_completion_tokens' instead.")(connection, request)
+        else:
+            send(connection, completion())
+
+    with serving(handle=handle) as running:
+        EndpointSubject.load(running.url, MODEL).close()
+    assert [r.message for r in caplog.records if "in place of" in r.message] == [
+        f"{MODEL} takes max_completion_tokens in place of max_tokens, which is sent from now on"
+    ]
+
+
+def _least(words: str):
+    def handle(connection, request):
+        if request.body["max_tokens"] < 16:
+            says(400, f"Invalid 'max_tokens': {words}")(connection, request)
+        else:
+            send(connection, completion())
+
+    return handle
+
+
+@pytest.mark.parametrize(
+    ("words", "probed"), [("Expected a value >= 16, but got 1 instead.", 16), ("minimum is 16", 16), ("too few", 1024)]
+)
+def test_a_least_cap_is_learnt_from_the_refusal(words: str, probed: int) -> None:
+    with serving(handle=_least(words)) as running:
+        EndpointSubject.load(running.url, MODEL).close()
+        assert running.chats[-1].body["max_tokens"] == probed
+
+
+def test_a_cap_below_the_least_one_is_refused_before_the_first_question() -> None:
+    with (
+        serving(handle=_least("minimum is 16")) as running,
+        pytest.raises(ConfigError, match="caps of at least 16 tokens, and max_tokens is 8; set max_tokens = 16"),
+    ):
+        EndpointSubject.load(running.url, MODEL, max_tokens=8)
+
+
+def _own_temperature(connection, request):
+    if request.body.get("temperature", 1) != 1:
+        message = "Unsupported value: 'temperature' does not support 0. Only the default (1) value is supported."
+        says(400, message)(connection, request)
+    else:
+        send(connection, completion())
+
+
+def test_a_server_with_a_temperature_of_its_own_is_asked_without_one() -> None:
+    with serving(handle=_own_temperature) as running:
+        with pytest.raises(ConfigError, match=r'leave it to the server by omit = \["temperature"\]'):
+            EndpointSubject.load(running.url, MODEL)
+        subject = EndpointSubject.load(running.url, MODEL, omit=["temperature"], revision="a")
+        assert subject.generate("x") == "blue"
+        assert "temperature" not in running.chats[-1].body
+        assert subject.identity.samples is None
+        assert "greedily" in subject.no_reuse
+        subject.close()
+
+
+@pytest.mark.parametrize("omit", ["temperature", [1], ["messages"], None])
+def test_an_omission_that_cannot_be_is_refused(omit: Any) -> None:
+    with pytest.raises(ConfigError, match="omit"):
+        EndpointSubject.load("http://127.0.0.1:9/v1", MODEL, omit=omit)

@@ -126,12 +126,23 @@ def test_a_content_of_other_parts_is_no_answer(content: Any) -> None:
     ("finish", "status"),
     [
         *((word, Status.OK) for word in ("stop", "STOP", "eos", "eos_token", "end_turn", "stop_sequence")),
-        *((word, Status.TRUNCATED) for word in ("length", "max_tokens", "MAX_TOKENS")),
-        *((word, Status.ERROR) for word in ("", "error", "abort", None, 1)),
+        *((word, Status.OK) for word in ("", None, "another word")),
+        *((word, Status.TRUNCATED) for word in ("length", "max_tokens", "MAX_TOKENS", "MAX_OUTPUT_TOKENS")),
+        *((word, Status.ERROR) for word in ("error", "abort", 1)),
     ],
 )
 def test_an_answer_ends_in_the_words_of_several_servers(finish: Any, status: Status) -> None:
     assert read(choice(finish_reason=finish)).status is status
+
+
+def test_an_unknown_end_is_kept_as_the_detail() -> None:
+    assert read(choice(finish_reason="another word")).detail == "finish_reason is 'another word', taken as 'stop'"
+    assert read(choice(finish_reason="abort")).detail.endswith("'abort': the server did not finish the answer")
+
+
+def test_an_error_in_a_choice_is_told() -> None:
+    reply = read(choice(finish_reason="error", error={"code": 502, "message": "Upstream error"}))
+    assert (reply.status, "'Upstream error'" in reply.detail) == (Status.ERROR, True)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import contextlib
 import gc
 import json
 import logging
+import math
+import random
 import shutil
 import socket
 import ssl
@@ -25,7 +27,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.endpoint.limits import Backoff, Circuit, Pace
+from pytest_adaptive_eval.models.endpoint.limits import Backoff, Circuit, OpenTime, Pace, Window
 from pytest_adaptive_eval.models.endpoint.secrets import Redactor, Secret, from_environment
 from pytest_adaptive_eval.models.endpoint.wire import Wire
 
@@ -146,6 +148,108 @@ def test_a_pace_that_was_not_measured_is_found_within_seconds() -> None:
 @pytest.mark.parametrize("limit", [1.0, 20.0])
 def test_a_pace_finds_the_limit_of_a_server(limit: float) -> None:
     assert simulate_limit(limit, 100.0) >= 0.8 * limit
+
+
+def steps_of_pace(refused, seconds: float = 60.0) -> tuple[Pace, int]:
+    """Ask a server once per 5 ms at most; return the pace at the end, and how many requests it took."""
+    pace, now, accepted = Pace(None), 0.0, 0
+    while (now := now + max(pace.wait(now), 0.005)) < seconds:
+        pace.begin(now)
+        if refused(now):
+            pace.refuse(now, now + 1e-4, alone=False)
+        else:
+            accepted += 1
+            pace.accept()
+    return pace, accepted
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+@pytest.mark.parametrize("seed", range(5))
+def test_refusals_that_no_rate_changes_do_not_limit_it(share: float, seed: int) -> None:
+    draws = random.Random(seed)
+    _, accepted = steps_of_pace(lambda _: draws.random() < share)
+    assert accepted > 0.4 * (1.0 - share) * 60.0 / 0.005  # a trial may mislead, and the next one comes later
+
+
+def test_a_tolerated_share_of_refusals_that_doubles_limits_the_rate() -> None:
+    draws = random.Random(1)
+    pace, _ = steps_of_pace(lambda now: draws.random() < (0.3 if now < 30.0 else 0.95))
+    assert pace.rate < 20.0
+
+
+def test_refusals_beside_a_request_under_way_do_not_count_as_a_shut_server() -> None:
+    pace = Pace(None)
+    assert not any(pace.refuse(now, now + 0.001, alone=False) for now in range(1, 10))
+    assert pace.refuse(10.0, 10.001, alone=True)
+
+
+def windows(window: Window, throughput, seconds: float, until: float, now: float = 0.0) -> list[int]:
+    """Keep a window filled with requests of equal length; return its sizes, one per second."""
+    sizes, open_requests = [], []
+    while now < until:
+        while len(open_requests) < window.limit(math.inf):
+            open_requests.append((now, now + max(seconds, window.limit(math.inf) / throughput)))
+            window.begin(now, len(open_requests))
+        begun, now = open_requests.pop(0)
+        window.accept(begun, now)
+        if len(sizes) <= now:
+            sizes.append(window.limit(math.inf))
+    return sizes
+
+
+def test_a_window_grows_while_throughput_grows() -> None:
+    assert windows(Window(8, 64), throughput=1e9, seconds=0.5, until=10.0)[-1] == 64
+    assert windows(Window(16, 16), throughput=1e9, seconds=0.5, until=10.0)[-1] == 16
+
+
+def test_a_window_returns_to_the_size_from_which_on_throughput_did_not_grow() -> None:
+    sizes = windows(Window(8, 64), throughput=16.0, seconds=0.5, until=60.0)
+    assert max(sizes) <= 32
+    assert sum(size <= 16 for size in sizes) > 0.7 * len(sizes)
+
+
+def test_a_window_that_is_not_filled_does_not_grow() -> None:
+    window = Window(8, 64)
+    for n in range(200):
+        window.begin(float(n), 1)
+        window.accept(float(n), n + 0.5)
+    assert window.limit(math.inf) == 8
+
+
+def test_a_timeout_halves_a_window_once_and_it_grows_back() -> None:
+    window = Window(16, 16)
+    for _ in range(16):
+        window.begin(0.0, 16)
+    for _ in range(16):
+        window.time_out(0.0, 5.0)
+    assert window.limit(math.inf) == 8
+    assert windows(window, throughput=1e9, seconds=0.5, until=40.0, now=5.0)[-1] == 16
+
+
+def test_a_window_follows_a_limited_rate() -> None:
+    window = Window(64, 64)
+    window.begin(0.0, 1)
+    window.accept(0.0, 2.0)
+    assert (window.limit(5.0), window.limit(math.inf)) == (16, 64)  # 5 a second of 2 s each, with room
+
+
+def test_open_time_counts_no_second_twice_and_no_idle_one() -> None:
+    time_open = OpenTime()
+    for begun in (0.0, 1.0):
+        time_open.begin(begun)
+    shares = [time_open.end(3.0), time_open.end(4.0)]
+    time_open.begin(10.0)
+    assert [*shares, time_open.end(12.0)] == [3.0, 1.0, 2.0]
+
+
+def test_the_seconds_of_requests_at_once_add_up_to_the_time_that_they_took() -> None:
+    with serving(seconds=0.1) as server:
+        wire = Wire(server.url, concurrency=8)
+        begun = time.monotonic()
+        deliveries = wire.post(CHAT, [body() for _ in range(16)])
+        took = time.monotonic() - begun
+        assert 0.2 <= sum(delivery.seconds for delivery in deliveries) <= took
+        wire.close()
 
 
 def test_a_circuit_opens_after_failures_in_a_row() -> None:
@@ -310,6 +414,36 @@ def test_requests_held_back_by_a_dead_server_end_at_their_deadline_together() ->
     assert {d.status for d in deliveries} == {Status.ERROR}
     assert all("refused" in d.detail and "within 0.6 s" in d.detail for d in deliveries)
     wire.close()
+
+
+def test_one_request_that_is_told_to_wait_holds_no_other_back() -> None:
+    refused: list[str] = []
+
+    def handle(connection, request):
+        if request.prompt == "refused" and not refused:
+            refused.append(request.prompt)
+            says(429, Retry_After="1")(connection, request)
+        else:
+            send(connection, completion())
+
+    order: list[int] = []
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, concurrency=1)
+        wire.post(CHAT, [body("refused"), *(body(str(n)) for n in range(3))], lambda index, _: order.append(index))
+        assert order == [1, 2, 3, 0]
+        wire.close()
+
+
+def test_concurrency_counts_the_requests_that_rest() -> None:
+    with serving(handle=failing(2, 429, Retry_After="0.3")) as server:
+        wire = Wire(server.url, concurrency=4)
+        assert wire.concurrency == 4
+        done = wire.begin(CHAT, [body()], lambda *_: None)
+        while len(server.chats) < 1 or wire._resting < 1:
+            time.sleep(0.01)
+        assert wire.concurrency > 4 or wire._window.limit(wire._pace.rate) < 4
+        assert done.result()[0].status is Status.OK
+        wire.close()
 
 
 @pytest.mark.fast_rows(1)
@@ -524,6 +658,38 @@ def test_tls_is_verified(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> 
             assert delivery.data["choices"][0]["message"]["content"] == f"echo question {n}"
         wire.close()
         secured.listener.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        ({"message": "slow down", "code": "rate_limit_exceeded"}, 2),
+        ({"message": "slow down", "code": 503}, 2),
+        ({"message": "slow down", "type": "server_error"}, 2),
+        ({"message": "slow down", "code": "invalid_request"}, 1),
+    ],
+)
+def test_an_error_with_status_200_is_tried_again_as_its_code_would_be(error: dict[str, str], tries: int) -> None:
+    left = [{"error": error}]
+
+    def handle(connection, request):
+        send(connection, left.pop() if left else completion())
+
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.01)
+        (delivery,) = wire.post(CHAT, [body()])
+        assert len(server.chats) == tries
+        assert delivery.status is (Status.OK if tries == 2 else Status.ERROR)
+        assert tries == 2 or delivery.detail == "an error came as a success: 'slow down'"
+        wire.close()
+
+
+@pytest.mark.parametrize("kind", ["text/plain; charset=utf-8", "application/json"])
+def test_json_is_read_behind_a_byte_order_mark_and_as_plain_text(kind: str) -> None:
+    with serving(handle=replies(b"\xef\xbb\xbf" + json.dumps(completion()).encode(), kind=kind)) as server:
+        wire = Wire(server.url)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        wire.close()
 
 
 def test_cookies_are_not_kept() -> None:

@@ -486,6 +486,17 @@ def test_a_template_that_does_not_render(checkpoints: Any, tmp_path: Path, templ
         load(folder)
 
 
+def test_a_template_that_refuses_a_system_text_says_so(checkpoints: Any, tmp_path: Path) -> None:
+    folder = checkpoints.copy("qwen3", tmp_path)
+    refusing = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}x"
+    (folder / "chat_template.jinja").write_text(refusing)
+    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    (completion,) = load(folder).answer([Item("a", "", messages=chat)])
+    assert completion.status is Status.ERROR
+    assert "which the chat template refuses" in completion.detail
+    assert "System role not supported" in completion.detail
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [

@@ -62,7 +62,8 @@ def run(lab: Any, keys: str) -> tuple[dict[str, Any], str]:
 def test_money_is_told_before_and_after(paid: Any) -> None:
     interview, told = run(paid, PRICE)
     asked = interview["asked"]
-    assert "toy: about 162 tokens of prompts for 60 questions, 0.16 USD and the answers" in told
+    assert "toy: about 162 tokens of prompts for 60 questions, answers of at most 61,440 (max_tokens is not set" in told
+    assert "16,384), $123.04 at most" in told
     assert interview["costs"]["money"] == pytest.approx(0.2 * asked)
     assert f"cost: {asked} calls, {150 * asked:,} tokens, " in told
     markdown = summary_markdown(RunRecord.from_json(paid.record))

@@ -58,7 +58,15 @@ class Prompter:
         """
         if item.images and self.image_token is None:
             raise BankError(f"item {item.id!r} has images, and this checkpoint reads text only; ask it as text")
-        text = self.render(self.conversation(item)) if self.template else self._raw(item)
+        try:
+            text = self.render(self.conversation(item)) if self.template else self._raw(item)
+        except worker.Raised as error:
+            if not item.messages or item.messages[0].get("role") != "system":
+                raise
+            raise BankError(
+                f"item {item.id!r} has a system message, which the chat template refuses ({error}): write it into the "
+                "prompts, for example by a template, in place of system"
+            ) from None
         if not text or not self.tokenizer(text, add_special_tokens=self.adds_special_tokens(text))["input_ids"]:
             # even without a prompt the model needs one token to begin with
             return str(self.tokenizer.bos_token or self.tokenizer.eos_token or self.tokenizer.pad_token)
@@ -85,7 +93,9 @@ class Prompter:
 
     def _raw(self, item: Item) -> str:
         if item.messages:
-            raise BankError(f"item {item.id!r} has messages, and this checkpoint no chat template; give it a prompt")
+            raise BankError(
+                f"item {item.id!r} has messages, and this checkpoint no chat template; give it a prompt, without system"
+            )
         if self.image_token is None:
             return item.prompt
         missing = len(item.images) - item.prompt.count(self.image_token)

@@ -31,7 +31,7 @@ class RefusedReply(Exception):
 async def read_object(response: httpcore2.Response, most: int, redactor: Redactor) -> Mapping[str, Any]:
     """Return the JSON object that a reply holds; raise RefusedReply if it holds none, or one that is refused."""
     kind = header(response, "content-type").partition(";")[0].strip().lower()
-    if kind != "application/json" and not kind.endswith("+json"):
+    if kind not in ("application/json", "text/plain") and not kind.endswith("+json"):  # some servers name no JSON
         raise RefusedReply(f"the reply is {excerpt(redactor.clean(kind)) or 'of no type'}, expected application/json")
     raw = await read_bytes(response, most, redactor)
     if raw is None:
@@ -39,7 +39,7 @@ async def read_object(response: httpcore2.Response, most: int, redactor: Redacto
     if len(raw) > FORM_BYTES and not _is_plain(raw):
         raise RefusedReply("the reply has thousands of small values")
     try:
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RefusedReply(f"the reply is not UTF-8: {error.reason} at byte {error.start}") from None
     try:

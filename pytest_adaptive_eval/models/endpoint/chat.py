@@ -33,8 +33,9 @@ TOKEN_LIMIT = 1 << 31
 #: Ends of answers in the protocol's words, and in those of servers that pass on what is behind them.
 _FINISHES = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
-    **dict.fromkeys(("length", "max_tokens"), "length"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
     "content_filter": "content_filter",
+    **dict.fromkeys(("abort", "aborted", "cancelled", "canceled", "error"), "abort"),
 }
 _Count = Annotated[int, Meta(ge=0, lt=TOKEN_LIMIT)]
 
@@ -109,6 +110,7 @@ class _Choice(msgspec.Struct):
     message: _Message
     finish_reason: Any = None
     logprobs: Any = None
+    error: Any = None
 
 
 class _ChatCompletion(msgspec.Struct):
@@ -293,6 +295,9 @@ def _of_chat(delivery: Delivery) -> Reply:
     reasoning = "\n\n".join(part for part in (separate, inside) if part)
     refusal = checked_text(message.refusal)
     usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
+    if choice.error or finish == "error":
+        said = choice.error.get("message") if isinstance(choice.error, dict) else choice.error
+        raise Malformed(f"an error came as a success: {excerpt(str(said or 'no message'))}")
     if message.tool_calls or message.function_call or finish in ("tool_calls", "function_call"):
         raise Malformed("the model called a tool, and none was offered")
     reply = _ended(finish, text, reasoning, usage, closed=closed, refusal=refusal)
@@ -318,10 +323,13 @@ def _check(name: str, value: str, expected: str) -> None:
 
 def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Reply:
     """Return a reply with the status that its end gives it, and the reason if that is not ok."""
-    end = _FINISHES.get(finish.lower()) if isinstance(finish, str) else None
-    status, detail = Status.OK, ""
-    if end is None:
+    if not isinstance(finish, str | None):
         raise Malformed(f"finish_reason is {excerpt(str(finish))}, expected 'stop', 'length' or 'content_filter'")
+    end = _FINISHES.get((finish or "stop").lower())
+    if end == "abort":
+        raise Malformed(f"finish_reason is {excerpt(str(finish))}: the server did not finish the answer")
+    status = Status.OK
+    detail = f"finish_reason is {excerpt(finish)}, taken as 'stop'" if finish and end is None else ""
     if refusal or end == "content_filter":
         status = Status.REFUSED
         detail = f"the model refused: {excerpt(refusal)}" if refusal else "the server's filter cut the answer"

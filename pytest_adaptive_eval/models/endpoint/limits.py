@@ -31,7 +31,9 @@ class Backoff:
 class Pace:
     """Requests per second, shared by all requests: accelerating increase, multiplicative decrease.
 
-    The user's limit is the only one until the server refuses a request that came too soon.
+    The user's limit is the only one until the server refuses a request that came too soon. Some servers refuse a share
+    of requests at any rate, for example because others use them too. If half the rate does not lower the share, the
+    rate is not limited any more until the share has doubled.
 
     Args:
         rate: Upper limit of requests per second; None for no limit.
@@ -39,6 +41,11 @@ class Pace:
 
     #: Factor of a decrease, and of the one for the third refusal in a row.
     CUT, DEEP_CUT, IN_A_ROW = 0.97, 0.5, 3
+    #: Refusals from which a share is measured, and shares for which half the rate is tried. At the rate that a server
+    #: accepts, increases and decreases balance at a share of 1/30.
+    MEASURED, LEAST_SHARE, MOST_SHARE = 4, 0.06, 0.4
+    #: Refusals within twice as many results at half the rate, from which on the rate does not matter.
+    UNCHANGED = 3
     #: The first accepted request after a decrease raises the rate by this share of what it was before, and each
     #: further one by `ACCELERATION` times as much as the one before it: 29 make up for `CUT`, 109 treble the rate.
     INCREASE, ACCELERATION = 0.0005, 1.05
@@ -57,8 +64,19 @@ class Pace:
         self._step = 0.0
         self._searching = False
         self._next = self._decreased = -math.inf
-        self._row = 0
+        self._row, self._shut = 0, False
         self._begun: deque[float] = deque()
+        #: Results since a share of refusals was measured, and those of them that were refusals.
+        self._results = self._refused = 0
+        #: While half the rate is tried: the rate before, and the results that its share was measured from.
+        self._trial: tuple[float, int] | None = None
+        #: Share of refusals that a lower rate does not change.
+        self._tolerated: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Requests per second that may begin now; infinite without a limit."""
+        return self._rate
 
     def wait(self, now: float) -> float:
         """Return the seconds until the next request may begin."""
@@ -73,19 +91,25 @@ class Pace:
 
     def accept(self) -> None:
         """Note that the server took a request."""
-        self._row = 0
-        if self._rate < self._most:
+        self._row, self._shut = 0, False
+        self._results += 1
+        if self._trial is not None:
+            if self._results >= 2 * self._trial[1]:  # hardly a refusal at half the rate
+                self._rate = min(self._most, self._trial[0] * self.CUT)
+                self._end_trial()
+        elif self._rate < self._most:
             self._rate = min(self._most, self._rate * self.SEARCH if self._searching else self._rate + self._step)
             self._step *= self.ACCELERATION
             if self._rate > self.UNLIMITED:
                 self._rate, self._step = self._most, 0.0
 
-    def refuse(self, begun: float, now: float) -> bool:
+    def refuse(self, begun: float, now: float, *, alone: bool = True) -> bool:
         """Note a request that came too soon.
 
         Args:
             begun: Time at which the request began. Requests from before the last decrease do not decrease the rate
                 again.
+            alone: Whether no other request is under way, which the server may be about to answer.
 
         Returns:
             Whether the server refused several in a row, so that it may accept none for now.
@@ -93,20 +117,152 @@ class Pace:
         if begun <= self._decreased:
             return False
         self._row += 1
-        if self._row > self.IN_A_ROW:  # it accepts none at any rate, for example while it restarts
+        self._results += 1
+        self._refused += 1
+        shut = alone and self._row >= self.IN_A_ROW
+        if shut and self._shut:  # it accepts none at any rate, for example while it restarts
             return True
-        shut = self._row == self.IN_A_ROW
+        self._shut = shut
+        if not shut and self._makes_no_difference():
+            return False
         recent = [start for start in self._begun if start > now - self.WINDOW] or [now]
         measured = len(recent) / max(self.LEAST_WINDOW, now - recent[0])
         rate = measured if math.isinf(self._rate) else min(self._rate, self.LATENESS * measured)
         self._step = self.INCREASE * rate
-        lower = rate * (self.DEEP_CUT if shut else self.CUT)
+        deep = self._begins_trial(rate) or self._row == self.IN_A_ROW
+        lower = rate * (self.DEEP_CUT if deep else self.CUT)
         # a large decrease comes from a burst, a lull or an outage, not from the rate that the server accepts
         self._searching = lower <= self._rate / 2.0
         self._rate = lower
         self._next = max(self._next, now + 1.0 / self._rate)
         self._decreased = now
         return shut
+
+    def _makes_no_difference(self) -> bool:
+        """Return whether a lower rate would not lower the share of refusals, as far as was tried."""
+        if self._trial is not None and self._refused >= self.UNCHANGED:
+            if not self._exceeds(self.MEASURED / self._trial[1]):
+                self._tolerated = (self._refused + self.MEASURED) / (self._results + self._trial[1])
+                self._rate, self._next = self._most, -math.inf
+            self._end_trial()
+        elif self._tolerated is not None and self._results >= 10 * self.MEASURED:
+            share = (self._refused / self._results + self._tolerated) / 2.0
+            self._tolerated = None if self._exceeds(self._tolerated) else share
+            self._results = self._refused = 0
+        return self._tolerated is not None or self._trial is not None
+
+    def _exceeds(self, share: float) -> bool:
+        """Return whether the share of refusals is now clearly larger than `share`."""
+        return self._refused > (2.0 * share + 0.1) * self._results
+
+    def _begins_trial(self, rate: float) -> bool:
+        """Return whether half the rate is to be tried, since a share of refusals was measured."""
+        if self._refused < self.MEASURED:
+            return False
+        results, share = self._results, self._refused / self._results
+        self._end_trial()
+        if self.LEAST_SHARE <= share <= self.MOST_SHARE:
+            self._trial = rate, results
+        return self._trial is not None
+
+    def _end_trial(self) -> None:
+        self._trial = None
+        self._results = self._refused = 0
+
+
+class OpenTime:
+    """Wall time during which at least one request is open, divided among the requests."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._since = 0.0
+
+    def begin(self, now: float) -> None:
+        """Note that a request begins."""
+        if not self._open:
+            self._since = now
+        self._open += 1
+
+    def end(self, now: float) -> float:
+        """Note that a request ends; return the seconds that no earlier end returned."""
+        self._open -= 1
+        seconds, self._since = now - self._since, now
+        return seconds
+
+
+class Window:
+    """Number of requests at the server at once: doubled while throughput grows, halved after a timeout.
+
+    Args:
+        start, most: Number at first, and its upper limit.
+    """
+
+    #: Least growth of throughput, as a share of the growth of the window, for which the window stays larger.
+    LEAST_GAIN = 0.15
+    #: Rounds without growth after one that did not raise throughput, or after a timeout.
+    PAUSE = 8
+    #: Requests per one that a limited rate keeps under way on average, since answers take unequal times.
+    ROOM = 1.5
+    #: Weight of the latest answer's time in their mean.
+    WEIGHT = 0.1
+
+    def __init__(self, start: int, most: int) -> None:
+        self._limit, self._most = start, most
+        self._seconds = 0.0
+        self._pause = 0
+        self._halved = -math.inf
+        #: Window and throughput of the round before.
+        self._before: tuple[int, float] | None = None
+        #: Begin of the round, requests that began in it, those of them that filled the window, and answers.
+        self._since = -math.inf
+        self._begun = self._filled = self._answers = 0
+
+    def limit(self, rate: float) -> int:
+        """Return the number of requests that may be under way, at most those that `rate` per second can fill."""
+        if math.isinf(rate) or not self._seconds:
+            return self._limit
+        return min(self._limit, math.ceil(self.ROOM * rate * self._seconds) + 1)
+
+    def begin(self, now: float, under_way: int) -> None:
+        """Note that a request begins; `under_way` counts it."""
+        if math.isinf(self._since):
+            self._since = now
+        self._begun += 1
+        self._filled += under_way >= self._limit
+
+    def accept(self, begun: float, now: float) -> None:
+        """Note the answer to a request; a round has as many answers as requests fit into the window."""
+        weight = self.WEIGHT if self._seconds else 1.0
+        self._seconds += weight * (now - begun - self._seconds)
+        self._answers += begun >= self._since
+        if self._answers < self._limit:
+            return
+        throughput = self._answers / max(now - self._since, 1e-9)
+        filled = self._filled * 2 >= self._begun
+        self._restart(now)
+        if not filled:
+            return
+        if self._pause:
+            self._pause -= 1
+        elif self._before is not None and throughput < self._before[1] * self._expected_growth():
+            self._limit, self._before, self._pause = self._before[0], None, self.PAUSE
+        elif self._limit < self._most:
+            self._before = self._limit, throughput
+            self._limit = min(self._most, 2 * self._limit)
+
+    def time_out(self, begun: float, now: float) -> None:
+        """Note a request that was not answered in time; those from before the last decrease count once."""
+        if begun > self._halved:
+            self._limit, self._before, self._pause = max(1, self._limit // 2), None, self.PAUSE
+            self._halved = now
+            self._restart(now)
+
+    def _expected_growth(self) -> float:
+        assert self._before is not None
+        return 1.0 + self.LEAST_GAIN * (self._limit / self._before[0] - 1.0)
+
+    def _restart(self, now: float) -> None:
+        self._since, self._begun, self._filled, self._answers = now, 0, 0, 0
 
 
 class Circuit:

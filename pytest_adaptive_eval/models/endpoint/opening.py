@@ -23,7 +23,7 @@ from pytest_adaptive_eval.models.endpoint.identity import Answerer, check_accept
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 from pytest_adaptive_eval.models.endpoint.secrets import from_environment
 from pytest_adaptive_eval.models.endpoint.settings import Additions, EndpointSettings, read_additions
-from pytest_adaptive_eval.models.endpoint.wire import Wire
+from pytest_adaptive_eval.models.endpoint.wire import MOST_CONCURRENCY, START_CONCURRENCY, Wire
 from pytest_adaptive_eval.text import shown_address
 
 #: Logger whose warnings the terminal shows at once.
@@ -62,8 +62,8 @@ class Endpoint:
 
     @property
     def samples(self) -> bool:
-        """Whether equal requests may have different answers: the temperature is above 0."""
-        return bool(self.fields.get("temperature", self.temperature))
+        """Whether equal requests may have different answers: the temperature is not 0."""
+        return bool(self.fields.get("temperature", self.temperature) != 0)  # without one, the server's own
 
     def body(self, question: Question, max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
         """Return the body of a request; each draw of the same prompt has a seed of its own."""
@@ -122,11 +122,12 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     extra = dict(settings.fields)
     api = APIS[settings.api]
     neutral = {name: value for name, value in NEUTRAL.items() if name not in extra}
-    usage, cap_field = Usage(), _CAP_FIELDS[0]
+    usage, cap_field, tokens = Usage(), _CAP_FIELDS[0], 1
+    own_tokens = cap_of(settings.max_tokens, reasons=bool(settings.reasoning)).tokens
 
     def probe(fields: Mapping[str, Any]) -> Delivery:
         nonlocal usage
-        decoding = _decoding(1, settings.temperature, settings.seed, 0, cap_field)
+        decoding = _decoding(tokens, settings.temperature, settings.seed, 0, cap_field)
         (delivery,) = wire.post(api.path, [_body(model, {api.field: api.greeting}, decoding, {**fields, **extra})])
         usage += api.read(delivery).usage
         return answerer.check(delivery)
@@ -134,10 +135,19 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     try:
         entry, listed = _list_models(wire, model, api, settings)
         accepted, delivery = find_accepted_fields(probe, neutral)
-        if delivery.status is Status.ERROR and _CAP_FIELDS[1] in delivery.detail:  # the server asks for the other one
+        if _refuses(delivery) and _CAP_FIELDS[1] in delivery.detail:  # the server asks for the other one
             cap_field = _CAP_FIELDS[1]
             accepted, delivery = find_accepted_fields(probe, neutral)
             environment["cap_field"] = cap_field
+            _LOGGER.warning("%s takes %s in place of %s, which is sent from now on", model, cap_field, _CAP_FIELDS[0])
+        if _refuses(delivery) and re.search(r"max\w*tokens|minimum", delivery.detail):
+            tokens = least_tokens(delivery.detail) or own_tokens
+            if tokens > own_tokens:
+                raise ConfigError(
+                    f"model {model!r} at {base} takes caps of at least {tokens} tokens, and max_tokens is "
+                    f"{own_tokens}; set max_tokens = {tokens} or more"
+                )
+            accepted, delivery = find_accepted_fields(probe, neutral)
         reply = api.read(delivery)
         if reply.status.infrastructure:
             raise ConfigError(_no_answers(base, model, api, delivery, reply.detail, settings.key_env, listed))
@@ -207,8 +217,8 @@ def _environment(
     }
     if settings.revision:
         environment["revision"] = settings.revision
-    if settings.concurrency > 1:
-        environment["concurrency"] = settings.concurrency
+    if settings.concurrency != 1:
+        environment["concurrency"] = settings.concurrency or f"{START_CONCURRENCY} to {MOST_CONCURRENCY}"
     environment |= additions.names
     if context:
         environment["context"] = context
@@ -288,6 +298,11 @@ def _fix(delivery: Delivery, key_env: str, listed: bool) -> str:
         return (
             "mend the key, the variable that key_env names: LiteLLM says this of every key but its master key where it "
             "runs without a database"
+        )
+    if _refuses(delivery) and re.search(r"\btemperature\b", delivery.detail):
+        return (
+            "this server does not take the temperature that was sent: set another one, or leave it to the server by "
+            'omit = ["temperature"] in the model\'s options, where decoding may sample and repeated answers differ'
         )
     if delivery.code == 404 and listed:
         return (
@@ -418,6 +433,14 @@ def find_accepted_fields(
         remaining = {name: value for name, value in remaining.items() if name not in named}
         delivery = probe(remaining)
     return remaining, delivery
+
+
+def least_tokens(detail: str) -> int | None:
+    """Return the least cap that a refusal names, as in ``Expected a value >= 16``; None if it names none."""
+    found = re.search(
+        r"(?:>=|at least|minimum(?: value)?(?: is| of)?:?|greater than or equal to)\s*(\d{1,6})\b", detail
+    )
+    return int(found[1]) if found else None
 
 
 def _one_by_one(

@@ -51,7 +51,8 @@ class Delivery:
         data: The object; empty if the status is not ok.
         detail: Sentence about the fault; holds foreign text, but no secret.
         code: HTTP status code; 0 if there was no reply.
-        seconds: Time from the first try to the end, with the waits between tries.
+        seconds: Time with a request open, up to the end of this one and since another one ended, see
+            `models.endpoint.limits.OpenTime`.
         headers: The reply's headers that no standard defines (``x-...``, ``cf-...``), names in lower case, without
             secrets; empty if the status is not ok.
     """
@@ -93,12 +94,13 @@ class Request:
 
     method: str
     path: str
-    content: bytes | None
-    start: float
-    deadline: float
+    content: bytes | None = None
+    deadline: float = math.inf
     last: Try | None = None
     tries: int = 0
     doubtful: int = 0
+    #: Whether it counts among those at the server.
+    in_slot: bool = False
     #: Whether a try is in progress.
     sent: bool = False
     #: Time of the server's last answer to any request before the latest try began.

@@ -38,12 +38,16 @@ class EndpointSettings:
         temperature: 0 is greedy.
         top_p: Share of the probability that sampling is limited to.
         seed: Seed of the sampling, if the server uses it, and of the waits between retries.
+        concurrency: Requests at once. By default 8 at first, and up to 64 while that raises throughput; a number is the
+            start and the upper limit. Refusals and timeouts lower it for a while.
         timeout: Seconds for an answer, with all tries and the time for which the request is held back.
         retries: Retries of one request after HTTP 500 or a broken connection, while the server answers others. Requests
             wait within `timeout` for a server that answers none, or that requests come too fast for.
         start_timeout: Seconds to wait at first for a server that refuses connections or is starting.
         proxy: URL of a proxy. Those of the environment are not used.
         extra: Further fields of each request, recorded with the answers. None removes a field that is otherwise sent.
+        omit: Fields that are left out of each request, as ``["temperature"]`` for models that take only their own one.
+            Their decoding then counts as sampling.
         headers, query: Headers and query fields of each request. ``"$NAME"`` is the value of an environment variable.
         accept_models: Names that replies may carry besides the model's. A reply of any other model is an error.
         api: ``completions`` sends the bare prompt, as a model without a chat template needs it.
@@ -63,12 +67,13 @@ class EndpointSettings:
     top_p: float | None = None
     seed: int = 0
     timeout: float = 120.0
-    concurrency: int = 16
+    concurrency: int | None = None
     rate: float | None = None
     retries: int = 3
     start_timeout: float = 120.0
     proxy: str | None = field(default=None, repr=False)  # may hold a password
     extra: Mapping[str, Any] | None = field(default=None, repr=False)
+    omit: Sequence[str] = ()
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     query: Mapping[str, str] | None = field(default=None, repr=False)
     accept_models: Sequence[str] = ()
@@ -80,7 +85,7 @@ class EndpointSettings:
         check_count("max_tokens", 1 if self.max_tokens is None else self.max_tokens)
         if not isinstance(self.reasoning, bool | None):
             raise ConfigError(f"reasoning is {self.reasoning!r:.80}, expected true or false")
-        check_count("concurrency", self.concurrency)
+        check_count("concurrency", 1 if self.concurrency is None else self.concurrency)
         check_count("retries", self.retries, least=0)
         if not (isinstance(self.start_timeout, int | float) and 0.0 <= self.start_timeout < math.inf):
             raise ConfigError(f"start_timeout is {self.start_timeout!r}, expected seconds, 0 or more")
@@ -92,6 +97,7 @@ class EndpointSettings:
             raise ConfigError(f"extra is {self.extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
         if reserved := sorted(_RESERVED_FIELDS & set(self.extra or {})):
             raise ConfigError(f"extra sets {', '.join(reserved)}, which it may not set; remove it there")
+        _check_omit(self.omit, self.extra or {})
         for name, value, allowed in (("api", self.api, _APIS), ("likelihoods", self.likelihoods, _LIKELIHOODS)):
             if value not in allowed:
                 raise ConfigError(f"{name} is {value!r:.80}, expected {' or '.join(map(repr, allowed))}")
@@ -100,7 +106,18 @@ class EndpointSettings:
     @property
     def fields(self) -> Mapping[str, Any]:
         """Further fields of each request, as the user set them."""
-        return {**({} if self.top_p is None else {"top_p": float(self.top_p)}), **(self.extra or {})}
+        own = {} if self.top_p is None else {"top_p": float(self.top_p)}
+        return {**own, **(self.extra or {}), **dict.fromkeys(self.omit)}
+
+
+def _check_omit(names: object, extra: Mapping[str, Any]) -> None:
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(x, str) and x for x in names):
+        raise ConfigError(f'omit is {names!r:.80}, expected names of fields, such as omit = ["temperature"]')
+    needed = _RESERVED_FIELDS & {"model", "messages", "prompt"} & set(names)
+    if fault := sorted(needed | set(names) & set(extra)):
+        raise ConfigError(
+            f"omit leaves out {', '.join(fault)}, which extra sets or each request needs; remove it there"
+        )
 
 
 def _check_proxy(proxy: str | None) -> None:

@@ -102,7 +102,7 @@ class EndpointSubject(Subject):
 
     @property
     def shared_batch(self) -> int:
-        """Number of requests at once."""
+        """Number of requests to have begun now, which follows what the server takes."""
         return self._endpoint.wire.concurrency
 
     @property

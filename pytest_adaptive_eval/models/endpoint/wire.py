@@ -8,10 +8,12 @@ import errno
 import json
 import math
 import os
+import re
 import ssl
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -24,7 +26,16 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.models.endpoint.body import RefusedReply, excerpt, header, read_bytes, read_object
 from pytest_adaptive_eval.models.endpoint.connections import Backend, Stale
-from pytest_adaptive_eval.models.endpoint.limits import FIRST, LONGEST, LONGEST_PACED, Backoff, Circuit, Pace
+from pytest_adaptive_eval.models.endpoint.limits import (
+    FIRST,
+    LONGEST,
+    LONGEST_PACED,
+    Backoff,
+    Circuit,
+    OpenTime,
+    Pace,
+    Window,
+)
 from pytest_adaptive_eval.models.endpoint.outcome import (
     DOUBTFUL,
     FILTERED,
@@ -48,6 +59,8 @@ MAX_BYTES = 2 << 20
 FAULT_BYTES = 64 << 10
 #: Number of failures in a row after which requests are held back until one is answered.
 BREAK_AFTER = 8
+#: Requests at once at first and at most, where the user sets no number.
+START_CONCURRENCY, MOST_CONCURRENCY = 8, 64
 #: Seconds that an idle connection is kept; servers close theirs after 5 or more.
 IDLE_SECONDS = 4.0
 #: Seconds between two checks for a starting server, at first and at most.
@@ -55,6 +68,12 @@ START_PAUSE, LONGEST_START_PAUSE = 0.1, 2.0
 #: Time limit for closing, in seconds.
 CLOSE_SECONDS = 5.0
 NOTHING = Additions()
+#: Words of errors that come with HTTP 200, and the status codes that they mean.
+_ERROR_WORDS = (
+    (r"rate.?limit|too.?many|resource.?exhausted", 429),
+    (r"overloaded|unavailable", 503),
+    (r"server.?error|internal", 500),
+)
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -62,6 +81,43 @@ class _Loop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return clock.elapsed()
+
+
+class _Slots:
+    """Slots for requests at the server; requests that are tried again come before those that were not sent yet.
+
+    Args:
+        limit: Returns the number of slots, which may change.
+    """
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._taken = 0
+        self._again: deque[asyncio.Future[None]] = deque()
+        self._first: deque[asyncio.Future[None]] = deque()
+
+    async def take(self, *, again: bool) -> None:
+        """Wait for a slot."""
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        (self._again if again else self._first).append(slot)
+        self._hand_out()
+        try:
+            await slot
+        except asyncio.CancelledError:
+            if not slot.cancelled():  # it came at the same moment
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Free a slot for the next request."""
+        self._taken -= 1
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        while self._taken < self._limit() and (queue := self._again or self._first):
+            if not (slot := queue.popleft()).done():
+                self._taken += 1
+                slot.set_result(None)
 
 
 class Wire:
@@ -75,6 +131,7 @@ class Wire:
         key: Sent as a bearer token.
         timeout: Seconds from the first byte sent to the last one received, with all tries and the time for which the
             request is held back.
+        concurrency: Requests at the server at once; by default 8 at first, and up to 64 while throughput grows.
         retries: Retries of a request that fails while the server answers others.
         proxy: URL of a proxy; those of the environment are not used.
         public: Texts besides the address that are no secret.
@@ -87,7 +144,7 @@ class Wire:
         *,
         key: Secret | None = None,
         timeout: float = 120.0,
-        concurrency: int = 16,
+        concurrency: int | None = None,
         rate: float | None = None,
         retries: int = 3,
         proxy: str | None = None,
@@ -105,8 +162,11 @@ class Wire:
         self._headers.update(additions.headers)
         self._backoff, self._pace = Backoff(seed, backoff), Pace(rate)
         self._circuit = Circuit(BREAK_AFTER, seed, backoff)
-        self.concurrency = concurrency
-        self._slots = asyncio.Semaphore(concurrency)
+        self._open_time = OpenTime()
+        self._window = Window(concurrency or START_CONCURRENCY, concurrency or MOST_CONCURRENCY)
+        self._slots = _Slots(lambda: self._window.limit(self._pace.rate))
+        #: Requests that were sent and not answered yet, and those that wait for their next try.
+        self._under_way = self._resting = 0
         self._queue, self._answered = asyncio.Lock(), asyncio.Event()
         self._last_answer = -math.inf
         #: Path and body of the latest answered request.
@@ -117,6 +177,12 @@ class Wire:
         self._thread.start()
         self._redactor.listen()
         self._end = weakref.finalize(self, _shut, os.getpid(), self._loop, self._thread, self._pool, self._redactor)
+
+    @property
+    def concurrency(self) -> int:
+        """Number of requests to have begun now: those that may be at the server, and at most as many that rest."""
+        limit = self._window.limit(self._pace.rate)
+        return limit + min(self._resting, limit)
 
     def get(self, path: str, *, start_timeout: float = 0.0, tell: Callable[[str], object] | None = None) -> Delivery:
         """Fetch a JSON object; wait `start_timeout` seconds for a starting server, after `tell` got the reason."""
@@ -201,21 +267,52 @@ class Wire:
     async def _deliver(
         self, method: str, path: str, body: bytes | Callable[[], bytes] | None, posted: float
     ) -> Delivery:
-        async with self._slots:
-            try:
-                content = await asyncio.to_thread(body) if callable(body) else body
-            except Exception as error:
-                return Delivery(Status.ERROR, {}, self._clean(f"{type(error).__name__}: {error}"))
-            start = self._loop.time()
-            # a request that stood in the queue while no request was answered was held back as well
-            held_since = start if self._circuit.opened is None else max(posted, self._circuit.opened)
-            request = Request(method, path, content, start, held_since + self._timeout)
-            try:
-                async with asyncio.timeout_at(request.deadline):
-                    delivery = await self._persist(request)
-            except TimeoutError:
-                delivery = self._too_late(request)
-            return replace(delivery, seconds=self._loop.time() - start)
+        request = Request(method, path)
+        await self._take_slot(request)
+        try:
+            return await self._deliver_from_slot(request, body, posted)
+        finally:
+            self._leave_slot(request)
+
+    async def _deliver_from_slot(
+        self, request: Request, body: bytes | Callable[[], bytes] | None, posted: float
+    ) -> Delivery:
+        try:
+            request.content = await asyncio.to_thread(body) if callable(body) else body
+        except Exception as error:
+            return Delivery(Status.ERROR, {}, self._clean(f"{type(error).__name__}: {error}"))
+        start = self._loop.time()
+        # a request that stood in the queue while no request was answered was held back as well
+        held_since = start if self._circuit.opened is None else max(posted, self._circuit.opened)
+        request.deadline = held_since + self._timeout
+        self._open_time.begin(start)
+        try:
+            async with asyncio.timeout_at(request.deadline):
+                delivery = await self._persist(request)
+        except TimeoutError:
+            delivery = self._too_late(request)
+        finally:
+            seconds = self._open_time.end(self._loop.time())
+        return replace(delivery, seconds=seconds)
+
+    async def _take_slot(self, request: Request) -> None:
+        await self._slots.take(again=bool(request.tries))
+        request.in_slot = True
+
+    def _leave_slot(self, request: Request) -> None:
+        if request.in_slot:
+            request.in_slot = False
+            self._slots.give_back()
+
+    async def _rest(self, request: Request, seconds: float) -> None:
+        """Wait for the next try; others use the slot meanwhile."""
+        self._resting += 1
+        self._leave_slot(request)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._resting -= 1
+        await self._take_slot(request)
 
     def _too_late(self, request: Request) -> Delivery:
         """Return the delivery of a request whose deadline passed."""
@@ -254,7 +351,7 @@ class Wire:
             if last.wait and self._loop.time() + last.wait >= request.deadline:
                 detail = f"{last.delivery.detail}; the server asks to wait {last.wait:.3g} s, longer than the timeout"
                 return replace(last.delivery, detail=detail)
-            await asyncio.sleep(delay)
+            await self._rest(request, delay)
 
     async def _try(self, method: str, path: str, content: bytes | None, request: Request | None = None) -> Try:
         """Send a request at its turn, and update pace and circuit by its result."""
@@ -263,13 +360,24 @@ class Wire:
         if request is not None:
             request.sent, request.answered_before = True, self._last_answer
         last = None
-        while last is None:
-            with contextlib.suppress(Stale):  # not a fault: another connection follows, in the end a new one
-                last = await self._attempt(method, path, content)
+        self._under_way += 1
+        self._window.begin(begun, self._under_way)
+        try:
+            while last is None:
+                with contextlib.suppress(Stale):  # not a fault: another connection follows, in the end a new one
+                    last = await self._attempt(method, path, content)
+        except asyncio.CancelledError:
+            self._window.time_out(begun, self._loop.time())
+            raise
+        finally:
+            self._under_way -= 1
         now = self._loop.time()
+        if last.delivery.code in TOO_SLOW:
+            self._window.time_out(begun, now)
         if last.fault is Fault.FINAL:
             if last.delivery.code:
                 self._pace.accept()
+                self._window.accept(begun, now)
                 self._circuit.succeed()
                 self._answered.set()
             if last.delivery.status is Status.OK:
@@ -277,9 +385,11 @@ class Wire:
                 if content is not None:
                     self._sound = path, content
         else:
-            shut = last.too_many and self._pace.refuse(begun, now)
-            at_once = shut or last.fault is Fault.ABSENT
-            self._circuit.fail(now, last.delivery.detail, at_once=at_once, wait=last.wait if shut else 0.0)
+            shut = last.too_many and self._pace.refuse(begun, now, alone=not self._under_way)
+            # a request that came too soon says nothing about others, which the server may be answering
+            if shut or not last.too_many or self._circuit.opened is not None:
+                at_once = shut or last.fault is Fault.ABSENT
+                self._circuit.fail(now, last.delivery.detail, at_once=at_once, wait=last.wait if shut else 0.0)
         if request is not None:
             request.note(last, now)
         return last
@@ -310,6 +420,8 @@ class Wire:
                 if code == 200:
                     data = await read_object(response, MAX_BYTES, self._redactor)
                     names = {name.decode("latin-1").lower() for name, _ in response.headers}
+                    if data.get("error") and not data.get("choices"):
+                        return self._error_in_success(data, response)
                     own = {x: self._clean(header(response, x)) for x in names if x.startswith(("x-", "cf-"))}
                     return Try(Delivery(Status.OK, data, code=code, headers=own))
                 return await self._fault(response)
@@ -351,8 +463,17 @@ class Wire:
             return Try(Delivery(Status.REFUSED, {}, detail, code))
         status = Status.TIMEOUT if code in TOO_SLOW else Status.ERROR
         wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
-        fault = Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
-        return Try(Delivery(status, {}, detail, code), fault, wait)
+        return Try(Delivery(status, {}, detail, code), _fault_of(code), wait)
+
+    def _error_in_success(self, data: Mapping[str, Any], response: httpcore2.Response) -> Try:
+        """Return the meaning of an error that came with HTTP 200, by the status code that its body names or means."""
+        message, error_code = _error_of(data)
+        code = error_code_of(f"{error_code} {_field(data['error'], 'status')} {_field(data['error'], 'type')}")
+        detail = f"an error came as a success: {excerpt(self._clean(message))}"
+        wait = retry_after(header(response, "retry-after"), clock.now()) or 0.0
+        return Try(
+            Delivery(Status.TIMEOUT if code in TOO_SLOW else Status.ERROR, {}, detail, code), _fault_of(code), wait
+        )
 
     def _clean(self, text: str) -> str:
         return self._redactor.clean(text)
@@ -390,13 +511,33 @@ def _error_message(raw: bytearray | None) -> tuple[str, str]:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return text, ""
-    inner = data.get("error", data) if isinstance(data, dict) else data
+    return _error_of(data, text)
+
+
+def _error_of(data: Any, text: str = "") -> tuple[str, str]:
+    """Return message and code of an error; `text` is the message of one without."""
+    inner = data.get("error", data) if isinstance(data, Mapping) else data
     if isinstance(inner, str):
         return inner, ""
-    if not isinstance(inner, dict):
+    if not isinstance(inner, Mapping):
         return text, ""
     message = next((inner[key] for key in ("message", "detail") if isinstance(inner.get(key), str)), text)
     return message, str(inner.get("code", ""))
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else None
+
+
+def error_code_of(words: str) -> int:
+    """Return the HTTP status code that an error's code, status and type name or mean; 200 if they say nothing."""
+    if number := re.search(r"\b[45]\d\d\b", words):
+        return int(number[0])
+    return next((code for pattern, code in _ERROR_WORDS if re.search(pattern, words, re.IGNORECASE)), 200)
+
+
+def _fault_of(code: int) -> Fault:
+    return Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
