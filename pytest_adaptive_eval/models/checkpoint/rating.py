@@ -261,9 +261,11 @@ def last_logits(generator: Generator, count: int) -> dict[str, int]:
 
 def _room(cache: Any) -> float:
     """Return the number of tokens from which on a cache loses some: 0 for recurrent states, infinity without any."""
-    layers = getattr(cache, "layers", ())
-    kept = {"DynamicLayer": lambda _: math.inf, "DynamicSlidingWindowLayer": lambda layer: layer.sliding_window}
-    return min((kept.get(type(layer).__name__, lambda _: 0)(layer) for layer in layers), default=0)
+    rooms = []
+    for layer in getattr(cache, "layers", ()):
+        windowed = layer.sliding_window if type(layer).__name__ == "DynamicSlidingWindowLayer" else 0
+        rooms.append(math.inf if type(layer).__name__ == "DynamicLayer" else windowed)
+    return float(min(rooms, default=0))
 
 
 def _can_shrink(cache: Any) -> bool:
