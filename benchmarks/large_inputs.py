@@ -5,7 +5,7 @@ Run one part, or all, as ``python benchmarks/large_inputs.py [PART ...]``:
 - ``calibrate``: banks with conformal tables from 60 x 3 127 and 1 989 x 493 responses;
 - ``backtest``: 12 000 items, 4 policies, 5 budgets, 20 splits of 60 subjects;
 - ``bank``: `pytest --adaptive-eval` with 100 questions of banks of 10 000 to 1 000 000 items, asked of a function and
-  of a server;
+  of a server, and of the same items as plain JSONL files;
 - ``history``: the verbs `history` and `drift` over 100 to 10 000 runs;
 - ``record``: the report of a run with 1 000 to 100 000 answers.
 
@@ -20,6 +20,7 @@ import argparse
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,7 +50,7 @@ import pytest
 def model():
     return lambda prompt: "7"
 
-@pytest.mark.adaptive_eval(bank="large.bank", budget=100)
+@pytest.mark.adaptive_eval(bank="{bank}", budget=100)
 def test_large(item, model):
     assert item.grade(model(item.prompt))
 """
@@ -106,7 +107,8 @@ def backtest(folder: Path, states: dict[str, Path], splits: int) -> None:
 
 def bank(folder: Path) -> None:
     """Run interviews on calibrated banks of rising size."""
-    (folder / "test_large.py").write_text(RUN)
+    (folder / "test_large.py").write_text(RUN.format(bank="large.bank"))
+    (folder / "test_plain.py").write_text(RUN.format(bank="large.jsonl"))
     command = [sys.executable, str(ROOT / "benchmarks" / "endpoint_throughput.py"), "--serve", "--milliseconds", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -125,10 +127,16 @@ def run_on_banks(folder: Path) -> None:
         items = [Item(f"q{i}", prompt=f"What is the remainder of {i} by 10?", answer=str(i % 10)) for i in range(size)]
         slope, intercept = rng.lognormal(0.0, 0.3, size), rng.normal(size=size)
         write_bank(folder / "large.bank", items, discrimination=slope, intercept=intercept, replace=True)
+        shutil.copyfile(folder / "large.bank" / "items.jsonl", folder / "large.jsonl")
         del items
         run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval"]
         on_disk = sum(path.stat().st_size for path in (folder / "large.bank").iterdir()) / 2**20
-        for file, model in (("test_large.py", "a function"), ("large.eval.toml", "a server")):
+        models = {
+            "test_large.py": "a function",
+            "large.eval.toml": "a server",
+            "test_plain.py": "a function, from JSONL",
+        }
+        for file, model in models.items():
             what = f"100 questions of {size} items ({on_disk:.0f} MiB on disk) to {model}"
             show(what, measure([*run, file], folder))
 

@@ -1,9 +1,9 @@
 """Read a bank: a folder with parameters, or a plain JSONL of items.
 
-A bank folder ``NAME.bank/`` holds ``bank.json`` (metadata), ``params.npz`` (ids, parameters and the offset of each
-item's line), ``items.jsonl`` (texts, read one at a time on access) and ``images/``; ``formats.npz`` and
-``predictor.npz`` hold the arrays of what some banks have besides. Nothing in it is executed: npz files are read without
-pickle, and a grader's code runs only if the user lists its module.
+Items are made on access, so that a bank may be large. A bank folder ``NAME.bank/`` holds ``bank.json`` (metadata),
+``params.npz`` (ids, parameters and the offset of each item's line), ``items.jsonl`` (texts) and ``images/``;
+``formats.npz`` and ``predictor.npz`` hold the arrays of what some banks have besides. Nothing in it is executed: npz
+files are read without pickle, and a grader's code runs only if the user lists its module.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import heapq
+import io
 import itertools
 import json
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
+from pytest_adaptive_eval.banks.plain import PlainReader, PlainRow
 from pytest_adaptive_eval.errors import BankError, EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.inputs import files_of_pytest, open_regular, read_regular
@@ -51,9 +55,19 @@ def _unreadable(error: OSError, path: Path) -> BankError:
 #: Number of items of a file that are kept after they are parsed: interviews side by side read each more than once.
 KEPT_ITEMS = 256
 
+#: A letter or underscore that is written as an escape, as in a name that a search for its text would miss.
+_ESCAPED = re.compile(rb"\\u00(?:5f|6[1-9a-f]|7[0-9a])", re.IGNORECASE)
+
 
 class _LazyItems(Sequence[Item]):
-    """Items of a JSONL file, parsed on access.  The file's hash is checked before the first access."""
+    """Items of a JSONL file, parsed on access.
+
+    Args:
+        offsets: Where each item's line begins.
+        lines: Line number of each item; by default they follow each other.
+        unclear: Places, in order, whose line may name anything; see `places_naming`.
+        text: Returns the file's content. It is called on access.
+    """
 
     def __init__(
         self,
@@ -61,11 +75,15 @@ class _LazyItems(Sequence[Item]):
         ids: Sequence[str],
         offsets: Ints,
         trusted: tuple[Sequence[str], Mapping[str, Grader]],
-        expected: str,
+        text: Callable[[], bytes | mmap.mmap],
+        *,
+        lines: Sequence[int] | None = None,
+        unclear: Sequence[int] = (),
     ) -> None:
-        self._path, self._ids, self._offsets, self._trusted, self._hash = path, ids, offsets, trusted, expected
+        self._path, self._ids, self._offsets, self._trusted, self._text = path, ids, offsets, trusted, text
+        self._lines = range(1, len(ids) + 1) if lines is None else lines
+        self._unclear = unclear
         self._root = str(path.parent)
-        self._text: mmap.mmap | None = None
         self._parsed = functools.lru_cache(KEPT_ITEMS)(self._parse)
 
     def __len__(self) -> int:
@@ -77,35 +95,33 @@ class _LazyItems(Sequence[Item]):
         return self._parsed(range(len(self._offsets))[i])
 
     def _parse(self, i: int) -> Item:
-        text, start = self._open(), int(self._offsets[i])
-        line = text[start : text.find(b"\n", start) + 1]
-        where = f"{self._path}:{i + 1}"
-        item = parse_item(line, where, self._root, *self._trusted)
+        text, start, number = self._text(), int(self._offsets[i]), self._lines[i]
+        line = text[start : text.find(b"\n", start) + 1 or None]  # the last one may have no end
+        item = parse_item(line, f"{self._path}:{number}", self._root, *self._trusted)
         if item.id != self._ids[i]:
-            raise _edited(self._path, f"line {i + 1} has item {item.id!r}, expected {self._ids[i]!r} as in params.npz")
+            raise _edited(self._path, f"line {number} has item {item.id!r}, expected {self._ids[i]!r} as in params.npz")
         return item
-
-    def _open(self) -> mmap.mmap:
-        """Return the text of the file, after the check of its hash."""
-        if self._text is None:
-            try:
-                if (actual_hash := file_hash(self._path)) != self._hash:
-                    raise _edited(self._path, f"its hash is {actual_hash}, bank.json says {self._hash}")
-                with open_regular(self._path, follow=False) as file:
-                    self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            except OSError as error:
-                raise _unreadable(error, self._path) from error
-        return self._text
 
     def places_naming(self, names: Iterable[str]) -> Iterator[int]:
         """Yield the places of items whose line has one of these texts, in order; see `items.item.items_naming`."""
-        return (place for place, _ in itertools.groupby(heapq.merge(*map(self._places, names))))
+        return (place for place, _ in itertools.groupby(heapq.merge(self._unclear, *map(self._places, names))))
 
     def _places(self, name: str) -> Iterator[int]:
-        text, quoted, place = self._open(), json.dumps(name).encode(), -1
+        text, quoted, place = self._text(), json.dumps(name).encode(), -1
         while place + 1 < len(self) and (at := text.find(quoted, int(self._offsets[place + 1]))) >= 0:
             place = int(np.searchsorted(self._offsets, at, side="right")) - 1
             yield place
+
+
+def _text_of(path: Path, expected: str) -> mmap.mmap:
+    """Return the text of a bank folder's file, after the check of its hash."""
+    try:
+        if (actual_hash := file_hash(path)) != expected:
+            raise _edited(path, f"its hash is {actual_hash}, bank.json says {expected}")
+        with open_regular(path, follow=False) as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise _unreadable(error, path) from error
 
 
 class _Ids(Sequence[str]):
@@ -138,7 +154,7 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
             graded.
 
     Returns:
-        Uncalibrated when `path` is a JSONL file.
+        Uncalibrated when `path` is a JSONL file. Its rows are checked now, and its items are made on access.
 
     Raises:
         BankError: The bank is missing, malformed, edited, or of a newer version.
@@ -155,28 +171,59 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
 
 
 def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
-    items: list[Item] = []
-    lines: dict[str, int] = {}
-    with open_regular(path) as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            item = parse_item(line, f"{path}:{number}", str(path.parent), *trusted)
-            if item.id in lines:
-                raise BankError(
-                    f"{path}:{number}: the item id {item.id!r} stands already in line {lines[item.id]}; "
-                    "ids must be unique"
-                )
-            lines[item.id] = number
-            items.append(item)
-    if not items:
+    """Check every row of a file, whose items are made on access from the text as it was."""
+    text, plain = read_regular(path), PlainReader()
+    name, root = str(path), str(path.parent)
+    ids: list[str] = []
+    offsets: list[int] = []
+    lines: list[int] = []
+    categories: list[str] = []
+    digest, offset = hashlib.sha256(), 0
+    for number, line in enumerate(io.BytesIO(text), 1):
+        if not line.isspace():
+            row: PlainRow | Item
+            if (read := plain.read(line)) is not None:
+                row, hashed = read
+            else:
+                row = parse_item(line, f"{name}:{number}", root, *trusted)
+                hashed = _hashes(row)
+            digest.update(hashed.encode())
+            ids.append(row.id)
+            offsets.append(offset)
+            lines.append(number)
+            categories.append(sys.intern(row.category[0]) if row.category else "")
+        offset += len(line)
+    if not ids:
         raise BankError(f"{path}: no items; one JSON object a line is expected, with id, prompt and answer")
+    _check_unique(path, ids, lines)
+    starts, short_ids = np.array(offsets, dtype=np.int64), _Ids(np.array(ids, dtype="S"))
+    escaped = [match.start() for match in _ESCAPED.finditer(text)]
     return ItemBank.uncalibrated(
         path.name.removesuffix(".jsonl").removesuffix(".items"),
-        items,
-        content_hash=content_hash(items),
-        categories=[item.category[0] if item.category else "" for item in items],
+        _LazyItems(
+            path,
+            short_ids,
+            starts,
+            trusted,
+            lambda: text,
+            lines=lines,
+            unclear=(np.searchsorted(starts, escaped, side="right") - 1).tolist(),
+        ),
+        ids=short_ids,
+        content_hash=digest.hexdigest()[:16],
+        categories=categories,
     )
+
+
+def _check_unique(path: Path, ids: Sequence[str], lines: Sequence[int]) -> None:
+    if len(set(ids)) == len(ids):
+        return
+    first: dict[str, int] = {}
+    for item_id, number in zip(ids, lines, strict=True):
+        if (earlier := first.setdefault(item_id, number)) != number:
+            raise BankError(
+                f"{path}:{number}: the item id {item_id!r} stands already in line {earlier}; ids must be unique"
+            )
 
 
 def is_bank(path: Path) -> bool:
@@ -202,13 +249,13 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
     texts = path / "items.jsonl"
     if (size := texts.stat().st_size) != about.get("items_bytes"):
         raise _edited(texts, f"it has {size} bytes, bank.json says {about.get('items_bytes')}")
-    names = about.get("categories", [])
+    names, expected = about.get("categories", []), str(about.get("items_hash"))
     codes = columns["category"]
     in_range = (codes >= 0) & (codes < len(names))
     bank = ItemBank(
         name=path.name.removesuffix(".bank"),
         ids=ids,
-        items=_LazyItems(texts, ids, columns["offset"], trusted, str(about.get("items_hash"))),
+        items=_LazyItems(texts, ids, columns["offset"], trusted, functools.cache(lambda: _text_of(texts, expected))),
         discrimination=columns["discrimination"],
         intercept=columns["intercept"],
         guess=columns["guess"],
@@ -350,10 +397,16 @@ def content_hash(items: Iterable[Item]) -> str:
     """Return a hash over items and images in order, equal for a JSONL file and the folder written from it."""
     digest = hashlib.sha256()
     for item in items:
-        digest.update(item.content_hash.encode())
-        for name, path in zip(item.images, item.image_paths, strict=True):
-            try:
-                digest.update(file_hash(Path(path)).encode())
-            except OSError as error:
-                raise BankError(f"item {item.id!r}: its image {name!r} cannot be read: {error}") from None
+        digest.update(_hashes(item).encode())
     return digest.hexdigest()[:16]
+
+
+def _hashes(item: Item) -> str:
+    """Return the content hashes of an item and of its images."""
+    hashes = [item.content_hash]
+    for name, path in zip(item.images, item.image_paths, strict=True):
+        try:
+            hashes.append(file_hash(Path(path)))
+        except OSError as error:
+            raise BankError(f"item {item.id!r}: its image {name!r} cannot be read: {error}") from None
+    return "".join(hashes)

@@ -111,6 +111,6 @@ def uniform_draws(numbers: Array, before: Ints, size: int) -> Ints:
     """
     items = np.empty(numbers.shape, dtype=np.int64)
     for s, (row, asked) in enumerate(zip(numbers, before, strict=True)):
-        free = np.setdiff1d(np.arange(size), asked, assume_unique=True).tolist()
+        free = np.delete(np.arange(size), asked).tolist()
         items[s] = [free.pop(int(number * len(free))) for number in row.tolist()]
     return items

@@ -61,7 +61,8 @@ def _marked(number: int, prompt: str) -> str:
 
 Grader = Callable[["Item", str], float]
 
-_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
+#: Return the JSON text over which an item's content is hashed.
+canonical_json = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
 
 #: Mark of a value in a prompt that variants redraw: ``<20>`` or ``<rate=20>``.
 MARK = re.compile(r"<(?:([A-Za-z]\w{0,29})=)?(-?)(\d{1,15})(?:\.(\d{1,15}))?>")
@@ -352,7 +353,12 @@ class Item:
     @property
     def content_hash(self) -> str:
         """First 16 hex digits of SHA-256 over everything that is administered and graded."""
-        return hashlib.sha256(_canonical(self.to_json()).encode("ascii")).hexdigest()[:16]
+        return hash_of_content(canonical_json(self.to_json()).encode("ascii"))
+
+
+def hash_of_content(canonical: bytes) -> str:
+    """Return the content hash of an item with this canonical JSON, see `Item.content_hash`."""
+    return hashlib.sha256(canonical).hexdigest()[:16]
 
 
 def named_choice(item: Item) -> int | None:

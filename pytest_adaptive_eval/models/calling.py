@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+
+_log = logging.getLogger(__name__)
 
 
 class CallableSubject(Subject):
@@ -18,7 +21,8 @@ class CallableSubject(Subject):
     (``choices[0].message.content``) do. An exception is a fault of the item.
 
     Args:
-        checkpoint: Hash of everything that determines the model, without which no answer of an earlier run is reused.
+        checkpoint: Version of everything that determines the model, which changes with it. Without it no answer is
+            kept for a later run.
     """
 
     def __init__(
@@ -27,10 +31,23 @@ class CallableSubject(Subject):
         if not callable(function):
             raise ConfigError(f"subject {name!r}: {function!r:.80} is not callable; give a function of the prompt")
         super().__init__(SubjectIdentity(name, checkpoint, {"messages": messages}))
-        self._function, self._messages = function, messages
+        self._function, self._messages, self._said = function, messages, False
+
+    @property
+    def unkept(self) -> str:
+        """Sentence on why an interrupted run cannot continue; empty if it can."""
+        if self.identity.checkpoint:
+            return ""
+        return (
+            f"answers of {self.identity.name!r} are not kept, since nothing identifies the model: give "
+            'CallableSubject a checkpoint="...", a version that you change with the model'
+        )
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Refuse pictures, which a callable has no place for."""
+        """Refuse pictures, which a callable has no place for, and say once that answers are not kept."""
+        if self.unkept and not self._said:
+            _log.warning("%s", self.unkept)
+            self._said = True
         if pictured := next((item for item in items_naming(items, "images") if item.images), None):
             raise ConfigError(
                 f"item {pictured.id!r} has an image, and the callable {self.identity.name!r} takes texts: leave such "

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
 from pytest_adaptive_eval.models.base import Subject, Usage
+from pytest_adaptive_eval.models.calling import CallableSubject
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.records.run_record import (
     Administration,
@@ -81,6 +82,8 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     """Yield notes on the bank, the budget and questions that ran again."""
     evaluation, plan, identity = loop.evaluation, loop.gate_plan, loop.respondent.identity
     yield from evaluation.notes
+    if isinstance(loop.respondent.subject, CallableSubject):
+        yield from filter(None, [loop.respondent.subject.unkept])
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:

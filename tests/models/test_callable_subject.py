@@ -54,7 +54,16 @@ def test_pictures_and_what_cannot_be_called_are_refused():
         CallableSubject(str, "mine").prepare([Item(id="b", prompt="what?", images=("b.png",), answer="x")])
 
 
-def test_a_fixture_of_one_line_is_interviewed(pytester):
+@pytest.mark.parametrize(("checkpoint", "lines"), [("", 1), ("v1", 0)])
+def test_a_callable_without_a_checkpoint_says_once_that_its_answers_are_not_kept(caplog, checkpoint, lines):
+    subject = CallableSubject(str, "mine", checkpoint=checkpoint)
+    subject.prepare([ITEM])
+    subject.prepare([ITEM])
+    assert len(caplog.messages) == lines
+    assert all("'mine' are not kept" in line and 'checkpoint="..."' in line for line in caplog.messages)
+
+
+def test_a_fixture_of_one_line_is_interviewed_and_says_that_its_answers_are_not_kept(pytester):
     pytester.makeconftest(
         "import pytest\nfrom pytest_adaptive_eval.models.calling import CallableSubject\n"
         "@pytest.fixture(scope='module')\ndef model():\n"
@@ -68,4 +77,9 @@ def test_a_fixture_of_one_line_is_interviewed(pytester):
         "def test_q(item, model):\n    assert item.grade(model.generate(item))\n"
         "def test_gate(adaptive_eval):\n    assert adaptive_eval['q'].accuracy.at_least(0.5)\n"
     )
-    assert pytester.runpytest_inprocess("--adaptive-eval").ret == 0
+    result = pytester.runpytest_inprocess("--adaptive-eval")
+    assert result.ret == 0
+    sentence = "answers of 'echo' are not kept, since nothing identifies the model: give"
+    assert result.stdout.str().count(f"adaptive-eval: {sentence}") == 1
+    (record,) = (pytester.path / ".adaptive-eval" / "runs").glob("*.json")
+    assert sentence in record.read_text()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -88,6 +90,19 @@ def test_a_shared_prefix_is_read_once(checkpoints: Any) -> None:
     together = load_subject(str(checkpoints.text("llama")), batch_size=2)
     together.answer(asked)
     assert together.usage.prompt_tokens < sum(read[:3])
+
+
+@pytest.mark.parametrize("window", [16, 40, 512])
+def test_a_prompt_is_read_once_within_a_sliding_window(checkpoints: Any, tmp_path: Path, window: int) -> None:
+    folder = shutil.copytree(checkpoints.text("mistral"), tmp_path / "windowed")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "sliding_window": window}))
+    asked = items([EXAMPLES + PROMPTS[0], *PROMPTS[1:], EXAMPLES + PROMPTS[1], EXAMPLES + PROMPTS[2]], "raw")
+    windowed, unlimited = (load_subject(str(at), batch_size=2) for at in (folder, checkpoints.text("llama")))
+    for item, completion in zip(asked, windowed.answer(asked), strict=True):
+        assert completion.likelihood["log_likelihoods"] == pytest.approx(direct(folder, item)[:4], abs=1e-4)
+    unlimited.answer(asked)
+    assert (windowed.usage.prompt_tokens == unlimited.usage.prompt_tokens) == (window == 512)
 
 
 def test_a_chat_model_is_asked_by_its_template(checkpoints: Any) -> None:

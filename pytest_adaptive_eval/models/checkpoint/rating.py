@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,11 @@ class PrefixCache:
         """Return a copy of the cache, which a model may extend; None if no tokens are held."""
         return copy.deepcopy(self._cache)
 
+    @property
+    def room(self) -> float:
+        """Number of tokens from which on the cache loses some."""
+        return _room(self._cache)
+
     def rows(self, count: int) -> Any:
         """Return a copy of the cache for each of `count` rows; None if this kind of cache has no such copies."""
         if not _can_shrink(self._cache):
@@ -73,8 +79,8 @@ class Rater:
     """Log-likelihoods of texts by a loaded text model.
 
     The tokens that all heads of a call share are read once, and so is the rest of each head. Texts are read after a
-    copy of the cache. Where the model's cache cannot be copied row by row, as of windows and recurrent states, each
-    text is read with its whole head.
+    copy of the cache. Where the model's cache has lost tokens, as of recurrent states and of texts beyond a sliding
+    window, each text is read with its whole head.
 
     Args:
         batch_size: Rows of one call of the model.
@@ -85,7 +91,8 @@ class Rater:
         self._batch_size = batch_size
         self._prefix = PrefixCache()
         self._last_head: tuple[int, ...] = ()
-        self._whole = False
+        #: Number of tokens of a row from which on the model's cache loses some.
+        self._room = math.inf
         #: Number of tokens read so far.
         self.read = 0
 
@@ -118,16 +125,19 @@ class Rater:
         return count if count >= SHARED_TOKENS else 0
 
     def _rate_batch(self, batch: Sequence[TokenGroup], shared: int) -> list[list[float]]:
-        past = None
-        if shared and not self._whole:
-            self.read += self._prefix.hold(self._generator, batch[0].head[:shared])
-            past = self._prefix.rows(len(batch))
-            self._whole = past is None
-        if not self._whole:
-            firsts, mask, cache = self._read_heads(batch, shared, past)
-            if _can_shrink(cache):
-                return self._read_texts(batch, firsts, mask, cache)
-            self._whole = True
+        width = max(len(group.head) for group in batch) + max(len(text) for group in batch for text in group.texts)
+        if width < self._room:
+            past = None
+            if shared:
+                self.read += self._prefix.hold(self._generator, batch[0].head[:shared])
+                past = self._prefix.rows(len(batch))
+            if not shared or past is not None:
+                firsts, mask, cache = self._read_heads(batch, shared, past)
+                if width < (room := _room(cache)):
+                    return self._read_texts(batch, firsts, mask, cache)
+                self._room = room
+            else:
+                self._room = self._prefix.room
         return self._read_whole(batch)
 
     def _read_heads(
@@ -249,7 +259,16 @@ def last_logits(generator: Generator, count: int) -> dict[str, int]:
     return {"logits_to_keep": count} if generator.can_keep_logits else {}
 
 
+def _room(cache: Any) -> float:
+    """Return the number of tokens from which on a cache loses some: 0 for recurrent states, infinity without any."""
+    rooms = []
+    for layer in getattr(cache, "layers", ()):
+        windowed = layer.sliding_window if type(layer).__name__ == "DynamicSlidingWindowLayer" else 0
+        rooms.append(math.inf if type(layer).__name__ == "DynamicLayer" else windowed)
+    return float(min(rooms, default=0))
+
+
 def _can_shrink(cache: Any) -> bool:
-    """Return whether tokens can be removed from a cache, unlike from windows and recurrent states."""
-    layers = getattr(cache, "layers", ())
-    return bool(layers) and all(type(layer).__name__ == "DynamicLayer" for layer in layers)
+    """Return whether tokens can be removed from a cache, which has lost none."""
+    room = _room(cache)
+    return room > 0 and cache.get_seq_length() < room

@@ -18,8 +18,7 @@ def _choice(question: Asked, text: str) -> float:
 
 def _check_choice(question: Asked, answer: str) -> str:
     plain = (*question.choices, *ascii_uppercase[: len(question.choices)])
-    named = choice_of(answer, question.choices)
-    if answer not in plain and named is None:
+    if answer not in plain and choice_of(answer, question.choices) is None:
         count = len(question.choices)
         expected = f"one of its {count} choices or the letter of one" if count else "a letter"
         return f"names no choice; {expected} is expected (the grader 'literal' compares sequences)"
