@@ -169,6 +169,9 @@ def test_the_mean_of_the_draws_lies_within_what_the_known_scores_allow():
     half = np.r_[np.ones(39), 0.0]
     assert mean_of_draws(replace(far, scores=half)) == pytest.approx(299 / 300)
     assert mean_of_draws(replace(far, scores=1 - half)) == pytest.approx(1 / 300)
+    missing = np.r_[np.zeros(39), np.nan]  # the limits count it as wrong below and as right above
+    assert mean_of_draws(replace(far, scores=missing)) == 0.0
+    assert mean_of_draws(replace(far, scores=1 - missing)) == 1.0
 
 
 def test_noise_widens_an_interval_by_its_normal_quantile_within_0_and_1():
