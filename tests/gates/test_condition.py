@@ -129,6 +129,11 @@ def test_how_it_reads(condition, label, requirement):
     assert (condition.label, condition.requirement) == (label, requirement)
 
 
+def test_the_label_of_a_bank_keeps_the_baselines_name_and_that_of_a_study_fits_a_node_id():
+    assert replace(PAIRED, name="runs/old 1.json").label == "accuracy-not-worse-than-0.02-runs/old 1.json"
+    assert Condition("rank", "above", name="a::b/c d").label == "rank-above-a_b_c_d"
+
+
 def test_which_are_decided_by_bets():
     assert [c.by_draws for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE)] == [True, True, True, False, False]
     assert not replace(ABILITY, method="likelihood-ratio").by_draws
