@@ -72,7 +72,7 @@ def test_a_baseline_is_complete_or_was_drawn():
 
 @pytest.mark.parametrize("selector", ["random", "spread"])
 def test_a_session_expects_the_answers_of_a_complete_baseline(selector):
-    base = np.arange(40) % 2.0
+    base = np.asarray(np.arange(40) % 2, dtype=np.float64)
     policy = Policy(SELECTORS[selector], 0.5, 30, batch=10)
     proposal = Session(make_bank(40, intercept=np.zeros(40)), policy, baseline=Baseline("old", base)).ask()
     even = Session(make_bank(40, intercept=np.zeros(40)), policy).ask()

@@ -129,7 +129,9 @@ def test_a_later_interview_fills_what_an_earlier_one_leaves(served: Any) -> None
 
     def write(url: str) -> None:
         text = "".join(
-            EVALUATION.format(name=name, url=url, concurrency=12, at_least=0.5).replace("budget = 40", 'budget = "100%"')
+            EVALUATION.format(name=name, url=url, concurrency=12, at_least=0.5).replace(
+                "budget = 40", 'budget = "100%"'
+            )
             for name in ("one", "two")
         )
         (Path(served.path) / "adaptive-eval.toml").write_text(text.replace("model =", 'stop = "budget"\nmodel ='))
