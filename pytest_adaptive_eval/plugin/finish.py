@@ -95,8 +95,8 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
         yield "the whole budget was asked, so that the run's record can serve as a baseline"
     if loop.unneeded:
         yield (
-            f"{counted(loop.unneeded, 'question')} asked ahead {'was' if loop.unneeded == 1 else 'were'} not needed for "
-            "the verdict; the answers that came are kept and counted in the cost"
+            f"the verdict came before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that came "
+            "are kept, and their cost counts"
         )
     if loop.reruns:
         yield (

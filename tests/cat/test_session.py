@@ -449,4 +449,3 @@ def test_draws_ahead_keep_the_error_rate_at_the_threshold(calibrated: bool) -> N
             session.tell(truth[part.items])
         passed += int(decide(session.log(), [claim]).outcome[0]) == 1
     assert passed <= 0.05 * runs + 3 * (0.05 * 0.95 * runs) ** 0.5
-    print(f"calibrated {calibrated}: {passed} of {runs} passed")
