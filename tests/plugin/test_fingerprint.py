@@ -19,8 +19,9 @@ from rules import right
 def test_toy(item, model{taken}):
     text = model.generate(item.prompt)
     assert {check}
+@pytest.mark.adaptive_gate("toy", at_least=0.1)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.1)
+    assert adaptive_eval.verdicts
 """
 RULES = """
 from deeper import FEW, same
