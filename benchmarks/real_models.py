@@ -2,9 +2,9 @@
 
 ``python benchmarks/real_models.py FOLDER BENCHMARK [--items 200] [--name smollm2]`` takes FOLDER/NAME-hf and
 FOLDER/NAME.gguf, imports BENCHMARK with ``adaptive-eval import``, and asks its first items, greedily, through each
-door, in a pytest process of its own. Printed are accuracy and seconds of each, how many answers are equal as texts and as scores,
-and the first that are not. Both doors have the same request (chat template, prompt, cap); the arithmetic of the two
-programs differs in the last digits, so that an answer may part where two tokens are nearly as likely.
+door, in a pytest process of its own. Printed are accuracy and seconds of each, how many answers are equal as texts and
+as scores, and the first that are not. Both doors have the same request (chat template, prompt, cap); the arithmetic of
+the two programs differs in the last digits, so that an answer may part where two tokens are nearly as likely.
 """
 
 from __future__ import annotations
