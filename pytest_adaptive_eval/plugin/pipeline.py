@@ -314,7 +314,7 @@ class _Ahead:
         """Have the judge of the evaluation, if there is one, begin to grade an answer as its test will."""
         loop, text_alone = self.loop, completion.score is None and not completion.unread
         place = draw.administration.position - len(loop.recorder.administrations)
-        if (judge := loop.evaluation.judge) is None or not (loop.asks_items and text_alone and place > 0):
+        if (judge := loop.evaluation.judge) is None or not (loop.grades_answers and text_alone and place > 0):
             return
         judgments, subject = judge.begin(draw.asked.item, completion.text, place), loop.respondent.subject
         if subject.waits_apart:

@@ -29,6 +29,25 @@ judge = {{ model = "{url}#judge", options = {{ temperature = 0.7, concurrency = 
 [[eval.gate]]
 at_least = 0.5
 """
+CONFTEST = """
+import pytest
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+
+class Pupil(Subject):
+    def answer(self, items):
+        return [Completion(f"I heard: {item.prompt}") for item in items]
+
+@pytest.fixture(scope="session")
+def model():
+    return Pupil(SubjectIdentity("pupil", "checkpoint", {"temperature": 0}))
+"""
+TEST = """
+import pytest
+
+@pytest.mark.adaptive_eval(bank="talks.jsonl", budget="100%", stop="budget", batch=4, judge={"model": "URL#judge"})
+def test_talks(item, model):
+    item.score(item.grade(model.generate(item)))
+"""
 JUDGMENTS = ("You judge", "Once more")
 ITEMS = 12
 
@@ -52,7 +71,7 @@ class Models:
         with self._lock:
             self.asked[model, text, body.get("seed")] += 1
         usage = {"prompt_tokens": len(text), "completion_tokens": 1}
-        said = self.judge(text, body["seed"]) if text.startswith(JUDGMENTS) else self.pupil(text)
+        said = self.judge(text, body.get("seed") or 0) if text.startswith(JUDGMENTS) else self.pupil(text)
         return completion(model, said, usage=usage), 200
 
     def pupil(self, text: str) -> str:
@@ -148,3 +167,21 @@ def test_an_interrupt_ends_open_judgments_and_the_next_run_judges_all_answers_th
     assert not any(text.startswith("Write") for _, text, _ in models.asked)
     assert resumed["interviews"][0]["judge"] == whole["interviews"][0]["judge"]
     assert scores(resumed) == scores(whole)
+
+
+@pytest.mark.parametrize(("cut", "judged_ahead"), [("", ITEMS), ('.removeprefix("I heard: ")', 4)])
+def test_answers_are_judged_ahead_while_a_python_test_grades_them_as_they_are(
+    judged: Any, cut: str, judged_ahead: int
+) -> None:
+    judged.tests(CONFTEST, "conftest")
+    models = Models(expected=4)
+    with JsonServer(["judge"], models) as server:
+        judged.tests(TEST.replace("URL", server.url).replace("(item))", f"(item){cut})"))
+        judged.run()
+    assert models.most >= 4
+    (interview,) = judged.record["interviews"]
+    assert {entry["text"].startswith("I heard") for entry in interview["administrations"]} == {not cut}
+    assert (
+        len({text.removeprefix("Once more: you ").removeprefix("You ") for _, text, _ in models.requests})
+        == judged_ahead
+    )
