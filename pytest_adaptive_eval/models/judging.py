@@ -198,13 +198,15 @@ class Judge:
             self._agent = self.load()
         return self._agent
 
-    def begin(self, item: Item, text: str, place: int = REPEATED + 1) -> list[Future[Reply | None]]:
-        """Ask for the ranks of an answer that `score` will get, if the judge is on a server; `score` counts them.
+    def begin(self, item: Item, text: str, place: int) -> list[Future[Reply | None]]:
+        """Ask for the ranks of an answer that `score` will get, if the judge is loaded and on a server.
+
+        What `score` does not take up costs and does not count otherwise.
 
         Args:
             place: Place of the answer among those that `score` will get from now on; the first ones are judged twice.
         """
-        if not getattr(self.agent, "waits_apart", False):
+        if not getattr(self._agent, "waits_apart", False):
             return []
         text = text[:GRADED_CHARACTERS]
         sent = [self._send(item, text)]
@@ -234,8 +236,9 @@ class Judge:
         probes, faults = list(items[:PROBES]), []
         answers = ["\n".join(item.answers) or "I do not know." for item in probes]
         texts = [item.transcript([text] * (1 + len(item.turns))) for item, text in zip(probes, answers, strict=True)]
-        for item, text in zip(probes, texts, strict=True):
-            self.begin(item, text)
+        if getattr(self.agent, "waits_apart", False):
+            for item, text in zip(probes, texts, strict=True):
+                self._send(item, text)
         for item, text in zip(probes, texts, strict=True):
             try:
                 self._rank(item, text)

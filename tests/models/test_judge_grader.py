@@ -49,6 +49,8 @@ class Remote(CodedAgent):
 def test_what_is_asked_ahead_is_taken_and_counted_once_and_a_cost_that_no_test_needed_counts() -> None:
     agent = Remote("sol", honest)
     one = Judge("sol", lambda: agent)
+    assert one.begin(ITEM, "Paris", 1) == [], "it is not loaded for that"
+    assert one.agent is agent
     for place, text in enumerate(("Paris", "Rome", "Oslo"), REPEATED - 1):
         for future in one.begin(ITEM, text, place):
             future.result(10.0)
@@ -59,11 +61,13 @@ def test_what_is_asked_ahead_is_taken_and_counted_once_and_a_cost_that_no_test_n
     assert (one.counts.answers, one.counts.repeated, one.counts.same) == (2, 2, 2)
     one.close()
     assert one.usage.calls == 5
+    assert one.begin(ITEM, "Oslo", 1) == [], "it is closed"
 
 
 def test_no_second_rank_is_asked_ahead_where_there_is_no_first_one() -> None:
     agent = Remote("sol", "I will not say")
     one = Judge("sol", lambda: agent)
+    assert one.agent is agent
     for future in one.begin(ITEM, "Paris", 1):
         future.result(10.0)
     with pytest.raises(Unscored, match="gave no rank"):
@@ -82,6 +86,7 @@ def test_equal_requests_of_a_judge_follow_each_other() -> None:
 
     events: list[tuple[str, int]] = []
     one = Judge("sol", lambda: Slow("sol"))
+    assert isinstance(one.agent, Slow)
     last = [one.begin(ITEM, "Rome", REPEATED + 1) for _ in range(3)][-1]
     last[0].result(10.0)
     assert events == [(name, draw) for draw in range(3) for name in ("begin", "end")]
@@ -90,7 +95,9 @@ def test_equal_requests_of_a_judge_follow_each_other() -> None:
 
 def test_a_judge_in_this_process_is_asked_by_the_tests_alone() -> None:
     agent = CodedAgent("sol", honest)
-    assert Judge("sol", lambda: agent).begin(ITEM, "Paris", 1) == []
+    one = Judge("sol", lambda: agent)
+    assert one.agent is agent
+    assert one.begin(ITEM, "Paris", 1) == []
     assert not agent.asked
 
 
