@@ -377,6 +377,9 @@ class AskingLoop:
 
     def _take(self, test: Question) -> Response:
         self.reuse.mark(test.administration)
+        taken = self.latest(test.requests.taken)
+        if test.asked.read and taken is not None and test.asked.text != taken.text:
+            self.finding.grades_answer = False
         response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
         try:
             self.recorder.keep(test, response)
@@ -431,6 +434,11 @@ class AskingLoop:
     def asks_items(self) -> bool:
         """Whether the tests do nothing but ask their items and grade the answers, as those of TOML files."""
         return hasattr(self.node.function, "adaptive_eval_where")
+
+    @property
+    def grades_answers(self) -> bool:
+        """Whether the tests give the answers to their items' graders as they are."""
+        return self.asks_items or bool(self.finding.asks_item and self.finding.grades_answer)
 
     def follow(self, leader: AskingLoop) -> None:
         """Identify the subject as that of an interview with the same cap and fixtures, which are set up.
