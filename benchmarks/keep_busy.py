@@ -4,7 +4,9 @@
 lognormal times (sigma .8), on a bank without parameters of which 80 % is answered right, with a gate at .70. A row has,
 as means over the seeds: seconds from the command to its end, those of the same run with answers at once (what is not
 waiting), questions told to the session, calls, calls over the questions that are needed one by one, and the mean number
-of calls in flight as a share of those allowed, until four fifths of the calls had begun. ``--speed right`` (or
+of calls in flight as a share of those allowed, until four fifths of the calls had begun. ``--kill 30`` kills as many runs (-9) at random moments, goes on from each, and prints how many
+answers that the server had sent were asked again at most, and how many verdicts are those of an undisturbed run.
+``--speed right`` (or
 ``wrong``) makes right (wrong) answers ten times as fast, and prints how many runs at the threshold itself passed.
 """
 
@@ -40,6 +42,7 @@ class Server:
     def __init__(self, mean: float, right: set[int], seed: int, speed: str = "") -> None:
         self.mean, self.right, self.seed, self.speed = mean, right, seed, speed
         self.spans: list[Span] = []
+        self.asked: list[int] = []
         self.broken_off = 0
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
@@ -83,6 +86,7 @@ class Server:
             self.broken_off += 1
             raise
         finally:
+            self.asked.append(number)
             self.spans.append(Span(begin, time.monotonic()))
         return _completion("right" if right else "wrong")
 
@@ -105,6 +109,23 @@ class Run(NamedTuple):
     code: int
 
 
+_COMMAND = [
+    *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval"),
+    "--adaptive-eval-record=r.json",
+]
+
+
+def lay_out(path: Path, url: str, size: int, concurrency: int, seed: int) -> None:
+    """Write a bank and an evaluation with a gate."""
+    lines = [json.dumps({"id": f"q{i}", "prompt": f"question {i}", "answer": "right"}) for i in range(size)]
+    (path / "bank.jsonl").write_text("\n".join(lines) + "\n")
+    (path / "pytest.ini").write_text("[pytest]\n")
+    (path / "adaptive-eval.toml").write_text(
+        f'[[eval]]\nname = "e"\nbank = "bank.jsonl"\nseed = {seed}\nmodel = "{url}#m"\n'
+        f"model_options = {{ concurrency = {concurrency} }}\n[[eval.gate]]\nat_least = {THRESHOLD}\n"
+    )
+
+
 def run(size: int, mean: float, concurrency: int, seed: int, options: argparse.Namespace) -> Run:
     """Run pytest once; `busy` is the mean number of calls in flight until four fifths of them had begun."""
     rng = random.Random(f"{size} {seed}")
@@ -113,17 +134,10 @@ def run(size: int, mean: float, concurrency: int, seed: int, options: argparse.N
     server = Server(mean, right, seed, options.speed)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        lines = [json.dumps({"id": f"q{i}", "prompt": f"question {i}", "answer": "right"}) for i in range(size)]
-        (path / "bank.jsonl").write_text("\n".join(lines) + "\n")
-        (path / "pytest.ini").write_text("[pytest]\n")
-        (path / "adaptive-eval.toml").write_text(
-            f'[[eval]]\nname = "e"\nbank = "bank.jsonl"\nseed = {seed}\nmodel = "{server.url}#m"\n'
-            f"model_options = {{ concurrency = {concurrency} }}\n[[eval.gate]]\nat_least = {THRESHOLD}\n"
-        )
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval"]
+        lay_out(path, server.url, size, concurrency, seed)
         begin = time.monotonic()
         done = subprocess.run(
-            [*command, "--adaptive-eval-record=r.json"],
+            _COMMAND,
             cwd=path,
             capture_output=True,
             text=True,
@@ -141,6 +155,39 @@ def run(size: int, mean: float, concurrency: int, seed: int, options: argparse.N
     return Run(seconds, record["asked"], len(spans), area / max(until - spans[0].begin, 1e-9), code)
 
 
+def kill(times: int, concurrency: int) -> None:
+    """Kill runs at random moments, go on from each, and print what was asked again and whether verdicts are equal."""
+    size, equal, again = 200, 0, []
+    for seed in range(times):
+        right = set(random.Random(seed).sample(range(size), round(0.76 * size)))
+        server = Server(0.15, right, seed)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder)
+            lay_out(path, server.url, size, concurrency, 1)
+            whole = json.loads(_ended(path).read_text())
+            server.asked.clear()
+            killed = subprocess.Popen(_COMMAND, cwd=path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(random.Random(seed).uniform(1.0, 3.0))
+            killed.kill()
+            killed.wait()
+            time.sleep(1.0)
+            before = set(server.asked)
+            server.asked.clear()
+            resumed = json.loads(_ended(path).read_text())
+            again.append(len(before & set(server.asked)))
+            equal += [gate["verdict"]["outcome"] for gate in resumed["gates"]] == [
+                gate["verdict"]["outcome"] for gate in whole["gates"]
+            ]
+        server.close()
+    print(f"{times} kills: at most {max(again)} questions asked again ({again}), {equal} verdicts equal")
+
+
+def _ended(path: Path) -> Path:
+    """Run to the end, and return the record."""
+    subprocess.run(_COMMAND, cwd=path, capture_output=True, timeout=LIMIT, check=False)
+    return path / "r.json"
+
+
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
@@ -152,8 +199,12 @@ def main() -> None:
     parser.add_argument("--means", type=float, nargs="+", default=[2.0, 0.5, 0.05])
     parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--kill", type=int, default=0)
     parser.add_argument("--speed", choices=["right", "wrong"], default="")
     options = parser.parse_args()
+    if options.kill:
+        kill(options.kill, options.concurrency)
+        return
     print(f"{'size':>5} {'mean':>5} {'wall':>6} {'start':>6} {'told':>6} {'calls':>6} {'busy':>5}  passed")
     for size in options.sizes:
         for mean in options.means:

@@ -382,6 +382,10 @@ class Subject(abc.ABC):
         """Call `arrived` for the answers of `begin` that are there; `wait` for one that has begun, if none is."""
         return
 
+    def wake(self) -> None:
+        """End a wait of `take_arrived` in another thread; only for subjects that wait apart."""
+        raise NotImplementedError
+
     def _answer_turns(
         self, items: Sequence[Item], arrived: Callable[[int, Completion], object] | None
     ) -> list[Completion]:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.grading import JUDGE
-from pytest_adaptive_eval.items.item import Item, Status, later_turns
-from pytest_adaptive_eval.models.base import Agent, Message, Usage
+from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status, later_turns
+from pytest_adaptive_eval.models.base import Agent, Message, Reply, Usage
 from pytest_adaptive_eval.models.reuse import request_key
 from pytest_adaptive_eval.text import number
 
@@ -110,6 +111,8 @@ PROBES = 4
 RIGHT = 4
 #: Answers that are judged twice, to measure the repeat noise.
 REPEATED = 20
+#: Threads that wait for a judge on a server, which limits the requests that it gets at once by itself.
+THREADS = 64
 
 
 def judgment_messages(item: Item, answer: str, rubric: str, *, again: bool = False) -> list[Message]:
@@ -184,6 +187,9 @@ class Judge:
     _agent: Agent | None = None
     #: Number of equal requests by their hash: a judge that samples draws each rank anew.
     _draws: Counter[str] = field(default_factory=Counter, repr=False)
+    #: Replies to the next draws by request, asked for ahead; None for a second rank where there is no first one.
+    _begun: dict[str, deque[Future[Reply | None]]] = field(default_factory=dict, repr=False)
+    _threads: ThreadPoolExecutor | None = None
 
     @property
     def agent(self) -> Agent:
@@ -191,6 +197,22 @@ class Judge:
         if self._agent is None:
             self._agent = self.load()
         return self._agent
+
+    def begin(self, item: Item, text: str, place: int) -> list[Future[Reply | None]]:
+        """Ask for the ranks of an answer that `score` will get, if the judge is loaded and on a server.
+
+        What `score` does not take up costs and does not count otherwise.
+
+        Args:
+            place: Place of the answer among those that `score` will get from now on; the first ones are judged twice.
+        """
+        if not getattr(self._agent, "waits_apart", False):
+            return []
+        text = text[:GRADED_CHARACTERS]
+        sent = [self._send(item, text)]
+        if self.counts.repeated + place <= REPEATED:
+            sent.append(self._send(item, text, sent[0]))
+        return sent
 
     def score(self, item: Item, text: str) -> float:
         """Return the score of an answer, (rank - 1) / 4; raise Unscored, a fault of the run, if there is no rank."""
@@ -212,10 +234,14 @@ class Judge:
     def check(self, items: Sequence[Item]) -> None:
         """Judge the accepted answers of a few items first; raise ConfigError if none of them gets a rank."""
         probes, faults = list(items[:PROBES]), []
-        for item in probes:
-            text = "\n".join(item.answers) or "I do not know."
+        answers = ["\n".join(item.answers) or "I do not know." for item in probes]
+        texts = [item.transcript([text] * (1 + len(item.turns))) for item, text in zip(probes, answers, strict=True)]
+        if getattr(self.agent, "waits_apart", False):
+            for item, text in zip(probes, texts, strict=True):
+                self._send(item, text)
+        for item, text in zip(probes, texts, strict=True):
             try:
-                self._rank(item, item.transcript([text] * (1 + len(item.turns))))
+                self._rank(item, text)
             except Unscored as error:
                 faults.append(error.detail)
         if probes and len(faults) == len(probes):
@@ -239,18 +265,52 @@ class Judge:
         yield f"scores are judgments by {self.name}: {agreement}; {noise}"
 
     def close(self) -> None:
-        """Release the judge."""
+        """Release the judge, break off what it was asked, and count the cost of replies that `score` did not need."""
+        threads, self._threads = self._threads, None
         agent, self._agent = self._agent, None
+        if threads is not None:
+            threads.shutdown(wait=False, cancel_futures=True)
         if agent is not None:
             agent.close()
+        if threads is not None:
+            threads.shutdown()  # their requests ended with the connections
+        for begun in self._begun.values():
+            for future in begun:
+                if not (future.cancelled() or future.exception()) and (reply := future.result()) is not None:
+                    self.usage += reply.usage
+        self._begun.clear()
+
+    def _request(self, item: Item, text: str, *, again: bool) -> tuple[list[Message], str]:
+        """Return the request for a rank, and its hash."""
+        messages = judgment_messages(item, text, str(item.meta.get("rubric") or self.rubric), again=again)
+        return messages, request_key(messages[-1].text)
+
+    def _send(self, item: Item, text: str, first: Future[Reply | None] | None = None) -> Future[Reply | None]:
+        """Ask for a rank in another thread, for the second one of an answer once the `first` one is known."""
+        messages, request = self._request(item, text, again=first is not None)
+        begun = self._begun.setdefault(request, deque())
+        draw, before = self._draws[request] + len(begun), begun[-1] if begun else None
+        agent = self.agent
+
+        def ask() -> Reply | None:
+            if first is not None and not _has_rank(first.result()):
+                return None
+            if before is not None:
+                before.exception()  # wait: a greedy judge gives one reply to equal requests, which costs once
+            return agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
+
+        self._threads = self._threads or ThreadPoolExecutor(THREADS, "adaptive-eval: judge")
+        begun.append(future := self._threads.submit(ask))
+        return future
 
     def _rank(self, item: Item, text: str, *, again: bool = False) -> int:
-        rubric = str(item.meta.get("rubric") or self.rubric)
-        messages = judgment_messages(item, text, rubric, again=again)
-        request = request_key(messages[-1].text)
+        messages, request = self._request(item, text, again=again)
         draw = self._draws[request]
         self._draws[request] += 1
-        reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
+        begun = self._begun.get(request)
+        reply = begun.popleft().result() if begun else None
+        if reply is None:
+            reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
         self.usage += reply.usage
         if reply.status is not Status.OK:
             self.counts.unread += 1
@@ -264,6 +324,12 @@ class Judge:
                 f"the judge {self.name} gave no rank from 1 to 5: {one_line(reply.text, 80)!r}",
                 text,
             ) from None
+
+
+def _has_rank(reply: Reply | None) -> bool:
+    with contextlib.suppress(Unranked):
+        return reply is not None and reply.status is Status.OK and read_rank(reply.text) in RANKS
+    return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

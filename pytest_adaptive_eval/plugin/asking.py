@@ -26,7 +26,7 @@ from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
 from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture
-from pytest_adaptive_eval.plugin.recording import AnswerRecorder, Reuse
+from pytest_adaptive_eval.plugin.recording import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, plain
@@ -341,7 +341,11 @@ class AskingLoop:
         """Run questions that are answered together, up to the last or to the end of the interview."""
         self._batch = questions
         responses = []
-        for test in questions:
+        for place, test in enumerate(questions):
+            if not self._needs(questions[place:]):
+                responses.append(response := Response(Status.NOT_RUN, detail=NOT_NEEDED))
+                self.recorder.add(test, response)
+                continue
             self._run_protocol(test)
             responses.append(response := self._take(test))
             test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
@@ -350,6 +354,14 @@ class AskingLoop:
             if self._over:
                 break
         return responses
+
+    def _needs(self, questions: Sequence[Question]) -> bool:
+        """Whether the verdict needs the first question's answer, which is there then: not one that is slow to come."""
+        evaluation, subject = self.evaluation, self.respondent.subject
+        plain = self._bound and self.asks_items and self.asks_ahead and not evaluation.must_pass
+        if not (plain and evaluation.samples == 1 and isinstance(subject, Subject) and subject.waits_apart):
+            return True
+        return bool(self.session.finished or self.state.pipeline.needs(self, subject, questions))
 
     def _run_protocol(self, test: Question) -> None:
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list
@@ -365,6 +377,9 @@ class AskingLoop:
 
     def _take(self, test: Question) -> Response:
         self.reuse.mark(test.administration)
+        taken = self.latest(test.requests.taken)
+        if test.asked.read and taken is not None and test.asked.text != taken.text:
+            self.finding.grades_answer = False
         response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
         try:
             self.recorder.keep(test, response)
@@ -419,6 +434,11 @@ class AskingLoop:
     def asks_items(self) -> bool:
         """Whether the tests do nothing but ask their items and grade the answers, as those of TOML files."""
         return hasattr(self.node.function, "adaptive_eval_where")
+
+    @property
+    def grades_answers(self) -> bool:
+        """Whether the tests give the answers to their items' graders as they are."""
+        return self.asks_items or bool(self.finding.asks_item and self.finding.grades_answer)
 
     def follow(self, leader: AskingLoop) -> None:
         """Identify the subject as that of an interview with the same cap and fixtures, which are set up.

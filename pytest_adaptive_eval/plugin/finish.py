@@ -75,6 +75,11 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
     result = with_misfit_note(result)
     record = _record(loop, result, noise, seconds)
     record.notes += [*shared, *filter(None, [loop.gate_plan.undeclared_warning])]
+    if loop.unneeded:
+        record.notes.append(
+            f"the verdict came before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that came "
+            "are kept, and their cost counts"
+        )
     return result, record
 
 
@@ -90,11 +95,6 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
         yield f"{identity.name} is one of the subjects that calibrated the bank"
     if plan.missing and evaluation.policy.stop != "level":
         yield "the whole budget was asked, so that the run's record can serve as a baseline"
-    if loop.unneeded:
-        yield (
-            f"the verdict came before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that came "
-            "are kept, and their cost counts"
-        )
     if loop.reruns:
         yield (
             f"another plugin ran questions again, {loop.reruns} times in all: each was asked once, and its first "

@@ -15,6 +15,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +52,29 @@ class Pipeline:
         Those that follow are begun as well, and questions that the session has drawn ahead.
         """
         own, key = self._lead(loop, subject), loop.recorder.key(questions[0])
-        if not loop.recorder.unanswered(subject, questions[:1]):
-            own.arrived.pop(key, None)
+        if loop.recorder.unanswered(subject, questions[:1]):
+            while key not in own.arrived:
+                self._fill(subject, own.expect(questions))
+                if key not in own.arrived:
+                    self._take(subject, wait=True)
+            subject.restore(questions[0].asked.item, questions[0].asked.sample, own.arrived[key])
+        self._fill(subject, [])
+        while any(not judgment.done() for judgment in own.judgments.get(key, ())):  # each wakes the subject
+            self._take(subject, wait=True)
             self._fill(subject, [])
-            return
-        while key not in own.arrived:
+        own.arrived.pop(key, None)
+        own.judgments.pop(key, None)
+
+    def needs(self, loop: AskingLoop, subject: Subject, questions: Sequence[Question]) -> bool:
+        """Wait for the answer to the first question; return False where the verdict is certain without it."""
+        own, key = self._lead(loop, subject), loop.recorder.key(questions[0])
+        while key not in own.arrived and loop.recorder.unanswered(subject, questions[:1]):
+            if loop.session.settled(own.scores()):
+                return False
             self._fill(subject, own.expect(questions))
             if key not in own.arrived:
                 self._take(subject, wait=True)
-        subject.restore(questions[0].asked.item, questions[0].asked.sample, own.arrived.pop(key))
-        self._fill(subject, [])
+        return True
 
     def advance(self, loop: AskingLoop) -> None:
         """Take answers that came while a test of an interview ran, and begin further questions."""
@@ -220,6 +234,7 @@ class _Ahead:
         loop: That of the tests; before they run, one that runs none, see `AskingLoop.follow`.
         begun: Ways to break off the calls whose answers are to come, by the keys of the questions.
         arrived: Completions by key, until their tests need them.
+        judgments: Replies of the judge to come by key, while a subject that waits apart answers further questions.
         spent: Cost of the answers of an interview whose tests do not run yet.
     """
 
@@ -227,6 +242,7 @@ class _Ahead:
         self.loop = loop
         self.begun: dict[str, Callable[[], object]] = {}
         self.arrived: dict[str, Completion] = {}
+        self.judgments: dict[str, Sequence[Future[Any]]] = {}
         self.spent = Usage()
         self._queue: dict[str, Draw] = {}  #: Drawn questions without an answer that no call has begun.
         #: Items of the session that were looked at, questions with a call or an answer, and how many may have one.
@@ -264,31 +280,38 @@ class _Ahead:
         session, samples = self.loop.session, self.loop.evaluation.samples
         session.draw_ahead()
         recorder = self.loop.recorder
-        for item in session.drawn_items[self._seen :].tolist():
-            for sample in range(samples):
-                draw = self.loop.draw(item, sample)
-                key = recorder.key(draw)
-                if key in self.begun or key in self.arrived:
-                    continue
-                if recorder.stored(draw) is None:
-                    self._queue[key] = draw
-                else:
-                    self._sent += 1
+        drawn = itertools.product(session.drawn_items[self._seen :].tolist(), range(samples))
+        first = self._seen * samples + 1 - len(recorder.administrations)
+        for offset, (item, sample) in enumerate(drawn, first):
+            draw = self.loop.draw(item, sample, offset)
+            key = recorder.key(draw)
+            if key in self.begun or key in self.arrived:
+                continue
+            if (stored := recorder.stored(draw)) is None:
+                self._queue[key] = draw
+                continue
+            self._sent += 1
+            if isinstance(stored, Completion):  # an interrupted run did not grade it
+                self._judge(draw, stored)
         self._seen = session.drawn
         answered = self._sent - len(self.begun)
         if not session.adapts_length:
             return session.budget * samples
         told, then = self._then
         if told != session.asked or answered >= then + LEAST or self._sent >= self._limit:
-            ids = [self.loop.evaluation.bank.ids[item] for item in session.drawn_items[session.asked :].tolist()]
-            ahead = [self._scores.get(item, math.nan) for item in ids]
-            while ahead and math.isnan(ahead[-1]):
-                ahead.pop()
-            needed = (session.asked + session.remaining(ahead)) * samples
+            needed = (session.asked + session.remaining(self.scores())) * samples
             prospect = max(LEAST, math.ceil(SHARE * (needed - answered)))
             self._limit = min(answered + prospect, needed + LEAST)  # one slow answer does not make more necessary
             self._then = session.asked, answered
         return self._limit
+
+    def scores(self) -> list[float]:
+        """Return the scores of the open items up to the last known one; others are NaN."""
+        session, ids = self.loop.session, self.loop.evaluation.bank.ids
+        ahead = [self._scores.get(ids[item], math.nan) for item in session.drawn_items[session.asked :].tolist()]
+        while ahead and math.isnan(ahead[-1]):
+            ahead.pop()
+        return ahead
 
     def keep(self, draw: Draw, completion: Completion) -> None:
         """Write a completion to the journal; what cannot be kept, or is a fault of the run, is left to the tests."""
@@ -300,6 +323,19 @@ class _Ahead:
             self._scores[draw.asked.item.id] = math.nan if score is None else score
         with contextlib.suppress(AdaptiveEvalError):
             self.loop.recorder.keep_completion(draw, completion)
+        self._judge(draw, completion)
+
+    def _judge(self, draw: Draw, completion: Completion) -> None:
+        """Have the judge of the evaluation, if there is one, begin to grade an answer as its test will."""
+        loop, text_alone = self.loop, completion.score is None and not completion.unread
+        place = draw.administration.position - len(loop.recorder.administrations)
+        if (judge := loop.evaluation.judge) is None or not (loop.grades_answers and text_alone and place > 0):
+            return
+        judgments, subject = judge.begin(draw.asked.item, completion.text, place), loop.respondent.subject
+        if subject.waits_apart:
+            self.judgments[loop.recorder.key(draw)] = judgments
+            for judgment in judgments:
+                judgment.add_done_callback(lambda _: subject.wake())
 
 
 def _nothing() -> None:

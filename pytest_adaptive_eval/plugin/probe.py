@@ -179,7 +179,7 @@ def check_test(interview: QuestionOwner, node: pytest.Function, item: Item, wron
             return ""
         finding.methods |= {"grade"} if asked.derived or (named and asked.graded is not None) else set()
         finding.methods |= {"score"} if asked.given is not None and probe.requests.count else set()
-        finding.asks_item = probe.requests.asks(item)
+        finding.asks_item, finding.grades_answer = probe.requests.asks(item), asked.text == answer
         if probe.error and not named:
             finding.fault = probe.error
         elif not probe.passed:

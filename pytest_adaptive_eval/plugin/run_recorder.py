@@ -400,6 +400,7 @@ class RunRecorder:
         run = self.run
         if not (run.interviews or run.studies or run.gates or self._complaints or self._has_answers):
             return
+        from pytest_adaptive_eval.evaluation import Evaluation
         from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines
         from pytest_adaptive_eval.text import guard
 
@@ -411,7 +412,10 @@ class RunRecorder:
             base = self.config.invocation_params.dir
             written_paths = {name: relative(path, base) for name, path in self._files.paths.items()}
             details = self.config.get_verbosity() > 0 or bool(self.config.getini("adaptive_eval_details"))
-            write_lines(summary_lines(run, width, written=written_paths, details=details), writer.write)
+            evaluations = [node.evaluation for node in self.state.evaluations]
+            banks = {known.name: known.bank for known in evaluations if isinstance(known, Evaluation)}
+            lines = summary_lines(run, width, written=written_paths, details=details, banks=banks)
+            write_lines(lines, writer.write)
         for complaint in self._complaints:
             writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
         if self._has_answers:

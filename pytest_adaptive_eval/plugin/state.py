@@ -359,12 +359,14 @@ class Finding:
         methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
         fault: Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
         asks_item: Whether the test asked for an answer to its item as it stands, and for nothing else; None if unknown.
+        grades_answer: Whether the test gave made-up answers to ``item.grade`` as they are, and all real ones so far.
     """
 
     def __init__(self) -> None:
         self.methods: set[str] = set()
         self.fault = ""
         self.asks_item: bool | None = None
+        self.grades_answer = False
 
     @property
     def doubt(self) -> str:

@@ -14,10 +14,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
-from pytest_adaptive_eval.reports.questions import AskedItems, asked_text, expected_answer
+from pytest_adaptive_eval.reports.questions import WrongAnswer, wrong_answers
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -197,36 +197,21 @@ def _categories(interview: InterviewRecord) -> str:
 
 
 def _wrong(interviews: Sequence[InterviewRecord], banks: Mapping[str, ItemBank]) -> str:
-    """Return some wrong answers, those with the highest predicted score first."""
-    wrong = [
-        (interview, asked)
-        for interview in interviews
-        for asked in interview.administrations
-        if asked.score is not None and asked.score < 0.5
-    ]
-    if not wrong:
+    answers, which = wrong_answers(interviews, banks, _WRONG)
+    if not answers:
         return ""
-    selected = sorted(wrong, key=lambda pair: -(pair[1].predicted or 0.0))[:_WRONG]
-    several = len(interviews) > 1
-    text = "\n".join(
-        _answer(interview, asked, banks.get(interview.name), several=several) for interview, asked in selected
-    )
-    remark = f", the {len(selected)} least expected of {len(wrong)}" if len(wrong) > len(selected) else ""
-    return _folded(f"Wrong answers{remark}", text)
+    text = "\n".join(_answer(answer, several=len(interviews) > 1) for answer in answers)
+    return _folded("Wrong answers" + (f", {which}" if which else ""), text)
 
 
-def _answer(interview: InterviewRecord, asked: Administration, bank: ItemBank | None, *, several: bool) -> str:
+def _answer(answer: WrongAnswer, *, several: bool) -> str:
     """Return one wrong answer with its question, and with its evaluation if the record has several."""
+    interview, asked = answer.interview, answer.asked
     evaluation = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}" if several else ""
-    predicted = None if interview.bank.get("calibrated") is False else asked.predicted
-    chance = "" if predicted is None else f", right with a chance of {number(predicted, 2)}"
+    chance = "" if answer.chance is None else f", right with a chance of {number(answer.chance, 2)}"
     lines = [f"**{_inline(words.asked_item(asked), _NAME)}**{evaluation}{chance}"]
-    item, _ = AskedItems(interview, bank).find(asked)
-    if item is not None:
-        lines += [
-            f"asked: {_inline(asked_text(item), _QUESTION)}",
-            f"expected: {_inline(expected_answer(item), _NAME)}",
-        ]
+    if answer.question:
+        lines += [f"asked: {_inline(answer.question, _QUESTION)}", f"expected: {_inline(answer.expected, _NAME)}"]
     if not asked.text.strip():
         return "\n\n".join([*lines, "an empty answer\n"])
     return "\n\n".join([*lines, "answered:", _fenced(asked.text)])

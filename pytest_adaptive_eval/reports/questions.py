@@ -9,7 +9,7 @@ import stat
 import struct
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -216,6 +216,45 @@ class AskedItems:
         except AdaptiveEvalError:
             return None, "The bank's texts were edited, so the question is not shown."
         return None, "The item changed since, so the question is not shown."
+
+
+@dataclass(frozen=True, slots=True)
+class WrongAnswer:
+    """A wrong answer of a run; question and expected answer are empty where the bank is not at hand.
+
+    Args:
+        chance: Predicted score; None on a bank without parameters.
+    """
+
+    interview: InterviewRecord
+    asked: Administration
+    chance: float | None
+    question: str = ""
+    expected: str = ""
+
+
+def wrong_answers(
+    interviews: Sequence[InterviewRecord], banks: Mapping[str, ItemBank], most: int
+) -> tuple[list[WrongAnswer], str]:
+    """Return at most so many wrong answers, and which they are of how many in words; empty if they are all.
+
+    Those that the bank's parameters expect least come first, and then those that were asked first.
+    """
+    wrong = [
+        WrongAnswer(interview, asked, None if interview.bank.get("calibrated") is False else asked.predicted)
+        for interview in interviews
+        for asked in interview.administrations
+        if asked.score is not None and asked.score < 0.5
+    ]
+    shown = sorted(wrong, key=lambda answer: -(answer.chance or 0.0))[:most]
+    known = {interview.name: AskedItems(interview, banks.get(interview.name)) for interview in interviews}
+    for n, answer in enumerate(shown):
+        item, _ = known[answer.interview.name].find(answer.asked)
+        if item is not None:
+            shown[n] = replace(answer, question=asked_text(item), expected=expected_answer(item))
+    expected = any(answer.chance is not None for answer in shown)
+    which = f"the {len(shown)} least expected" if expected else f"the first {len(shown)}"
+    return shown, f"{which} of {len(wrong)}" if len(wrong) > len(shown) else ""
 
 
 def _picture(name: str, root: str, limit: int) -> Picture:

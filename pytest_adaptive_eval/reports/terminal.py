@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.questions import wrong_answers
 from pytest_adaptive_eval.reports.words import as_list, as_mapping, as_number
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.bank import ItemBank
 
 Markup = Mapping[str, bool]
 Line = Sequence[tuple[str, Markup]]  #: Parts of one line with their markup, as pytest's terminal writer takes it.
@@ -25,6 +31,7 @@ _MARKUP: Mapping[Outcome, Markup] = {
 _HEADS = ("subject", "bank", "ability", "accuracy", "asked")
 _END = "ended because"  #: Head of the last column, which moves to a second line in a narrow terminal.
 _RIGHT = ("ability", "asked")  #: Columns that are aligned to the right.
+WRONG, WRONG_LINES = 5, 2  #: Wrong answers, and lines of a question or an answer.
 _NAME, _SENTENCE = 60, 600  #: Columns of a name, and of an error or a note; the record has all of it.
 
 
@@ -42,16 +49,18 @@ def summary_lines(
     *,
     written: Mapping[str, str | Path] | None = None,
     details: bool = True,
+    banks: Mapping[str, ItemBank] = MappingProxyType({}),
 ) -> list[Line]:
     """Return the summary of a run: interviews, studies, gates, notes, and written files.
 
     Args:
         written: Files written, by their content, such as ``{"JUnit report": path}``.
-        details: The table of interviews, whole verdicts and all notes; otherwise a line for each gate, and for each
-            interview that no gate judges.
+        details: The table of interviews, whole verdicts, wrong answers and all notes; otherwise a line for each gate,
+            and for each interview that no gate judges.
+        banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
     """
     width = max(width, 40)
-    blocks = _detailed_blocks(record, width) if details else _brief_blocks(record, width)
+    blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width)
     spent = words.run_usage(record)
     ends = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
     for name, path in (written or {}).items():
@@ -62,13 +71,14 @@ def summary_lines(
     return lines
 
 
-def _detailed_blocks(record: RunRecord, width: int) -> list[list[Line]]:
+def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[list[Line]]:
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
     return [
         _interviews(record.interviews, width) if record.interviews else [],
         _studies(record.studies, width),
         verdict_lines(record, width),
         warning_lines(record, width),
+        _wrong(record.interviews, width, banks),
         _styled(line for note in notes for line in note),
     ]
 
@@ -79,6 +89,23 @@ def _brief_blocks(record: RunRecord, width: int) -> list[list[Line]]:
         [*_studies(record.studies, width), *unjudged, *brief_verdict_lines(record, width)],
         warning_lines(record, width),
     ]
+
+
+def _wrong(interviews: Sequence[InterviewRecord], width: int, banks: Mapping[str, ItemBank]) -> list[Line]:
+    """Return some wrong answers, each with its question and the expected answer if the bank is at hand."""
+    answers, which = wrong_answers(interviews, banks, WRONG)
+    lines: list[Line] = [(("wrong answers" + (f", {which}" if which else ""), _BOLD),)] if answers else []
+    for answer in answers:
+        evaluation = f" of {answer.interview.name}" if len(interviews) > 1 else ""
+        lines += _styled([f"  {clean_terminal(words.asked_item(answer.asked) + evaluation, width - 2)}"])
+        given = answer.asked.text.strip() or "nothing"
+        parts = {"asked": answer.question, "answered": given, "expected": answer.expected}
+        for name, said in parts.items():
+            if said:
+                line = clean_terminal(" ".join(said.split()), 3 * width)
+                shown = wrap(line, width, " " * 14, f"    {name}: ".ljust(14))
+                lines += _styled([*shown[:WRONG_LINES], *([f"{'':14}…"] if len(shown) > WRONG_LINES else [])])
+    return lines
 
 
 def _styled(texts: Iterable[str], markup: Markup = _PLAIN) -> list[Line]:

@@ -430,6 +430,38 @@ def test_a_session_whose_next_item_needs_the_last_score_draws_nothing_ahead() ->
     assert session.drawn == 4
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(0, 60), st.floats(0.0, 1.0))
+def test_a_verdict_that_is_settled_stands_whatever_the_missing_scores(seed: int, told: int, share: float) -> None:
+    bank = ItemBank.uncalibrated("plain", make_bank(90).items)
+    claim, rng = Claim(0.6 * 90), np.random.default_rng(seed)
+    policy = replace(POLICIES["fixed-form"], budget=90, stop="decision")
+    truth = (rng.random(90) < share).astype(float)
+
+    def lead(scores: np.ndarray, most: int) -> Session:
+        """A session that was told the scores in the order of its draws, one by one."""
+        session = Session(bank, policy, seed=seed, claims=[claim])
+        while session.asked < most and not session.finished:
+            session.draw_ahead()
+            session.ask(1)
+            session.tell([[scores[session.asked]]])
+        session.draw_ahead()
+        return session
+
+    ordered = truth[lead(truth, 0).drawn_items]
+    session = lead(ordered, told)
+    ahead = np.where(rng.random(90) < 0.3, np.nan, ordered)[session.asked : session.asked + 20]
+    if session.finished or not session.settled(ahead.tolist()):
+        return
+    outcomes = set()
+    for _ in range(5):
+        scores = ordered.copy()
+        scores[session.asked : session.asked + 20] = np.where(np.isnan(ahead), rng.integers(0, 2, len(ahead)), ahead)
+        other = lead(scores, session.asked + len(ahead))
+        assert other.stop == [StopReason.DECISION]
+        outcomes.add(int(decide(other.log(), [claim]).outcome[0]))
+    assert len(outcomes) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("calibrated", [False, True])
 def test_draws_ahead_keep_the_error_rate_at_the_threshold(calibrated: bool) -> None:

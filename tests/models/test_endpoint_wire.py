@@ -15,6 +15,7 @@ import ssl
 import subprocess
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -531,6 +532,20 @@ def test_a_closed_wire_says_so_and_leaves_nothing_behind() -> None:
         assert not thread.is_alive()
         with pytest.raises(ConfigError, match="was closed; load the model again"):
             wire.get("/models")
+
+
+def test_a_request_that_another_thread_makes_while_the_wire_closes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as server:
+        wire = Wire(server.url)
+
+        def too_late(work, loop):
+            monkeypatch.undo()
+            wire.close()
+            work.close()  # the loop does not come to it
+            return Future()
+
+        monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", too_late)
+        assert wire.begin(CHAT, [body()], lambda *_: None).cancelled()
 
 
 def test_a_forgotten_wire_ends_by_itself() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Reply
-from pytest_adaptive_eval.models.judging import Judge, judged_bank, judgment_messages
+from pytest_adaptive_eval.models.judging import REPEATED, Judge, judged_bank, judgment_messages
 
 ITEM = Item("a", "What is the capital of France?", "Paris", "contains")
 
@@ -37,6 +38,67 @@ def test_each_judgment_of_the_same_answer_is_a_draw_of_its_own() -> None:
     for text in ("Paris", "Rome", "Paris"):
         item.grade(text)
     assert len(drawn) == len(set(drawn)) == 6
+
+
+class Remote(CodedAgent):
+    """An agent on a server."""
+
+    waits_apart = True
+
+
+def test_what_is_asked_ahead_is_taken_and_counted_once_and_a_cost_that_no_test_needed_counts() -> None:
+    agent = Remote("sol", honest)
+    one = Judge("sol", lambda: agent)
+    assert one.begin(ITEM, "Paris", 1) == [], "it is not loaded for that"
+    assert one.agent is agent
+    for place, text in enumerate(("Paris", "Rome", "Oslo"), REPEATED - 1):
+        for future in one.begin(ITEM, text, place):
+            future.result(10.0)
+    assert len(agent.asked) == 5  # the third one is past those that are judged twice
+    assert [one.score(ITEM, text) for text in ("Paris", "Rome")] == [1.0, 0.0]
+    assert len(agent.asked) == 5
+    assert one.usage.calls == 4
+    assert (one.counts.answers, one.counts.repeated, one.counts.same) == (2, 2, 2)
+    one.close()
+    assert one.usage.calls == 5
+    assert one.begin(ITEM, "Oslo", 1) == [], "it is closed"
+
+
+def test_no_second_rank_is_asked_ahead_where_there_is_no_first_one() -> None:
+    agent = Remote("sol", "I will not say")
+    one = Judge("sol", lambda: agent)
+    assert one.agent is agent
+    for future in one.begin(ITEM, "Paris", 1):
+        future.result(10.0)
+    with pytest.raises(Unscored, match="gave no rank"):
+        one.score(ITEM, "Paris")
+    one.close()
+    assert (len(agent.asked), one.usage.calls, one.counts.unread) == (1, 1, 1)
+
+
+def test_equal_requests_of_a_judge_follow_each_other() -> None:
+    class Slow(Remote):
+        def ask(self, messages: Any, *, draw: int = 0, **_: Any) -> Reply:
+            events.append(("begin", draw))
+            time.sleep(0.0 if draw else 0.2)
+            events.append(("end", draw))
+            return Reply(honest(messages[-1].text))
+
+    events: list[tuple[str, int]] = []
+    one = Judge("sol", lambda: Slow("sol"))
+    assert isinstance(one.agent, Slow)
+    last = [one.begin(ITEM, "Rome", REPEATED + 1) for _ in range(3)][-1]
+    last[0].result(10.0)
+    assert events == [(name, draw) for draw in range(3) for name in ("begin", "end")]
+    one.close()
+
+
+def test_a_judge_in_this_process_is_asked_by_the_tests_alone() -> None:
+    agent = CodedAgent("sol", honest)
+    one = Judge("sol", lambda: agent)
+    assert one.agent is agent
+    assert one.begin(ITEM, "Paris", 1) == []
+    assert not agent.asked
 
 
 def test_a_rank_is_a_score_and_is_compared_with_code() -> None:

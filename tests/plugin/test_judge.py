@@ -103,11 +103,11 @@ def test_calls_tokens_and_money_of_a_judge_are_told(lab: Any, server: PeerServer
     assert costs["money"] > 0
     assert costs["currency"] == "EUR"
     tokens = costs["prompt_tokens"] + costs["completion_tokens"]
-    told = f"judge 64 calls, {tokens:,} tokens, {costs['seconds']:.1f} s, {costs['money']:.2g} EUR"
+    told = f"judge 64 calls, {tokens:,} tokens, {costs['seconds']:.1f} s, €{costs['money']:.2f}"
     assert f"cost: {told}" in out
     record = RunRecord.from_json(lab.record)
     assert told in summary_markdown(record)
     page = html_page(record).replace("\u00a0", " ")
     assert '<dt>Cost of the judge</dt><dd dir="auto">64 calls</dd>' in page
-    assert "EUR, in this run" in page
+    assert "€0.45, in this run" in page
     assert "Cost of the subject" not in page, "a fixture does not tell its calls"

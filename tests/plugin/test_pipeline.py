@@ -102,7 +102,7 @@ def run(
     return lab.record_without("run", "started", "seconds", "resumed", "costs", "cost", "notes"), busy
 
 
-def answers(record: Any) -> list[list[tuple[str, float, str]]]:
+def answers(record: Any) -> list[list[Any]]:
     """Items, scores and propensities of each interview, and its stop."""
     return [
         [*((a["item"], a["score"], f"{a['propensity']:.9f}") for a in interview["administrations"]), interview["stop"]]
@@ -116,7 +116,14 @@ def test_as_many_calls_as_allowed_are_open_and_the_answers_are_those_of_one_at_a
     together, busy = run(served, 12, FRESH, at_least=0.75)
     assert served.result.ret in (0, 1), served.result.outlines
     assert (one_by_one.most, busy.most) == (1, 12)
-    assert answers(together) == answers(alone)
+    for one, other in zip(answers(together), answers(alone), strict=True):  # slow answers may not be needed
+        assert [(item, chance) for item, _, chance in one[: len(other) - 1]] == [
+            (item, chance) for item, _, chance in other[: len(one) - 1]
+        ]
+        assert all(a[1] == b[1] for a, b in zip(one[:-1], other[:-1], strict=False) if a[1] is not None)
+        assert one[-1] == other[-1]
+    verdicts = [[gate["verdict"]["outcome"] for gate in record["gates"]] for record in (together, alone)]
+    assert verdicts[0] == verdicts[1]
     asked = sum(len(interview["administrations"]) for interview in alone["interviews"])
     assert asked <= len(one_by_one.asked) <= asked + 4 * 2  # few answers are not needed
     assert len(busy.asked) == len(set(busy.asked))

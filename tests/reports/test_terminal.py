@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.terminal import Line, brief_verdict_lines, summary_lines, verdict_lines, write_lines
 from pytest_adaptive_eval.text import columns
@@ -240,3 +242,20 @@ def test_the_noise_of_decoding_stands_with_the_end(make: SimpleNamespace) -> Non
     assert "(decoding noise .0031, by 2 answers to 1 item)" in text
     for damaged in (None, {}, {"error": None}, {"error": "x"}, {"error": float("inf")}, [1]):
         assert words.noise(make.interview(decoding_noise=damaged)) == ""
+
+
+def test_wrong_answers_are_shown_with_their_questions_where_the_bank_is_at_hand(make: SimpleNamespace) -> None:
+    items = [Item(f"q{n}", f"How much is {n} + {n}?", answer=str(2 * n)) for n in range(8)]
+    bank = ItemBank.uncalibrated("sums", items)
+    asked = [
+        Administration(n + 1, item.id, item.content_hash, score=float(n == 0), text="" if n == 1 else "7")
+        for n, item in enumerate(items)
+    ]
+    about = {"name": "sums", "content_hash": bank.content_hash, "calibrated": False}
+    record = make.record([make.interview(name="sums", bank=about, administrations=asked)], [])
+    lines = "\n".join(text(summary_lines(record, 80, banks={"sums": bank})))
+    assert "wrong answers, the first 5 of 7\n  q1\n    asked:    How much is 1 + 1?\n    answered: nothing\n" in lines
+    assert "  q5\n    asked:    How much is 5 + 5?\n    answered: 7\n    expected: 10" in lines
+    assert "q6" not in lines
+    assert "asked:" not in "\n".join(text(summary_lines(record, 80)))
+    assert "wrong answers" not in "\n".join(text(summary_lines(record, 80, details=False, banks={"sums": bank})))

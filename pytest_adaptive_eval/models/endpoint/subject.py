@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from queue import SimpleQueue
@@ -164,6 +165,10 @@ class EndpointSubject(Subject):
             self._arrivals.get()()
             wait = False
 
+    def wake(self) -> None:
+        """End a wait of `take_arrived`; see the base class."""
+        self._arrivals.put(lambda: None)
+
     def close(self) -> None:
         """Close the connections."""
         super().close()
@@ -199,7 +204,12 @@ class EndpointAgent:
     Args:
         answers: Replies by a hash of the model, the prompt and the decoding; JSON values.
         top: Number of likely first tokens that the server returns; 0 if it returns none.
+
+    Attributes:
+        waits_apart: Whether several threads may ask, so that requests are open at the same time.
     """
+
+    waits_apart = True
 
     def __init__(self, endpoint: Endpoint, answers: MutableMapping[str, Any], top: int) -> None:
         self.identity = endpoint.identity
@@ -207,7 +217,7 @@ class EndpointAgent:
         self._answers = answers
         self._top = top
         self._takes_schema = True
-        self._usage = endpoint.usage
+        self._usage, self._counting = endpoint.usage, threading.Lock()
 
     @classmethod
     def load(cls, url: str, model: str, *, answers: MutableMapping[str, Any] | None = None, **options: Any) -> Self:
@@ -316,7 +326,7 @@ class EndpointAgent:
             else:
                 tables[key] = dict(table)
                 self._answers[key] = {"likelihoods": tables[key]}
-        self._usage += usage
+        self._count(usage)
         return usage, fault
 
     def close(self) -> None:
@@ -332,8 +342,12 @@ class EndpointAgent:
             bare = self._endpoint.read(delivery, cap)
             self._takes_schema = bare.status.infrastructure
             reply = replace(bare, usage=reply.usage + bare.usage)
-        self._usage += reply.usage
+        self._count(reply.usage)
         return reply
+
+    def _count(self, usage: Usage) -> None:
+        with self._counting:
+            self._usage += usage
 
     def _key(self, body: bytes, sample: int = 0) -> str:
         draw = f" {sample}" if sample else ""  # the option extra may fix the seed in the body

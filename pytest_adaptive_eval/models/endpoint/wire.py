@@ -218,7 +218,10 @@ class Wire:
         if not self._end.alive or not self._thread.is_alive():
             work.close()
             raise ConfigError(f"the connection to {self.url!r} was closed; load the model again")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        if self._end.peek() is None:  # another thread closed it meanwhile, and the loop may not come to this request
+            future.cancel()
+        return future
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         future = self._begin(work)
