@@ -22,7 +22,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function
 from pytest_adaptive_eval.plugin.gate_planning import count_fail_claims, plan_gate
-from pytest_adaptive_eval.plugin.gates import GatePlan, gate_marks, is_gate, order
+from pytest_adaptive_eval.plugin.gates import GatePlan, is_gate, named_evaluations, order
 from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.notices import told_lines
@@ -299,8 +299,7 @@ class Collection:
         for item in items:
             with self._keep_mistake():
                 self._check(item)
-                named = {mark.args[0] for mark in gate_marks(item) if mark.args and isinstance(mark.args[0], str)}
-                if is_gate(item) and (names is None or named <= names):
+                if is_gate(item) and (names is None or named_evaluations(item) <= names):
                     plan_gate(item, self.state)
         with self._keep_mistake():
             check_named(self.state.settings.models, self._toml_names)

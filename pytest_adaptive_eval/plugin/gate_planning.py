@@ -78,8 +78,8 @@ def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[Eval
     """
     if not nodes:
         raise ConfigError(
-            f"{gate.nodeid}: the test takes the fixture {MARKER}, and no evaluation is among the collected tests: check "
-            "that its file is part of this run"
+            f"{gate.nodeid}: the test takes the fixture {MARKER}, and no evaluation is among the collected tests: "
+            "check that its file is part of this run"
         )
     named = dict.fromkeys(node for node, _ in declared)
     return [*named] or [node for node in nodes if node.path == gate.path] or list(nodes)

@@ -32,6 +32,11 @@ def gate_marks(item: pytest.Item) -> list[pytest.Mark]:
     return list(item.iter_markers(GATE_MARKER))[::-1]
 
 
+def named_evaluations(item: pytest.Item) -> set[str]:
+    """Return the names of evaluations in a gate's marks."""
+    return {name for mark in gate_marks(item) for name in mark.args[:1] if isinstance(name, str)}
+
+
 def judges_itself(item: pytest.Item) -> ConfigError:
     """Return the error of a test that asks questions and takes the fixture of gates."""
     return ConfigError(
