@@ -4,10 +4,10 @@
 lognormal times (sigma .8), on a bank without parameters of which 80 % is answered right, with a gate at .70. A row has,
 as means over the seeds: seconds from the command to its end, those of the same run with answers at once (what is not
 waiting), questions told to the session, calls, calls over the questions that are needed one by one, and the mean number
-of calls in flight as a share of those allowed, until four fifths of the calls had begun. ``--kill 30`` kills as many runs (-9) at random moments, goes on from each, and prints how many
-answers that the server had sent were asked again at most, and how many verdicts are those of an undisturbed run.
-``--speed right`` (or
+of calls in flight as a share of those allowed, until four fifths of the calls had begun. ``--speed right`` (or
 ``wrong``) makes right (wrong) answers ten times as fast, and prints how many runs at the threshold itself passed.
+``--kill 30`` kills as many runs (-9) at random moments, goes on from each, and prints how many answers that the server
+had sent were asked again, and how many verdicts are those of an undisturbed run.
 """
 
 from __future__ import annotations

@@ -92,10 +92,13 @@ class Pipeline:
         subject = loop.respondent.subject
         with contextlib.suppress(Exception):  # what came so far is kept
             self._take(subject, wait=False)
+        unneeded = len(own.begun) + len(own.arrived)
         for cancel in own.begun.values():
             cancel()
         self._open[id(subject)] -= len(own.begun)
-        return len(self._ahead.pop(loop.nodeid).begun) + len(own.arrived)
+        own.begun.clear()
+        del self._ahead[loop.nodeid]
+        return unneeded
 
     def _lead(self, loop: AskingLoop, subject: Subject) -> _Ahead:
         """Return what is asked ahead of the interview whose tests run, and find the interviews that may follow it."""
@@ -142,6 +145,8 @@ class Pipeline:
         def arrived(index: int, completion: Completion) -> None:
             nonlocal timed_seconds
             ahead, draw = requests[index]
+            if ahead.loop.recorder.key(draw) not in ahead.begun:  # it came while its interview ended
+                return
             self._open[id(subject)] -= 1
             timed_seconds += completion.cost.seconds
             ahead.keep(draw, completion)
