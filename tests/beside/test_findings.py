@@ -167,12 +167,14 @@ def test_parts_gate(adaptive_eval, subtests):
 FOUND_LATE = {
     "getfixturevalue": (
         (),
+        'import pytest\n\n\n@pytest.mark.usefixtures("adaptive_eval")\n'
         'def test_late_gate(request):\n    results = request.getfixturevalue("adaptive_eval")\n'
         '    assert results["words"].accuracy.at_least(0.2)\n',
     ),
     "bdd": (
         ("pytest-bdd",),
-        "from pytest_bdd import given, scenario, then\n\n\n"
+        "import pytest\nfrom pytest_bdd import given, scenario, then\n\n\n"
+        '@pytest.mark.usefixtures("adaptive_eval")\n'
         '@scenario("gate.feature", "Words")\ndef test_late_gate():\n    pass\n\n\n'
         '@given("the interviews")\ndef _():\n    pass\n\n\n'
         '@then("words are good enough")\ndef _(adaptive_eval):\n'
@@ -181,6 +183,7 @@ FOUND_LATE = {
     "lazy": (
         ("pytest-lazy-fixtures",),
         "import pytest\nfrom pytest_lazy_fixtures import lf\n\n\n"
+        '@pytest.mark.usefixtures("adaptive_eval")\n'
         '@pytest.mark.parametrize("results", [lf("adaptive_eval")])\ndef test_late_gate(results):\n'
         '    assert results["words"].accuracy.at_least(0.2)\n',
     ),
@@ -241,7 +244,7 @@ class TestMore:
 #: Tests of that project by file, as node ids, with their lines.
 EDITOR_TESTS = {
     "sub/test_more.py": {"::TestMore::test_more[aeval:sums]": 5, "::TestMore::test_more_gate": 9},
-    "test_small.py": {"::test_sums[aeval:sums]": 5, "::test_sums_gate": 13, "::test_both_gate": 17},
+    "test_small.py": {"::test_sums[aeval:sums]": 5, "::test_sums_gate": 13, "::test_both_gate": 18},
     "words.eval.toml": {
         "::words[aeval:words]": 1,
         "::words-accuracy[at-least-0.3]": 6,
@@ -370,7 +373,7 @@ def test_14_progress_ends_at_the_total_and_never_above(
     """The second interview ends before its budget is spent."""
     need(plugin, "pytest-xdist")
     early = '[[eval]]\nbank = "words.jsonl"\nbudget = 20\n\n[[eval.gate]]\nat_least = 0.1\n'
-    tests = TESTS.partition("def test_both_gate")[0]  # which would have the whole budget asked
+    tests = TESTS.partition('@pytest.mark.adaptive_gate("sums", at_least=0.2)')[0]
     path = write_project(tmp_path, files={"words.eval.toml": early, "test_small.py": tests})
     seen = observe(path, [plugin, "pytest-xdist"], [switch, workers])
     assert seen.exit_code == 0, seen.output
