@@ -13,14 +13,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item, Status, later_turns
-from pytest_adaptive_eval.models.base import Agent, Message, Usage
-from pytest_adaptive_eval.models.reuse import request_key
+from pytest_adaptive_eval.models.base import Agent, Completion, Message, Reply, Usage
+from pytest_adaptive_eval.models.reuse import identity_key, request_key
 from pytest_adaptive_eval.text import number
 
 #: Number of last characters of a rating that are read.
@@ -164,6 +164,16 @@ class Judged:
         return {**{name: getattr(self, name) for name in names}, "agreement": self.agreement, "noise": self.noise}
 
 
+class KeptReplies(Protocol):
+    """Replies by key, which an interrupted run leaves to the next one."""
+
+    def find(self, key: str) -> Completion | None:
+        """Return a reply, or None."""
+
+    def keep(self, key: str, completion: Completion, item: str) -> None:
+        """Store a reply to a request on an item."""
+
+
 @dataclass(slots=True, eq=False)
 class Judge:
     """Model that grades answers.
@@ -172,6 +182,7 @@ class Judge:
         load: Returns the agent; called at the first judgment.
         max_tokens: Limit on a reply; the cap of the judge by default.
         model: Spec and options by which `load` loads it.
+        kept: Replies that take the place of asking; None where each rank is asked for.
     """
 
     name: str
@@ -179,6 +190,7 @@ class Judge:
     rubric: str = RUBRIC
     max_tokens: int | None = None
     model: tuple[str, Mapping[str, Any]] | None = None
+    kept: KeptReplies | None = None
     counts: Judged = field(default_factory=Judged)
     usage: Usage = field(default_factory=Usage)
     _agent: Agent | None = None
@@ -250,8 +262,13 @@ class Judge:
         request = request_key(messages[-1].text)
         draw = self._draws[request]
         self._draws[request] += 1
-        reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
-        self.usage += reply.usage
+        key = request_key(*identity_key(self.agent.identity), self.max_tokens, messages[-1].text, draw)
+        reply = self._recall(key)
+        if reply is None:
+            reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
+            self.usage += reply.usage
+            if self.kept is not None and reply.status is Status.OK and reply.text.strip():
+                self.kept.keep(key, Completion(reply.text), item.id)
         if reply.status is not Status.OK:
             self.counts.unread += 1
             raise Unscored(Status.ERROR.value, f"the judge {self.name}: {reply.detail or reply.status.value}", text)
@@ -265,6 +282,10 @@ class Judge:
                 text,
             ) from None
 
+    def _recall(self, key: str) -> Reply | None:
+        kept = None if self.kept is None else self.kept.find(key)
+        return None if kept is None else Reply(kept.text)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judgment:
@@ -273,8 +294,6 @@ class _Judgment:
     judge: Judge
     item: Item
 
-    #: A second judgment of a text may give another score.
-    deterministic = False
     #: A judge reads all turns of an item, see `Item.grade`.
     reads = "transcript"
 

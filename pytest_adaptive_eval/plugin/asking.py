@@ -19,7 +19,7 @@ from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gates import GatePlan
@@ -170,7 +170,7 @@ class AskingLoop:
         self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
         self.fault: Fault | None = None
         self.respondent = Respondent()
-        self.recorder = AnswerRecorder(self.evaluation.unanswered)
+        self.recorder = AnswerRecorder()
         self.reuse = Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns, self.finding = "", 0, Finding()
@@ -357,18 +357,18 @@ class AskingLoop:
         position = items.index(self.node) if self.state.worker and self.node in items else None
         if position is not None:
             items[position] = test
+        self.recorder.current = test
         try:
             self._hook.pytest_runtest_protocol(item=test, nextitem=self.node)
         finally:
+            self.recorder.current = None
             if position is not None:
                 items[position] = self.node
 
     def _take(self, test: Question) -> Response:
         self.reuse.mark(test.administration)
         response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
-        try:
-            self.recorder.keep(test, response)
-        except JournalError as error:  # an answer that could not be kept does not count
+        if (error := self.recorder.fault) is not None:  # an answer that could not be kept does not count
             response = Response(Status.ERROR, None, response.text, str(error))
             self.give_up(str(error), usage=True)
         self.recorder.add(test, response)
@@ -390,16 +390,17 @@ class AskingLoop:
         known = isinstance(subject, Subject)
         return next((completion for source, completion in reversed(taken) if source is subject or not known), None)
 
-    def recall(self, test: Question) -> Response | None:
-        """Return the answer that an interrupted run of this interview left, if any."""
+    def begin(self, test: Question) -> None:
+        """Have a question answered before its test runs, if the test asks its item as it stands."""
         if not self._bound:
             self._bind(test.funcargs)
-        if (response := self.recorder.stored_response(test)) is not None:
-            return response
         subject = self.respondent.subject
         if isinstance(subject, Subject) and self._asks_by_itself(test):
             self.state.pipeline.answer(self, subject, self._batch[self._batch.index(test) :])
-        return None
+
+    def answers_of(self, subject: Subject) -> AnswerSource | None:
+        """Return the answers of a subject that the interview keeps; None where it keeps none."""
+        return self.recorder.answers_of(subject)
 
     def _asks_by_itself(self, test: Question) -> bool:
         """Whether the request of a test is known: that of its item, as far as made-up answers have shown."""
@@ -430,9 +431,8 @@ class AskingLoop:
         """
         self._bound = True
         self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject
-        if leader.node is self.node and (journal := leader.recorder.journal) is not None:
-            identity = leader.respondent.identity
-            self.recorder.open(journal, checkpoint=identity.checkpoint, decoding=leader.respondent.decoding)
+        if leader.node is self.node:
+            self.recorder.journal = leader.recorder.journal
         self._identify(self.respondent.subject.identity)
 
     def _bind(self, funcargs: dict[str, Any]) -> None:
@@ -448,6 +448,7 @@ class AskingLoop:
             )
         respondent.cap(self.evaluation.max_tokens, self.evaluation.name)
         self._identify(identity)
+        self.recorder.share_seed(self.generators)
 
     def _identify(self, identity: SubjectIdentity) -> None:
         respondent = self.respondent
@@ -456,6 +457,7 @@ class AskingLoop:
                 identity = identity.with_caps(recorded_caps(cap, self.evaluation.bank.items) or {cap.tokens})
             respondent.usage = respondent.subject.usage
             self._prepare(respondent.subject)
+            self.recorder.subject = respondent.subject
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
         respondent.identity = identity
         for file in self.gate_plan.baselines().values():
@@ -489,9 +491,12 @@ class AskingLoop:
             )
 
     def _open_journal(self, respondent: Respondent) -> None:
-        evaluation, checkpoint = self.evaluation, respondent.identity.checkpoint
+        subject, identity = respondent.subject, respondent.identity
+        if not (isinstance(subject, Subject) or self.recorder.watch(subject, identity)):
+            return
+        evaluation = self.evaluation
         key = interview_key(
-            name=f"{self.nodeid} {evaluation.name} {self.prompt_hash}",
+            name=f"{self.nodeid} {evaluation.name}: completions",
             bank=evaluation.bank.content_hash,
             scale=evaluation.bank.scale,
             policy={
@@ -504,7 +509,7 @@ class AskingLoop:
                 **({"must_pass": evaluation.must_pass_ids} if evaluation.must_pass else {}),
             },
             seed=evaluation.stream,
-            checkpoint=checkpoint,
+            checkpoint=identity.checkpoint,
             decoding=respondent.decoding,
         )
         path = self.state.folder / "journal" / f"{key}.jsonl"
@@ -512,7 +517,9 @@ class AskingLoop:
         respondent.usage -= spent
         if journal is None:
             journal = Journal(path, fresh=self.state.settings.fresh)
-        self.recorder.open(journal, checkpoint=checkpoint, decoding=respondent.decoding)
+        self.recorder.journal = journal
+        if evaluation.judge is not None:
+            evaluation.judge.kept = self.recorder
 
     @functools.cached_property
     def prompt_hash(self) -> str:

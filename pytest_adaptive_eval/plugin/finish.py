@@ -84,6 +84,7 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     yield from evaluation.notes
     if isinstance(loop.respondent.subject, CallableSubject):
         yield from filter(None, [loop.respondent.subject.unkept])
+    yield from filter(None, [loop.recorder.unkept])
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:

@@ -270,10 +270,10 @@ class _Ahead:
                 key = recorder.key(draw)
                 if key in self.begun or key in self.arrived:
                     continue
-                if recorder.stored(draw) is None:
-                    self._queue[key] = draw
-                else:
+                if recorder.knows(draw):
                     self._sent += 1
+                else:
+                    self._queue[key] = draw
         self._seen = session.drawn
         answered = self._sent - len(self.begun)
         if not session.adapts_length:

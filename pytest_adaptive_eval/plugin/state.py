@@ -30,8 +30,7 @@ from pytest_adaptive_eval.typed_tables import suggestion
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
     from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
-    from pytest_adaptive_eval.items.item import Response
-    from pytest_adaptive_eval.models.base import Completion, Subject
+    from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject
     from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 
@@ -40,26 +39,36 @@ class GeneratorStates:
     """States of the generators of `random`, `numpy.random` and torch that belong to one interview.
 
     A sampling model may draw from a global generator. A plugin that seeds the generators before every test would give
-    it the same draws for every question, so that repeated answers are copies of one answer.
+    it the same draws for every question, so that repeated answers are copies of one answer. Each question has states of
+    its own, so that those of a resumed run are the same, although it asks for fewer answers.
+
+    Attributes:
+        seed: Seed of all states, drawn when they are first used, so that two runs differ.
     """
 
     def __init__(self, key: str) -> None:
-        self._key = key
-        self._states: tuple[Any, ...] | None = None
+        self._key, self._place = key, ""
+        self.seed = ""
 
     @contextlib.contextmanager
-    def active(self) -> Iterator[None]:
-        """Use the interview's random states in this context, and restore the earlier states at the end."""
+    def active(self, *place: object) -> Iterator[None]:
+        """Use the states of a question's phase in this context, and restore the earlier states at the end."""
         outside = _states()
-        _restore(self._first() if self._states is None else self._states)
+        self.seed = self.seed or str(random.Random(f"{self._key} {outside[0]} {np.random.get_state()}").getrandbits(64))
+        self._place = repr(place)
+        _restore(self._seeded())
         try:
             yield
         finally:
-            self._states = _states()
             _restore(outside)
 
-    def _first(self) -> tuple[Any, ...]:
-        source = random.Random(f"{self._key} {random.getstate()} {np.random.get_state()}")
+    def resume(self, seed: str) -> None:
+        """Use the seed of an earlier run, from now on."""
+        self.seed = seed
+        _restore(self._seeded())
+
+    def _seeded(self) -> tuple[Any, ...]:
+        source = random.Random(f"{self.seed} {self._place}")
         python_state = random.Random(source.getrandbits(64)).getstate()
         numpy = np.random.MT19937(source.getrandbits(64))
         if (torch := _torch()) is None:
@@ -384,8 +393,11 @@ class QuestionOwner(Protocol):
     def latest(self, taken: Sequence[tuple[Subject, Completion]]) -> Completion | None:
         """Return the latest of the completions that the model under evaluation gave; None if it is no `Subject`."""
 
-    def recall(self, test: Any) -> Response | None:
-        """Return the answer that an earlier, killed run left to a question, if any."""
+    def begin(self, test: Any) -> None:
+        """Have a question answered before its test runs, if the test asks its item as it stands."""
+
+    def answers_of(self, subject: Subject) -> AnswerSource | None:
+        """Return the answers of a subject that the interview keeps; None where it keeps none."""
 
     def give_up(self, sentence: str, *, usage: bool = False) -> None:
         """End the interview as void; the first reason stands."""
