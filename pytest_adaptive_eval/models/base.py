@@ -203,6 +203,18 @@ class RequestLog:
         finally:
             RequestLog.current = outer
 
+    def note(self, request: Item) -> None:
+        """Count a request that a model got otherwise."""
+        self._requested.append(_key(request))
+
+    def other_than(self, item: Item) -> str:
+        """Return a hash of the requests, whatever the draw; empty if none is known, or only the item as it stands."""
+        asked = list(dict.fromkeys(key[:-1] for key in self._requested))
+        if asked in ([], [_key(item)[:-1]]):
+            return ""
+        named = [(*key[:-1], [path.rpartition("/")[2] for path in key[-1]]) for key in asked]
+        return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
+
     def asks(self, item: Item) -> bool | None:
         """Return whether one of the requests was an item as it stands; None if no subject was asked."""
         return _key(item) in self._requested if self._requested else None

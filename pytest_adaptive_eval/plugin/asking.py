@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
-from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
@@ -29,20 +27,20 @@ from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, chec
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, plain
+from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, InterviewRecord, plain
 from pytest_adaptive_eval.text import counted
 
 
 class DecodingCheck:
     """Evidence that another run would give other answers."""
 
-    def __init__(self, folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> None:
+    def __init__(self, folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> None:
         self._by_default = evaluation.repeat is None
         self._samples = identity.samples
         self.reason = "decoding samples" if self._samples else ""
         self._earlier: InterviewRecord | None = None
         if not self._samples and identity.checkpoint and (self._by_default or not evaluation.decodings):
-            self._earlier = _latest(folder, evaluation, identity, prompt)
+            self._earlier = _latest(folder, evaluation, identity)
             if self._earlier is not None and (self._earlier.decoding_noise or {}).get("variance"):
                 self.reason = "an earlier run of this checkpoint gave different answers to the same item"
 
@@ -50,12 +48,10 @@ class DecodingCheck:
         """Return the evaluation, with repeated items if these answers differ from those of an earlier run."""
         if self._earlier is None or self.reason:
             return evaluation
-        earlier = {_administration_key(entry): (entry.text, entry.score) for entry in self._earlier.administrations}
-        both = [
-            (earlier[key], (answer.text, answer.score))
-            for answer in answers
-            if (key := _administration_key(answer)) in earlier
-        ]
+        earlier = {entry.place: (entry.text, entry.score) for entry in self._earlier.administrations}
+        requests = self._earlier.requests
+        alike = [answer for answer in answers if answer.request == requests.get(answer.place, UNKNOWN) != UNKNOWN]
+        both = [(earlier[answer.place], (answer.text, answer.score)) for answer in alike]
         scored = [(old, new) for old, new in both if old[1] is not None and new[1] is not None]
         if differ := sum(old != new for old, new in scored):
             self.reason = (
@@ -84,20 +80,19 @@ class DecodingCheck:
         return []
 
 
-def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> InterviewRecord | None:
-    """Read the latest interview, not void, of the same checkpoint, decoding, bank and test, with its answers."""
+def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> InterviewRecord | None:
+    """Read the latest interview, not void, of the same checkpoint, decoding and bank, with its answers."""
     if not (folder / "runs").is_dir():
         return None
     from pytest_adaptive_eval.records.history import History
 
     history = History(folder)
-    same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash, prompt)
+    same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash)
     for run, record in reversed(list(history.interviews())):
         if not record.error and same == (
             record.subject.get("checkpoint"),
             record.subject.get("decoding_hash"),
             record.bank.get("content_hash"),
-            record.extra.get("prompt", ""),
         ):
             try:
                 whole = history.whole(run.run)
@@ -105,10 +100,6 @@ def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, pro
                 return None
             return next((other for other in whole.interviews if other.nodeid == record.nodeid), None)
     return None
-
-
-def _administration_key(entry: Administration) -> tuple[str, str, str, int]:
-    return entry.item, entry.item_hash, entry.format, entry.sample
 
 
 #: Names in the record of what a draw tells, and the columns of a `Proposal`.
@@ -372,6 +363,12 @@ class AskingLoop:
             response = Response(Status.ERROR, None, response.text, str(error))
             self.give_up(str(error), usage=True)
         self.recorder.add(test, response)
+        administration = test.administration
+        unseen = self.finding.random or (response.score is not None and test.requests.asks(test.asked.item) is None)
+        if request := UNKNOWN if unseen else test.requests.other_than(test.asked.item):
+            administration.extra["request"] = request
+        for file in self.gate_plan.baselines().values():
+            file.check_requests([administration])
         self._live.count(len(self.recorder.administrations))
         self.state.pipeline.advance(self)
         return response
@@ -461,9 +458,9 @@ class AskingLoop:
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
         respondent.identity = identity
         for file in self.gate_plan.baselines().values():
-            file.check(decoding=respondent.decoding, prompt=self.prompt_hash, unanswered=self.unanswered)
+            file.check(decoding=respondent.decoding, unanswered=self.unanswered)
         if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
-            respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity, self.prompt_hash)
+            respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity)
         self.evaluation = self.evaluation.for_subject(
             samples=bool(respondent.noise_check and respondent.noise_check.reason)
         )
@@ -520,9 +517,3 @@ class AskingLoop:
         self.recorder.journal = journal
         if evaluation.judge is not None:
             evaluation.judge.kept = self.recorder
-
-    @functools.cached_property
-    def prompt_hash(self) -> str:
-        """Hash of the code that determines prompts and scores; see `source_hash`."""
-        graders = self.state.settings.graders
-        return source_hash(self.node, self.node.config.rootpath, graders, self.respondent.fixture)

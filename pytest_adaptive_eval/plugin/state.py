@@ -93,6 +93,12 @@ def _states() -> tuple[Any, ...]:
     return random.getstate(), numpy, *((None, None) if torch is None else _torch_states(torch))
 
 
+def drawn_so_far() -> object:
+    """Return what differs after a draw from the generators of `random` or `numpy.random`."""
+    state: Any = np.random.get_state(legacy=False)
+    return random.getstate(), state["state"]["pos"], state["state"]["key"].tobytes()
+
+
 def _restore(states: tuple[Any, ...]) -> None:
     python_state, numpy, cpu, devices = states
     random.setstate(python_state)
@@ -358,12 +364,14 @@ class Finding:
         methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
         fault: Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
         asks_item: Whether the test asked for an answer to its item as it stands, and for nothing else; None if unknown.
+        random: Whether the test drew from the generators of `random` or `numpy.random`, as for a part of its prompt.
     """
 
     def __init__(self) -> None:
         self.methods: set[str] = set()
         self.fault = ""
         self.asks_item: bool | None = None
+        self.random = False
 
     @property
     def doubt(self) -> str:
