@@ -104,7 +104,7 @@ def verdicts(
         if stop == "decision":
             outcomes[s] = decide(log, [claim]).outcome[0]
         else:
-            wrong, right = with_missing_bounded(log)
+            wrong, right = with_missing_bounded(log, claim.confidence)
             outcomes[s] = int(wrong.low * n >= claim.total) - int(right.high * n < claim.total)
     return outcomes, asked / seeds
 

@@ -6,9 +6,8 @@ bodies in turns: the subject with the package's own transport, which uses connec
 whose keep-alive is off. Printed are three such rounds and the medians of the ratios to wrk: only within a round had all
 the same machine. ``--tls`` encrypts, with a certificate that ``openssl`` makes.
 
-With ``--runs``, wrk takes turns with whole pytest runs: one interview of 320 questions, four of 160, these four side by
-side, and in two workers of xdist, each of which asks 8 at once, without and with the flag for side by side. The rate of
-a run is that of the replies from the first to the last.
+With ``--runs``, wrk takes turns with whole pytest runs: one interview of 320 questions, four of 160, and these in
+two workers of xdist. The rate of a run is that of the replies from the first to the last.
 """
 
 from __future__ import annotations
@@ -200,9 +199,7 @@ def compare_runs(url: str, seconds: float) -> None:
     ways: dict[str, tuple[int, int, Sequence[str]]] = {
         "one interview": (1, 320, ()),
         "four interviews": (4, 160, ()),
-        "four side by side": (4, 160, ("--adaptive-eval-side-by-side",)),
         "four in two workers": (4, 160, ("-n2",)),
-        "four side by side in two workers": (4, 160, ("-n2", "--adaptive-eval-side-by-side")),
     }
     ratios: dict[str, list[float]] = {way: [] for way in ways}
     bodies = [

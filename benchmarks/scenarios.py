@@ -282,7 +282,6 @@ def flags() -> Iterator[Scenario]:
         (f"--adaptive-eval-{name}={value}",) for name, every in values.items() for value in every
     ]
     lines += [
-        ("--adaptive-eval-side-by-side",),
         ("-k", "nothing"),
         ("-k", "gate"),
         ("-k", "questions"),

@@ -24,7 +24,7 @@ from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim
+from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
 from pytest_adaptive_eval.inference.sampling import uniform_block
@@ -218,21 +218,47 @@ class Session:
         Args:
             ahead: Scores of the first open items, as far as they are known already; others are NaN.
         """
-        most = self.budget - self.asked
-        decision = next((rule for rule in self._rules if isinstance(rule, Decision)), None)
+        most, decision = self.budget - self.asked, self._decision
         if decision is None or self.finished:
             return most
         expected = self.budget / 2.0 if decision.claims else float(self.asked + self.policy.batch)
-        stop = self.asked + len(ahead)
-        if not stop:
+        if not self.asked + len(ahead):
             return min(most, math.ceil(expected))
+        log = self._looked_ahead(ahead)
+        log = replace(log, scores=np.where(np.isnan(log.scores), log.predictions, log.scores), noise=0.0)
+        return min(most, len(ahead) + decision.remaining(log, expected))
+
+    def settled(self, ahead: Sequence[float]) -> bool:
+        """Return whether all claims are decided alike whatever the scores that are missing from the first open items.
+
+        The evidence for a sum of at least a threshold grows with every score, and that for less falls. So verdicts that
+        agree where all missing scores are 0 and where all are 1 agree for any.
+
+        Args:
+            ahead: As of `remaining`.
+        """
+        decision = self._decision
+        if decision is None or decision.cuts or not decision.claims or not len(ahead) or self.decodings:
+            return False
+        log = self._looked_ahead(ahead)
+        least, most = (
+            decide(log.with_missing_as(score), decision.claims, decision.family).outcome for score in (0.0, 1.0)
+        )
+        return bool((least == most).all() and (least != 0).all())
+
+    @property
+    def _decision(self) -> Decision | None:
+        return next((rule for rule in self._rules if isinstance(rule, Decision)), None)
+
+    def _looked_ahead(self, ahead: Sequence[float]) -> DesignLog:
+        """Return the first subject's log with some open items."""
+        stop = self.asked + len(ahead)
         design = self._design[:, 0, :stop].copy()
         if stop > self._designed:
             design[:, self._designed :] = self._uniform_design(slice(self._designed, stop))[:, 0]
         scores = np.concatenate([self._scores[0, : self.asked], np.asarray(ahead, dtype=np.float64)])
-        scores = np.where(np.isnan(scores), design[1], scores)
-        log = self._log(self._items[0, :stop], scores, dict(zip(DESIGN, design, strict=True)), 0.0)
-        return min(most, len(ahead) + decision.remaining(log, expected))
+        noise = float(self._noise(scores[None])[0])
+        return self._log(self._items[0, :stop], scores, dict(zip(DESIGN, design, strict=True)), noise)
 
     @property
     def sequential(self) -> bool:

@@ -46,7 +46,7 @@ class Metric(Generic[Result_contra]):
         minimum, maximum: Range of the values; None if there is no limit.
         kinds: Condition kinds that the metric has.
         margin: Bound above a margin, and what is expected of one, with an example; None if margins are not checked.
-        on_banks, on_studies: True if interviews of a bank measure it, and if studies do.
+        on_banks: True if interviews of a bank measure it; a metric of studies alone sets False.
         by_bets: True if bets on the draws decide ``at_least`` and ``not_worse_than``.
         by_levels: True if a ladder decides it level by level, from items that need not be drawn at random.
         whole_budget: True if the interview must use its whole budget, since no stopping rule serves the metric.
@@ -63,7 +63,6 @@ class Metric(Generic[Result_contra]):
     kinds: ClassVar[tuple[str, ...]] = ("at_least",)
     margin: ClassVar[tuple[float, str] | None] = None
     on_banks: ClassVar[bool] = True
-    on_studies: ClassVar[bool] = False
     by_bets: ClassVar[bool] = False
     by_levels: ClassVar[bool] = False
     whole_budget: ClassVar[bool] = False

@@ -22,7 +22,7 @@ SUREST = 0.1  #: Lower limit for model standard deviations in weights, per remai
 FEW_DRAWS = 20  #: Fewer draws by a bank's predictions do not measure their own variance: bets then give the interval.
 
 
-def with_missing_bounded(log: DesignLog, confidence: float = 0.95) -> tuple[Interval, Interval]:
+def with_missing_bounded(log: DesignLog, confidence: float) -> tuple[Interval, Interval]:
     """Return the design-based intervals with every missing score counted as wrong, and as right."""
     if not np.isnan(log.scores).any():
         whole = design_based(log, confidence)

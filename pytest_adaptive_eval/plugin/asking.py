@@ -24,7 +24,7 @@ from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
 from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture
-from pytest_adaptive_eval.plugin.recording import AnswerRecorder, Reuse
+from pytest_adaptive_eval.plugin.recording import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, InterviewRecord, plain
@@ -332,7 +332,11 @@ class AskingLoop:
         """Run questions that are answered together, up to the last or to the end of the interview."""
         self._batch = questions
         responses = []
-        for test in questions:
+        for place, test in enumerate(questions):
+            if not self._needs(questions[place:]):
+                responses.append(response := Response(Status.NOT_RUN, detail=NOT_NEEDED))
+                self.recorder.add(test, response)
+                continue
             self._run_protocol(test)
             responses.append(response := self._take(test))
             test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
@@ -341,6 +345,14 @@ class AskingLoop:
             if self._over:
                 break
         return responses
+
+    def _needs(self, questions: Sequence[Question]) -> bool:
+        """Whether the verdict needs the first question's answer, which is there then: not one that is slow to come."""
+        evaluation, subject = self.evaluation, self.respondent.subject
+        plain = self._bound and self.asks_items and self.asks_ahead and not evaluation.must_pass
+        if not (plain and evaluation.samples == 1 and isinstance(subject, Subject) and subject.waits_apart):
+            return True
+        return bool(self.session.finished or self.state.pipeline.needs(self, subject, questions))
 
     def _run_protocol(self, test: Question) -> None:
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list

@@ -25,7 +25,7 @@ from pytest_adaptive_eval.records.run_record import (
     noise_of,
     plain,
 )
-from pytest_adaptive_eval.text import relative
+from pytest_adaptive_eval.text import counted, relative
 
 FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers are equal.
 #: Keys of a bank's report that a record repeats.
@@ -93,6 +93,11 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
         yield f"the whole budget was asked, since what {gate} asks for is not written as plain values"
     if plan.missing and evaluation.policy.stop != "level":
         yield "the whole budget was asked, so that the run's record can serve as a baseline"
+    if loop.unneeded:
+        yield (
+            f"the verdict came before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that came "
+            "are kept, and their cost counts"
+        )
     if loop.reruns:
         yield (
             f"another plugin ran questions again, {loop.reruns} times in all: each was asked once, and its first "

@@ -62,6 +62,17 @@ class Pipeline:
         subject.restore(questions[0].asked.item, questions[0].asked.sample, own.arrived.pop(key))
         self._fill(subject, [])
 
+    def needs(self, loop: AskingLoop, subject: Subject, questions: Sequence[Question]) -> bool:
+        """Wait for the answer to the first question; return False where the verdict is certain without it."""
+        own, key = self._lead(loop, subject), loop.recorder.key(questions[0])
+        while key not in own.arrived and loop.recorder.unanswered(subject, questions[:1]):
+            if loop.session.settled(own.scores()):
+                return False
+            self._fill(subject, own.expect(questions))
+            if key not in own.arrived:
+                self._take(subject, wait=True)
+        return True
+
     def advance(self, loop: AskingLoop) -> None:
         """Take answers that came while a test of an interview ran, and begin further questions."""
         subject = loop.respondent.subject
@@ -280,15 +291,19 @@ class _Ahead:
             return session.budget * samples
         told, then = self._then
         if told != session.asked or answered >= then + LEAST or self._sent >= self._limit:
-            ids = [self.loop.evaluation.bank.ids[item] for item in session.drawn_items[session.asked :].tolist()]
-            ahead = [self._scores.get(item, math.nan) for item in ids]
-            while ahead and math.isnan(ahead[-1]):
-                ahead.pop()
-            needed = (session.asked + session.remaining(ahead)) * samples
+            needed = (session.asked + session.remaining(self.scores())) * samples
             prospect = max(LEAST, math.ceil(SHARE * (needed - answered)))
             self._limit = min(answered + prospect, needed + LEAST)  # one slow answer does not make more necessary
             self._then = session.asked, answered
         return self._limit
+
+    def scores(self) -> list[float]:
+        """Return the scores of the open items up to the last known one; others are NaN."""
+        session, ids = self.loop.session, self.loop.evaluation.bank.ids
+        ahead = [self._scores.get(ids[item], math.nan) for item in session.drawn_items[session.asked :].tolist()]
+        while ahead and math.isnan(ahead[-1]):
+            ahead.pop()
+        return ahead
 
     def keep(self, draw: Draw, completion: Completion) -> None:
         """Write a completion to the journal; what cannot be kept, or is a fault of the run, is left to the tests."""

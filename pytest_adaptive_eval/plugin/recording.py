@@ -85,6 +85,8 @@ LIKELIHOOD = "likelihood"  #: Key of the log-likelihoods in journals and adminis
 _ABSENT = object()
 _SEED = "seed"  #: Key of the journal's entry with the seed of the random states.
 
+#: Why an answer that came too late for a verdict is missing.
+NOT_NEEDED = "the verdict was certain before the answer came"
 FEWEST_WRONG = 3  #: Fewest wrong answers for a note that the expected answer stands in them.
 
 
@@ -251,7 +253,7 @@ class AnswerRecorder:
         """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
         limit, reason = FaultLimit(budget), ""
         for entry in self.administrations:
-            failed = Status(entry.status).infrastructure
+            failed = Status(entry.status).infrastructure and entry.detail != NOT_NEEDED
             reason = limit.add((entry.detail.strip() or entry.status) if failed else None)
         return reason
 

@@ -134,6 +134,18 @@ def strange(bank):
     return (bank.difficulty > np.median(bank.difficulty)).astype(float)[None]
 
 
+@pytest.mark.parametrize(("standard_error", "block", "own"), [(None, (30, 50), (30, 100)), (0.01, (0, 20), (0, 20))])
+def test_the_own_block_of_a_refuted_subject_ends_with_its_adjacent_uniform_draws(standard_error, block, own):
+    n = 300  # hard items that hardly depend on the ability: by the model, nobody is right on one in five of them
+    bank = ItemBank("b", [f"i{i}" for i in range(n)], (), np.full(n, 0.1), np.full(n, -3.0))
+    scores = np.array([[0.0], [1.0]]).repeat(n, axis=1)
+    session = finish(bank, scores, budget=100, standard_error=standard_error)
+    assert session.block == block
+    items, answered = session.answers
+    assert session.refuted_by_block(items[:, : block[1]], answered[:, : block[1]]).tolist() == [False, True]
+    assert session.own_blocks() == [None, own]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("predicted", [False, True])
 def test_a_subject_unlike_the_others_is_named_and_rests_on_its_own_uniform_draws(predicted):
@@ -206,6 +218,7 @@ def test_a_replayed_session_has_the_same_estimate():
         session = finish(bank, answers(bank, [0.4]))
         again = Session.replayed(bank, session.policy, session.log(), StopReason.BUDGET)
         np.testing.assert_allclose(again.projection(), session.projection(), rtol=1e-6)
+        assert again.block == session.block
 
 
 def test_the_predictor_is_a_setting_of_what_it_assists():

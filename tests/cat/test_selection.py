@@ -172,6 +172,14 @@ def test_an_item_without_weight_is_never_drawn(weights: list[float], u: float) -
         assert array[drawn(array, u)[0]] > 0
 
 
+@pytest.mark.parametrize("before", [0, 2 * BLOCK])
+@pytest.mark.parametrize("after", [0, 2, BLOCK])
+def test_a_number_that_rounding_puts_at_the_sum_draws_the_last_item_of_positive_weight(before: int, after: int) -> None:
+    weights = np.r_[np.zeros(before), 1.0, 2.0, 3.0, np.zeros(after)]
+    assert drawn(weights, 1.0) == [before + 2]
+    assert drawn(weights, [1.0, 1.0]) == [before + 2] * 2
+
+
 def test_items_are_drawn_alike_with_and_without_the_design() -> None:
     bank = make_bank(60)
     for name in ("spread", "information", "random", "variance"):
@@ -371,6 +379,16 @@ def test_without_any_criterion_the_draw_is_uniform() -> None:
         assert got.items[0, 0] == item
         assert got.propensities[0, 0] == pytest.approx(1 / 3)
         assert got.variance[0, 0] == 0
+
+
+def test_subjects_without_any_criterion_draw_uniformly_beside_others() -> None:
+    class Fixed(Random):
+        def criterion(self, view: View) -> np.ndarray:
+            return np.array([[0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 3.0, 0.0]])
+
+    got = propose(Fixed(), make_view(make_bank(4), subjects=2), 1, 0.2, [Stub(0.6), Stub(0.6)])
+    assert got.items[:, 0].tolist() == [2, 2]
+    np.testing.assert_allclose(got.propensities[:, 0], [1 / 4, 0.8 * 3 / 4 + 0.2 / 4])
 
 
 @pytest.mark.parametrize("k", [0, 4])

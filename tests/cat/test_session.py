@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_adaptive_eval.cat import session as module
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
@@ -13,7 +16,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS, MaximumInformation, Ra
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim
+from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import EAP, MAP, MLE
 from pytest_adaptive_eval.irt.prediction import Predictor
@@ -204,7 +207,10 @@ def test_ask_for_another_number_and_ask_again() -> None:
     first = session.ask(5)
     assert first is not None
     assert first.items.shape == (1, 5)
-    assert session.ask() is first
+    again = session.ask()
+    assert again is not None
+    np.testing.assert_array_equal(again.items, first.items)
+    np.testing.assert_array_equal(again.design, first.design)
     session.tell(np.ones((1, 5)))
     second = session.ask(5)
     assert second is not None
@@ -373,3 +379,105 @@ def test_adaptive_interviews_find_the_ability_sooner_than_uniform_ones() -> None
         inside = np.abs(session.estimate.theta - theta) <= 2 * session.estimate.standard_error
         assert inside.mean() > 0.92
     assert error["best"] < 0.85 * error["uniform"]
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 8), min_size=1, max_size=12))
+def test_uniform_draws_ahead_change_no_draw_and_no_chance(seed: int, told: list[int]) -> None:
+    bank = ItemBank.uncalibrated("plain", make_bank(60).items)
+    policy = replace(POLICIES["fixed-form"], budget=60, batch=8)
+    ahead, alone = (Session(bank, policy, seed=seed) for _ in range(2))
+    scores = np.random.default_rng(seed).integers(0, 2, 60)
+    for count in told:
+        if ahead.finished:
+            break
+        ahead.draw_ahead()
+        assert ahead.drawn == 60
+        part, whole = ahead.ask(), alone.ask()
+        assert part is not None
+        assert whole is not None
+        np.testing.assert_array_equal(part.items, whole.items[:, : part.items.shape[1]])
+        np.testing.assert_allclose(part.design, whole.design[:, :, : part.items.shape[1]], rtol=1e-12)
+        for session, proposal in ((ahead, part), (alone, whole)):
+            session.tell(scores[proposal.items][:, : max(count, proposal.items.shape[1])])
+
+
+def test_draws_ahead_rest_on_the_scores_told_before_them() -> None:
+    bank = make_bank(400)
+    scores = np.random.default_rng(1).integers(0, 2, 400)
+
+    def run(*, late: bool) -> tuple[Any, Any]:
+        session = Session(bank, replace(DECIDE, budget=200), seed=3)
+        while not session.finished:
+            session.draw_ahead()
+            part = session.ask(8 if late else 1)  # who tells the scores one by one draws the same
+            assert part is not None
+            for item in part.items[0].tolist():
+                session.tell([[scores[item]]])
+                session.draw_ahead()
+        log = session.log()
+        return log.items, log.propensities
+
+    for one, other in zip(run(late=False), run(late=True), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_session_whose_next_item_needs_the_last_score_draws_nothing_ahead() -> None:
+    policy = Policy(selector=MaximumInformation(), floor=0.0, batch=4, budget=20, share=0.0)
+    session = Session(make_bank(50), policy)
+    session.draw_ahead()
+    assert session.drawn == 4
+    session.draw_ahead()
+    assert session.drawn == 4
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 60), st.floats(0.0, 1.0))
+def test_a_verdict_that_is_settled_stands_whatever_the_missing_scores(seed: int, told: int, share: float) -> None:
+    bank = ItemBank.uncalibrated("plain", make_bank(90).items)
+    claim, rng = Claim(0.6 * 90), np.random.default_rng(seed)
+    policy = replace(POLICIES["fixed-form"], budget=90, stop="decision")
+    truth = (rng.random(90) < share).astype(float)
+
+    def lead(scores: np.ndarray, most: int) -> Session:
+        """A session that was told the scores in the order of its draws, one by one."""
+        session = Session(bank, policy, seed=seed, claims=[claim])
+        while session.asked < most and not session.finished:
+            session.draw_ahead()
+            session.ask(1)
+            session.tell([[scores[session.asked]]])
+        session.draw_ahead()
+        return session
+
+    ordered = truth[lead(truth, 0).drawn_items]
+    session = lead(ordered, told)
+    ahead = np.where(rng.random(90) < 0.3, np.nan, ordered)[session.asked : session.asked + 20]
+    if session.finished or not session.settled(ahead.tolist()):
+        return
+    outcomes = set()
+    for _ in range(5):
+        scores = ordered.copy()
+        scores[session.asked : session.asked + 20] = np.where(np.isnan(ahead), rng.integers(0, 2, len(ahead)), ahead)
+        other = lead(scores, session.asked + len(ahead))
+        assert other.stop == [StopReason.DECISION]
+        outcomes.add(int(decide(other.log(), [claim]).outcome[0]))
+    assert len(outcomes) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_draws_ahead_keep_the_error_rate_at_the_threshold(calibrated: bool) -> None:
+    """5 000 interviews of subjects just below the threshold; at most 5 % pass, whatever is drawn ahead."""
+    size, runs, passed = 200, 5000, 0
+    bank = make_bank(size) if calibrated else ItemBank.uncalibrated("plain", make_bank(size).items)
+    policy = replace(DECIDE if calibrated else POLICIES["fixed-form"], budget=100, stop="decision")
+    for seed in range(runs):
+        truth = np.zeros(size)
+        truth[np.random.default_rng(seed).permutation(size)[: round(0.7 * size) - 1]] = 1.0
+        claim = Claim(0.7 * size)
+        session = Session(bank, policy, seed=seed, claims=[claim])
+        while not session.finished:
+            session.draw_ahead()
+            part = session.ask()
+            assert part is not None
+            session.tell(truth[part.items])
+        passed += int(decide(session.log(), [claim]).outcome[0]) == 1
+    assert passed <= 0.05 * runs + 3 * (0.05 * 0.95 * runs) ** 0.5

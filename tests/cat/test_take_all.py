@@ -72,6 +72,15 @@ def test_they_come_first_in_order_and_nothing_else_comes_with_them():
     np.testing.assert_allclose(proposal.propensities[0], 1.0 / (45 - np.arange(8)))
 
 
+def test_each_of_them_logs_what_was_predicted_for_the_items_not_asked_yet():
+    session = Session(make_bank(), UNIFORM, take_all=FIRST)
+    proposal, p = session.ask(), session.predicted[0]
+    rest = [p[n:].sum() for n in range(8)]
+    variance = [(p * (1 - p))[n:].sum() * (N - n) for n in range(8)]
+    np.testing.assert_allclose(proposal.rest[0], rest)
+    np.testing.assert_allclose(proposal.variance[0], variance)
+
+
 @pytest.mark.parametrize(("calibrated", "selector"), [(False, "random"), (True, "random"), (True, "spread")])
 def test_estimates_by_the_draws_are_unbiased(calibrated, selector):
     bank, scores = make_bank(calibrated=calibrated), truth_of()

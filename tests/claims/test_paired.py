@@ -70,6 +70,17 @@ def test_a_baseline_is_complete_or_was_drawn():
     assert (all_asked.complete, all_asked.draws) == (True, 30)
 
 
+@pytest.mark.parametrize("selector", ["random", "spread"])
+def test_a_session_expects_the_answers_of_a_complete_baseline(selector):
+    base = np.asarray(np.arange(40) % 2, dtype=np.float64)
+    policy = Policy(SELECTORS[selector], 0.5, 30, batch=10)
+    proposal = Session(make_bank(40, intercept=np.zeros(40)), policy, baseline=Baseline("old", base)).ask()
+    even = Session(make_bank(40, intercept=np.zeros(40)), policy).ask()
+    np.testing.assert_array_equal(even.predictions, 0.5)  # the bank alone expects nothing
+    np.testing.assert_array_equal(proposal.predictions > 0.6, base[proposal.items] == 1)
+    np.testing.assert_array_equal(proposal.predictions < 0.4, base[proposal.items] == 0)
+
+
 def test_some_answers_of_which_nobody_knows_how_they_came_are_no_baseline():
     scores = np.array([1.0, NAN, 0.0, 1.0])
     with pytest.raises(BaselineError, match="'old' has scores on 3 of 4 items that were not drawn at random"):
@@ -98,6 +109,14 @@ def test_predictions_by_hand():
     # nothing is ever sure
     sure = baseline.predicted(even * 1e-9, np.array([[0, 3]]), np.array([[1.0, 0.0]]))
     np.testing.assert_allclose(sure, [[1 - RAREST] * 3 + [RAREST] * 2])
+
+
+def test_thousands_of_answers_against_the_predictions_keep_them_finite():
+    n = 3000
+    baseline = Baseline("old", np.ones(n))
+    scores = (np.arange(n) % 2).astype(float)[None]  # every likelihood is below 1e-900
+    found = baseline.predicted(np.ones((2, n)), np.arange(n)[None], scores)
+    np.testing.assert_allclose(found, 1.0 - (n / 2 + GUESS_WORTH * FLIPS) / (n + GUESS_WORTH))
 
 
 def test_bank_predictions_move_towards_the_baseline_by_agreement():

@@ -11,8 +11,9 @@ import pytest
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import expected_accuracy
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.condition import KINDS, Condition
+from pytest_adaptive_eval.gates.condition import KINDS, Condition, undecided_interval
 from pytest_adaptive_eval.inference.betting import Claim
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 
@@ -128,6 +129,11 @@ def test_how_it_reads(condition, label, requirement):
     assert (condition.label, condition.requirement) == (label, requirement)
 
 
+def test_the_label_of_a_bank_keeps_the_baselines_name_and_that_of_a_study_fits_a_node_id():
+    assert replace(PAIRED, name="runs/old 1.json").label == "accuracy-not-worse-than-0.02-runs/old 1.json"
+    assert Condition("rank", "above", name="a::b/c d").label == "rank-above-a_b_c_d"
+
+
 def test_which_are_decided_by_bets():
     assert [c.by_draws for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE)] == [True, True, True, False, False]
     assert not replace(ABILITY, method="likelihood-ratio").by_draws
@@ -206,3 +212,15 @@ def test_it_survives_the_record(condition):
     assert ("value" in data) == (condition.kind != "above")
     assert ABOVE.value == 0.0
     assert ("on_inconclusive" in data) == (condition.on_inconclusive != "fail")
+
+
+@pytest.mark.parametrize(("corrected", "shown"), [(0.70, 0.70), (0.60, 0.65)])
+def test_an_undecided_interval_has_the_corrected_upper_bound_and_reaches_the_requirement(corrected, shown):
+    interval = Interval(0.5, 0.4, 0.6, 0.95, "exact uniform")
+
+    def interval_at(confidence):
+        assert confidence == pytest.approx(0.99)  # a fifth of the error rate
+        return replace(interval, high=corrected)
+
+    found = undecided_interval(interval, 5, interval_at, 0.65)
+    assert (found.low, found.high, found.confidence) == (0.4, shown, 0.95)

@@ -26,7 +26,13 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.betting import Claim, anytime_valid, decide
 from pytest_adaptive_eval.inference.design import DesignLog
-from pytest_adaptive_eval.inference.noise import DecodingNoise, allowed_variance, item_score, variance_bound
+from pytest_adaptive_eval.inference.noise import (
+    DecodingNoise,
+    allowed_variance,
+    item_score,
+    noise_margin,
+    variance_bound,
+)
 from pytest_adaptive_eval.inference.sampling import design_based, standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -142,6 +148,13 @@ def test_bounds_move_by_the_quantile_of_the_error() -> None:
         assert (now.low, now.high) == pytest.approx((was.low - half, was.high + half))
         assert now.estimate == was.estimate
     assert standard_error(noisy) ** 2 == pytest.approx(standard_error(log) ** 2 + 50 * 0.09 / 100**2)
+
+
+def test_the_margin_of_each_subject_is_that_of_its_own_noise() -> None:
+    log = replace(held([1.0, 0.0] * 50).log(), noise=np.array([0.0, 0.09, 0.25]))
+    quantile = NormalDist().inv_cdf(0.9875)
+    expected = [0.0, quantile * math.sqrt(50 * 0.09), quantile * math.sqrt(50 * 0.25)]
+    np.testing.assert_allclose(noise_margin(log, 0.9), expected)
 
 
 def test_thresholds_move_with_them_and_stay_one_verdict_with_the_interval() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
@@ -48,6 +50,19 @@ def test_exact_bounds_are_the_hypergeometric_ones(size, data):
     high = next(k for k in totals[::-1] if hypergeom.cdf(right, size, k, drawn) > 0.05 - 1e-10)
     assert (interval.low * size, interval.high * size) == pytest.approx((low, high))
     assert interval.method == "exact uniform"
+
+
+@pytest.mark.parametrize(("size", "alpha"), [(4, Fraction(1, 4)), (12, Fraction(1, 20)), (30, Fraction(1, 4))])
+def test_the_lower_exact_bound_is_the_least_total_that_integers_do_not_exclude(size, alpha):
+    def at_least(right, drawn, total):
+        ways = sum(comb(total, k) * comb(size - total, drawn - k) for k in range(right, drawn + 1))
+        return Fraction(ways, comb(size, drawn))
+
+    for drawn in range(1, size):
+        for right in range(drawn + 1):
+            log = uniform_log([1.0] * right + [0.0] * (drawn - right), size)
+            least = next(total for total in range(size + 1) if at_least(right, drawn, total) >= alpha or right == 0)
+            assert round(design_based(log, 1.0 - float(alpha)).low * size) == least
 
 
 @pytest.mark.parametrize("total", [0, 1, 7, 20, 33, 40])
@@ -169,6 +184,9 @@ def test_the_mean_of_the_draws_lies_within_what_the_known_scores_allow():
     half = np.r_[np.ones(39), 0.0]
     assert mean_of_draws(replace(far, scores=half)) == pytest.approx(299 / 300)
     assert mean_of_draws(replace(far, scores=1 - half)) == pytest.approx(1 / 300)
+    missing = np.r_[np.zeros(39), np.nan]  # the limits count it as wrong below and as right above
+    assert mean_of_draws(replace(far, scores=missing)) == 0.0
+    assert mean_of_draws(replace(far, scores=1 - missing)) == 1.0
 
 
 def test_noise_widens_an_interval_by_its_normal_quantile_within_0_and_1():

@@ -186,11 +186,11 @@ def test_a_system_text_comes_before_prompt_and_messages() -> None:
     assert presentation.present(Item("a", "1?")).messages == said
     assert Presentation.from_json(presentation.to_json()) == presentation
     assert "system" not in Presentation("Q: {prompt}").to_json()
-    chat = Item("b", "", messages=[{"role": "user", "content": "2?"}])
+    chat = Item("b", "", messages=({"role": "user", "content": "2?"},))
     assert [m["role"] for m in Presentation(system="Be brief.").present(chat).messages] == ["system", "user"]
 
 
 def test_a_second_system_text_is_refused() -> None:
-    chat = Item("b", "", messages=[{"role": "system", "content": "x"}, {"role": "user", "content": "2?"}])
+    chat = Item("b", "", messages=({"role": "system", "content": "x"}, {"role": "user", "content": "2?"}))
     with pytest.raises(BankError, match="'b' has a system message of its own: remove system"):
         Presentation(system="Be brief.").present(chat)

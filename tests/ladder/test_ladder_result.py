@@ -20,6 +20,7 @@ from pytest_adaptive_eval.ladder.result import (
     crossing,
     difference,
     last_above,
+    last_settled,
     pooled,
 )
 
@@ -322,3 +323,16 @@ def test_a_level_is_certified_by_exact_bounds() -> None:
     assert last_above(ladder((6, 20), cap=1), 0.5).high == 1.0
     assert last_above(ladder((14, 20), cap=1), 0.5).low == 0.0
     assert last_above(ladder((15, 20), cap=1), 0.5).low == 1.0
+    # five of five answers are all right with a chance of 5 % at an accuracy of 0.05 ** (1 / 5)
+    for rate, low in ((0.05**0.2 - 1e-6, 1.0), (0.05**0.2 + 1e-6, 0.0)):
+        assert last_above(ladder((5, 5), cap=1), rate).low == low
+
+
+def test_a_level_of_fractions_is_certified_by_its_own_scores() -> None:
+    found = last_above(ladder([0.9, 0.8] * 20, [0.3, 0.2] * 20), 0.5)
+    assert (found.low, found.estimate, found.high) == (1.0, 1.0, 1.0)
+
+
+def test_an_undecided_level_counts_by_its_accuracy_and_stays_open() -> None:
+    found = last_settled(ladder((2, 3), (0, 20)), 0.5)  # level 1 is undecided, level 2 is below
+    assert (found.low, found.estimate, found.high) == (0.0, 1.0, 1.0)

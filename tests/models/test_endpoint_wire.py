@@ -185,7 +185,8 @@ def test_refusals_beside_a_request_under_way_do_not_count_as_a_shut_server() -> 
 
 def windows(window: Window, throughput, seconds: float, until: float, now: float = 0.0) -> list[int]:
     """Keep a window filled with requests of equal length; return its sizes, one per second."""
-    sizes, open_requests = [], []
+    sizes: list[int] = []
+    open_requests: list[tuple[float, float]] = []
     while now < until:
         while len(open_requests) < window.limit(math.inf):
             open_requests.append((now, now + max(seconds, window.limit(math.inf) / throughput)))

@@ -490,7 +490,7 @@ def test_a_template_that_refuses_a_system_text_says_so(checkpoints: Any, tmp_pat
     folder = checkpoints.copy("qwen3", tmp_path)
     refusing = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}x"
     (folder / "chat_template.jinja").write_text(refusing)
-    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    chat = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"})
     (completion,) = load(folder).answer([Item("a", "", messages=chat)])
     assert completion.status is Status.ERROR
     assert "which the chat template refuses" in completion.detail

@@ -38,6 +38,7 @@ def sample(lab: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         selector = "first"
         floor = 0.1
         budget = 6
+        stop = "budget"
         [[eval.gate]]
         at_least = 0.1
 

@@ -165,6 +165,11 @@ def test_the_axis_and_the_error_bars_of_shares_stay_within_0_and_1() -> None:
     assert float(re.findall(r'class="end"[^>]*>([^<]+)<', panel.picture)[-2]) > 1, "an ability may"
 
 
+def test_a_panel_of_nearly_equal_values_is_one_unit_high() -> None:
+    (panel,) = history_panels("r1", [series([1.5, 1.5, 1.5], "ability", error=0.0)], [])
+    assert re.findall(r'class="end"[^>]*>([^<]+)<', panel.picture)[:-1] == ["1", "1.2", "1.4", "1.6", "1.8", "2"]
+
+
 def test_intervals_signs_and_units_stay_on_their_line() -> None:
     text = "score .512 [.401, .623] >= .55 required, 95 %, 2.4 s, ± .3, of [a long list, of words here]"
     told = unbroken(text)

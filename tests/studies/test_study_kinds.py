@@ -53,7 +53,6 @@ class Weight(Metric):
     name = "weight"
     description = "mass of a model, in kilograms"
     on_banks = False
-    on_studies = True
 
 
 def pytest_adaptive_eval_metrics(config):

@@ -23,7 +23,6 @@ class Auc(Metric[SessionResult]):
     minimum = 0.0
     kinds = ("at_least", "not_worse_than")
     margin = (math.inf, "a number of levels above 0 such as 0.5")
-    on_studies = True
     by_levels = True
     whole_bank = "area by levels"
 

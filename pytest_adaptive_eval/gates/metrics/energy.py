@@ -16,7 +16,6 @@ class Energy(Metric[SessionResult]):
     kinds = ("at_least", "not_worse_than")
     margin = (1.0, "a share in (0, 1) such as 0.05")
     on_banks = False
-    on_studies = True
 
 
 METRIC = Energy()

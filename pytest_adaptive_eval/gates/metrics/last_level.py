@@ -15,7 +15,6 @@ class LastLevel(Metric[SessionResult]):
     description = "last level of a task, or of one node of a network, with an accuracy above the rate that ends it"
     unit = "levels"
     minimum = 0.0
-    on_studies = True
     by_levels = True
 
     def check_ladder(self, ladder: LadderPolicy) -> None:

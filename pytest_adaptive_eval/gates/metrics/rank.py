@@ -23,7 +23,6 @@ class Rank(Metric[SessionResult]):
     description = "rank by the study's first metric"
     kinds = ("rank_within", "above")
     on_banks = False
-    on_studies = True
 
     def study_metric(self, metrics: Sequence[str]) -> str:
         """Return the study's first metric."""

@@ -17,7 +17,6 @@ class Score(Metric[SessionResult]):
     kinds = ("at_least", "not_worse_than", "rank_within", "above")
     margin = (math.inf, "points above 0 such as 0.2")
     on_banks = False
-    on_studies = True
 
 
 METRIC = Score()
