@@ -414,12 +414,12 @@ class Reuse:
             administration.extra[REUSED], self._taken = True, self._subject.reused
 
     def notes(self, administrations: list[Administration], *, judged: bool) -> list[str]:
-        """Return what to tell with any verdict: the number of such answers, or why there is none."""
+        """Return what to tell with any verdict: the number of such answers."""
         count = sum(bool(entry.extra.get(REUSED)) for entry in administrations)
         if self._store is None:  # an interrupted run may have taken some
             return [_sentence(count, len(administrations), "a store of earlier ones")] if count else []
         if self._refusal:
-            return [f"no answer was taken from the store (--adaptive-eval-reuse): {self._refusal}"]
+            return []  # a warning of the run says so
         anew = "; its judge graded them anew" if judged and count else ""
         notes = [_sentence(count, len(administrations), self._path) + anew]
         return [*notes, self._store.fault] if self._store.fault else notes

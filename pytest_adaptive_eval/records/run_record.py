@@ -519,7 +519,10 @@ class RunRecord(_Record):
             decoding = i.subject.get("decoding")
             cap = decoding.get("max_tokens") if isinstance(decoding, Mapping) else None
             cut = truncation_warning(i.statuses.get(Status.TRUNCATED, 0), sum(i.statuses.values()), cap)
-            sentences = filter(None, [cut, *interviewer_faults(i.interviewer)])
+            reuse = i.extra.get("reuse")
+            refused = reuse.get("refused") if isinstance(reuse, Mapping) else None
+            unshared = f"no answer was taken from the store (--adaptive-eval-reuse): {refused}" if refused else ""
+            sentences = filter(None, [cut, unshared, *interviewer_faults(i.interviewer)])
             self.warnings += [f"{i.name or i.nodeid}: {sentence}" for sentence in sentences]
 
     def _opinion_warning(self) -> str:

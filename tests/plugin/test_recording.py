@@ -13,7 +13,7 @@ from pytest_adaptive_eval import Item
 from pytest_adaptive_eval.errors import JournalError
 from pytest_adaptive_eval.items.item import Response, Status
 from pytest_adaptive_eval.items.likelihood import ChoiceLikelihood
-from pytest_adaptive_eval.models.base import Completion, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, RequestLog, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap
 from pytest_adaptive_eval.plugin.question import AskedItem
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder
@@ -26,7 +26,7 @@ def asked(item: Item, *, sample: int = 0, read: bool = False) -> Any:
     value = AskedItem(item, sample)
     value.read = value.read or read
     administration = Administration(1, item.id, item.content_hash, item.formats[0], sample)
-    return SimpleNamespace(asked=value, administration=administration, fault="", key="")
+    return SimpleNamespace(asked=value, administration=administration, fault="", key="", requests=RequestLog())
 
 
 def choice(*choices: str) -> Item:
