@@ -117,11 +117,6 @@ def _digest(parts: list[Any]) -> str:
     return hashlib.sha256(_sorted(parts).encode("ascii")).hexdigest()[:24]
 
 
-def answer_key(*, item_hash: str, format: str, sample: int, prompt_hash: str, checkpoint: str, decoding: str) -> str:
-    """Return the key of one answer, a hash of everything that it depends on."""
-    return _digest([item_hash, format, sample, prompt_hash, checkpoint, decoding])
-
-
 def interview_key(
     *,
     name: str,
@@ -146,6 +141,7 @@ class Journal:
 
     Attributes:
         repaired: Bytes of a half-written last record that opening cut off.
+        earlier: Keys of the answers that were there when it was opened.
 
     Raises:
         JournalError: Another process writes this journal, a record is damaged, or the file cannot be opened, locked or
@@ -178,6 +174,7 @@ class Journal:
             if fresh:
                 os.ftruncate(self._fd, 0)
             self._load()
+            self.earlier = frozenset(self._records)
             sync_folder(path.parent)
         except OSError as error:
             self.close()
@@ -227,7 +224,7 @@ class Journal:
         of the machine, unless another was synced less than `SYNC_EVERY` ago.
 
         Args:
-            key: See `answer_key`.
+            key: Hash of everything that the answer depends on.
             data: JSON data; texts may hold lone surrogates, numbers must be finite.
             durable: False leaves the sync to the next answer that needs one, or to `close`.
 
