@@ -64,8 +64,9 @@ def model():
 def test_whole(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("whole", at_least={threshold})
 def test_gate(adaptive_eval):
-    assert adaptive_eval["whole"].accuracy.at_least({threshold})
+    assert adaptive_eval.verdicts
 """
 
 Stop = Literal["budget", "decision"]

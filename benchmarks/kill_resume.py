@@ -62,8 +62,9 @@ TESTS = "".join(
 def test_{number}(item, model_{number}):
     assert item.grade(model_{number}.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("{name}", at_least=0.5)
 def test_gate_{number}(adaptive_eval):
-    assert adaptive_eval["{name}"].accuracy.at_least(0.5)
+    assert adaptive_eval.verdicts
 '''
     for number, name in enumerate(CHECKPOINTS)
 )

@@ -72,8 +72,9 @@ def test_questions(item, model):
     assert item.grade(model.generate(item.prompt))
 """
 GATE = """
+@pytest.mark.adaptive_gate("bank", at_least=0.6)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["bank"].accuracy.at_least(0.6)
+    assert adaptive_eval.verdicts
 """
 
 
@@ -118,6 +119,33 @@ def project(
         "bank.jsonl": bank(),
         "pytest.ini": "[pytest]\n",
     }
+
+
+def _evasions(gate: Callable[..., Scenario], mark: str, line: str) -> Iterator[Scenario]:
+    """Yield gates whose body, with the verdict `line`, may keep a verdict from counting."""
+    kind = "mark, " if mark else ""
+    for name, body in {
+        "negated": f"assert not {line}",
+        "without assert": line,
+        "returned": f"return {line}",
+        "or True": f"assert {line} or True",
+        "swallowed": f"with contextlib.suppress(BaseException):\n        assert {line}",
+        "in raises": f"with pytest.raises(AssertionError):\n        assert {line}",
+        "skipped behind": f"{line}\n    pytest.skip('not today')",
+        "skipped before": "pytest.skip('not today')",
+        "xfailed inside": f"{line}\n    pytest.xfail('known')",
+        "exit 0": f"{line}\n    sys.exit(0)",
+        "pytest.exit 0": f"{line}\n    pytest.exit('done', 0)",
+        "os._exit(0)": "os._exit(0)",
+        "unknown name": 'assert adaptive_eval["other"].accuracy.at_least(0.6)',
+        "no claim": 'assert adaptive_eval["bank"]',
+        "own figure": 'assert adaptive_eval["bank"].accuracy.value >= 0.1',
+        "interrupted": f"{line}\n    raise KeyboardInterrupt",
+        "recursion": "def f(): f()\n    f()",
+    }.items():
+        # the user's own code may end such a test well, so that only promoting is wrong
+        yield gate(f"{kind}{name}, bad model", f"\n{mark}\ndef test_gate(adaptive_eval):\n    {body}\n", None, 6)
+        yield gate(f"{kind}{name}", f"\n{mark}\ndef test_gate(adaptive_eval):\n    {body}\n", None)
 
 
 def gates() -> Iterator[Scenario]:
@@ -184,33 +212,25 @@ def gates() -> Iterator[Scenario]:
         'accuracy.at_least(0.6, method="magic")',
     ):
         yield gate(expression, asserted(expression), False)
+    for keys, passes in (
+        ("at_least=0.6", True),
+        ("at_least=0.6, confidence=0.99", True),
+        ("at_least=1.5", False),
+        ("at_least=math.nan", False),
+        ("at_last=0.6", False),
+        ("at_least=0.6, confidence=2", False),
+        ('at_least=0.6, method="magic"', False),
+        ('not_worse_than="none.json", margin=0.1', False),
+        ("", False),
+    ):
+        mark = f'\n@pytest.mark.adaptive_gate("bank"{", " * bool(keys)}{keys})\n'
+        yield gate(f"mark {keys}", f"{mark}def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n", passes)
     for what in ("pass", "warn", "fail"):
         yield gate(f"on_inconclusive={what}", asserted(f'accuracy.at_least(0.55, on_inconclusive="{what}")'), None, 17)
         bad = asserted(f'accuracy.at_least(0.9, on_inconclusive="{what}")')
         yield gate(f"on_inconclusive={what}, bad model", bad, False, 6)
-    line = 'adaptive_eval["bank"].accuracy.at_least(0.6)'
-    for name, body in {
-        "negated": f"assert not {line}",
-        "without assert": line,
-        "returned": f"return {line}",
-        "or True": f"assert {line} or True",
-        "swallowed": f"with contextlib.suppress(BaseException):\n        assert {line}",
-        "in raises": f"with pytest.raises(AssertionError):\n        assert {line}",
-        "skipped behind": f"{line}\n    pytest.skip('not today')",
-        "skipped before": "pytest.skip('not today')",
-        "xfailed inside": f"{line}\n    pytest.xfail('known')",
-        "exit 0": f"{line}\n    sys.exit(0)",
-        "pytest.exit 0": f"{line}\n    pytest.exit('done', 0)",
-        "os._exit(0)": "os._exit(0)",
-        "unknown name": 'assert adaptive_eval["other"].accuracy.at_least(0.6)',
-        "no claim": 'assert adaptive_eval["bank"]',
-        "own figure": 'assert adaptive_eval["bank"].accuracy.value >= 0.1',
-        "interrupted": f"{line}\n    raise KeyboardInterrupt",
-        "recursion": "def f(): f()\n    f()",
-    }.items():
-        # the user's own code may end such a test well, so that only promoting is wrong
-        yield gate(f"{name}, bad model", f"\ndef test_gate(adaptive_eval):\n    {body}\n", None, 6)
-        yield gate(f"{name}", f"\ndef test_gate(adaptive_eval):\n    {body}\n", None)
+    yield from _evasions(gate, "", 'adaptive_eval["bank"].accuracy.at_least(0.6)')
+    yield from _evasions(gate, '@pytest.mark.adaptive_gate("bank", at_least=0.6)', "adaptive_eval.verdicts")
     for mark in (
         "xfail",
         "skip",

@@ -11,7 +11,7 @@ from pytest_adaptive_eval.evaluation.study import (
     StudySpec,
     merge_kinds,
 )
-from pytest_adaptive_eval.evaluation.toml import GateSpec, TomlEval, read_toml
+from pytest_adaptive_eval.evaluation.toml import GateSpec, TomlEval, gate_keys, read_gate, read_toml
 
 __all__ = [
     "STUDIES",
@@ -29,8 +29,10 @@ __all__ = [
     "TomlEval",
     "bank_notes",
     "check_model",
+    "gate_keys",
     "load_model",
     "merge_kinds",
+    "read_gate",
     "read_toml",
     "recorded_banks",
 ]

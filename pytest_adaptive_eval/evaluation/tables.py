@@ -141,7 +141,7 @@ class MarkerTable(Table, frozen=True, kw_only=True):
 
 
 class GateTable(Table, frozen=True, kw_only=True):
-    """``[[eval.gate]]`` of a bank or a task, with exactly one condition."""
+    """``[[eval.gate]]`` of a bank or a task, and keywords of the marker ``adaptive_gate``: exactly one condition."""
 
     metric: Annotated[str, described(f"{', '.join(metric_names())}, or ability.PART")] = "accuracy"
     at_least: Annotated[Number | None, described("condition: the metric reaches this threshold")] = None

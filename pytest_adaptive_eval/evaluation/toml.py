@@ -31,10 +31,14 @@ class GateSpec:
 
 
 def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Condition:
-    """Return the condition of one gate, on one of the metrics of a study; None for a bank or a task.
+    """Return the condition of one gate, from a TOML file or a mark.
+
+    Args:
+        where: File and line, or the test with the mark.
+        metrics: Metrics of a study; None for a bank or a task.
 
     Raises:
-        ConfigError: Names file and line, and a correct gate.
+        ConfigError: Names the place, and a correct gate.
     """
     with located(where):
         if not isinstance(data, dict):
@@ -44,6 +48,16 @@ def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Conditi
         table, kind = read_table(GateTable, data, where), _only_kind(data, KINDS)
         options = _options(data, ("on_inconclusive", "method"))
         return Condition(table.metric, kind, **_target(data, kind), **options)
+
+
+def gate_keys(condition: Condition) -> dict[str, Any]:
+    """Return the keys of a gate with their values, as `read_gate` reads them."""
+    keys = condition.to_json()
+    kind, value, name = keys.pop("kind"), keys.pop("value", 0.0), keys.pop("name", "")
+    if keys["metric"] == GateTable().metric:
+        del keys["metric"]
+    written = {"not_worse_than": {kind: name, "margin": value}, "above": {kind: name}}
+    return {**written.get(kind, {kind: int(value) if kind == "rank_within" else value}), **keys}
 
 
 def _study_condition(data: Mapping[str, Any], where: str, metrics: tuple[str, ...]) -> Condition:

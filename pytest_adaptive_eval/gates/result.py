@@ -446,7 +446,8 @@ class SessionResult(Result):
         if condition.kind == "not_worse_than" and condition.name not in {**self.baselines, **self.absent}:
             raise BaselineError(
                 f"the baseline {condition.name!r} was not known before the interview, whose draws depend on it: "
-                "write its name and the margin as plain values in the gate, or declare the gate in TOML"
+                f'put @pytest.mark.adaptive_gate("{self.name}", not_worse_than={condition.name!r}, '
+                f"margin={condition.value}) on the test, or declare the gate in TOML"
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -672,8 +673,9 @@ class StudyResult(Result):
             return replace(verdict, notice=True, stated=stated)
         if condition.name not in self.baselines:
             raise BaselineError(
-                f"{self.name}: the baseline {condition.name!r} was not known before the study: write its name as a "
-                "plain value in the gate, or declare the gate in TOML"
+                f"{self.name}: the baseline {condition.name!r} was not known before the study: put "
+                f'@pytest.mark.adaptive_gate("{self.name}", not_worse_than={condition.name!r}, '
+                f"margin={condition.value}) on the test, or declare the gate in TOML"
             )
         baseline, difference = self.baselines[condition.name], self.difference or self._independent_difference
         if fault := baseline.error or baseline.unsure:

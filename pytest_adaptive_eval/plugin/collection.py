@@ -299,7 +299,7 @@ class Collection:
         for item in items:
             with self._keep_mistake():
                 self._check(item)
-                if is_gate(item) and (names is None or names.issuperset(named_evaluations(item) or ())):
+                if is_gate(item) and (names is None or named_evaluations(item) <= names):
                     plan_gate(item, self.state)
         with self._keep_mistake():
             check_named(self.state.settings.models, self._toml_names)
@@ -402,6 +402,8 @@ def _outlook(interview: Interview) -> Iterator[str]:
     evaluation, plan = interview.evaluation, interview.gate_plan
     for sentence in plan.missing.values():
         yield f"WARNING: {evaluation.name}: {sentence}"
+    if plan.undeclared_warning:
+        yield f"WARNING: {evaluation.name}: {plan.undeclared_warning}"
     if evaluation.lead:
         yield f"{evaluation.name}: {evaluation.lead}"
     if cost := evaluation.spending.outlook(evaluation.bank, evaluation.questions, evaluation.max_tokens):

@@ -17,7 +17,15 @@ import pytest
 from pytest_adaptive_eval import clock  # noqa: F401 - before a project can freeze time
 from pytest_adaptive_eval.plugin import hooks
 from pytest_adaptive_eval.plugin.foreign_folders import ForeignFolders, check_arguments
-from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, REUSE, is_eval_file, refuse
+from pytest_adaptive_eval.plugin.names import (
+    GATE_MARKER,
+    MARKER,
+    MISSING_BASELINE,
+    REFUSAL,
+    REUSE,
+    is_eval_file,
+    refuse,
+)
 
 REPORTS = ("record", "html", "junit")  #: Reports whose path a flag sets.
 
@@ -141,6 +149,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "levels, queries, stop_at, settle, width, scale, pixels, terse in place of a bank: ask its items adaptively, "
         "one test a question; needs --adaptive-eval",
     )
+    config.addinivalue_line(
+        "markers",
+        f"{GATE_MARKER}(name, *, at_least | not_worse_than, margin | rank_within | above, metric='accuracy', "
+        "confidence, probability, on_inconclusive, method, subject): a condition on the evaluation `name`, which ends "
+        "as soon as its conditions are decided; the test asserts adaptive_eval.verdicts",
+    )
     config.pluginmanager.register(ForeignFolders(config), "adaptive-eval-foreign-folders")
     if config.getoption("adaptive_eval"):
         _share_cores(getattr(config, "workerinput", {}).get("workercount", 1))
@@ -221,7 +235,11 @@ class _Inactive:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        adaptive = [i for i in items if i.get_closest_marker(MARKER) or MARKER in getattr(i, "fixturenames", ())]
+        adaptive = [
+            item
+            for item in items
+            if any(map(item.get_closest_marker, (MARKER, GATE_MARKER))) or MARKER in getattr(item, "fixturenames", ())
+        ]
         if self.required and (adaptive_tests := [*self.files, *(item.nodeid for item in adaptive)]):
             message = "needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command"
             refuse(self.config, items, f"{adaptive_tests[0]} {message}")

@@ -73,7 +73,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
     )
     result = with_misfit_note(result)
     record = _record(loop, result, noise, seconds)
-    record.notes += shared
+    record.notes += [*shared, *filter(None, [loop.gate_plan.undeclared_warning])]
     if loop.unneeded:
         record.notes.append(
             f"the verdict came before the answers to {counted(loop.unneeded, 'question')} asked ahead; those that came "
@@ -93,9 +93,6 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
         yield f"{identity.name} is one of the subjects that calibrated the bank"
-    if plan.unread_gates and evaluation.policy.stop == "decision":
-        gate = plan.unread_gates[0]
-        yield f"the whole budget was asked, since what {gate} asks for is not written as plain values"
     if plan.missing and evaluation.policy.stop != "level":
         yield "the whole budget was asked, so that the run's record can serve as a baseline"
     if loop.reruns:

@@ -139,7 +139,7 @@ def adaptive_eval(request: pytest.FixtureRequest) -> Results:
         raise judges_itself(node)
     if node not in state.needs:
         raise ConfigError(
-            f"{node.nodeid}: the test gets the fixture adaptive_eval in a way that its code does not show, "
-            'so that it may run before its interviews: put @pytest.mark.usefixtures("adaptive_eval") on the test'
+            f"{node.nodeid}: the test gets the fixture adaptive_eval by its name while it runs, which may be before "
+            'its interviews: take it as an argument, or put @pytest.mark.usefixtures("adaptive_eval") on the test'
         )
     return request.config.stash[VERDICTS].results(node)

@@ -1,4 +1,4 @@
-"""Read the gates of a run before it starts: which evaluations, conditions and baselines they need."""
+"""Plan the gates of a run before it starts: the evaluations, conditions and baselines that they need."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
-from pytest_adaptive_eval.evaluation import ComparablePlan
+from pytest_adaptive_eval.evaluation import ComparablePlan, read_gate
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
-from pytest_adaptive_eval.plugin.gate_source import literal_conditions
-from pytest_adaptive_eval.plugin.gates import required_evaluations
+from pytest_adaptive_eval.plugin.gates import gate_marks, judges_itself
 from pytest_adaptive_eval.plugin.interview import Interview, Study
-from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, resolve
+from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
+from pytest_adaptive_eval.plugin.state import Declared, EvaluationNode, RunState, resolve
 from pytest_adaptive_eval.records.baseline import (
     baseline_path,
     is_tracked,
@@ -38,11 +38,17 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
     Raises:
         UsageError: The gate names no evaluation of the run, or sets a condition that its evaluation cannot decide.
     """
-    state.needs[gate] = required_evaluations(gate, state.evaluations)
+    declared = _declared(gate, state.evaluations)
+    state.needs[gate] = _needs(gate, declared, state.evaluations)
+    if not declared:
+        state.family += len(state.needs[gate])  # it probably asks each for one verdict
+        for node in state.needs[gate]:
+            if isinstance(node, Interview):
+                node.gate_plan.undeclared.append(gate.name)
+        return
+    state.declared[gate] = declared
     try:
-        conditions = literal_conditions(gate)
-        for name, condition in conditions or ():
-            node = resolve(name, state.evaluations)
+        for node, condition in declared:
             if isinstance(node, Interview):
                 _plan_condition(condition, node, state)
             elif isinstance(node, Study):
@@ -52,22 +58,73 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
                 state.family += _fail_claims(condition, node)
     except UsageError as error:
         raise type(error)(f"{gate.nodeid}: {error}") from None
-    if conditions is None:
-        state.family += len(state.needs[gate])  # it probably asks each for one verdict
-        for node in state.needs[gate]:
-            if isinstance(node, Interview):
-                node.gate_plan.unread_gates.append(gate.name)
 
 
 def count_fail_claims(gate: pytest.Item, state: RunState) -> int:
     """Return how many FAIL verdicts a deselected gate may give elsewhere, such as in another shard."""
     try:
-        nodes = required_evaluations(gate, state.evaluations)
-        if (conditions := literal_conditions(gate)) is None:
-            return len(nodes)
-        return sum(_fail_claims(condition, resolve(name, state.evaluations)) for name, condition in conditions)
+        declared = _declared(gate, state.evaluations)
+        needs = _needs(gate, declared, state.evaluations)
     except UsageError:  # only a run of this gate needs to report the mistake
         return 1
+    return sum(_fail_claims(condition, node) for node, condition in declared) if declared else len(needs)
+
+
+def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[EvaluationNode]) -> list[EvaluationNode]:
+    """Return what a gate waits for: what its marks name, else what its file evaluates, else all.
+
+    Raises:
+        ConfigError: There is no evaluation.
+    """
+    if not nodes:
+        raise ConfigError(
+            f"{gate.nodeid}: the test takes the fixture {MARKER}, and no evaluation is among the collected tests: "
+            "check that its file is part of this run"
+        )
+    named = dict.fromkeys(node for node, _ in declared)
+    return [*named] or [node for node in nodes if node.path == gate.path] or list(nodes)
+
+
+def _declared(gate: pytest.Item, nodes: Sequence[EvaluationNode]) -> list[Declared]:
+    """Return the conditions of a gate's marks.
+
+    Raises:
+        ConfigError: The test asks questions itself, does not take the fixture, or a mark is wrong.
+    """
+    if gate in nodes:
+        raise judges_itself(gate)
+    marks = gate_marks(gate)
+    if marks and MARKER not in getattr(gate, "fixturenames", ()):
+        raise ConfigError(
+            f"{gate.nodeid}: the test has the mark {GATE_MARKER} and does not read its verdict: give it the argument "
+            f"`{MARKER}`, and write `assert {MARKER}.verdicts` into it"
+        )
+    declared = [_declared_by(mark, gate, nodes) for mark in marks]
+    if len(set(declared)) < len(declared):
+        raise ConfigError(f"{gate.nodeid}: two marks {GATE_MARKER} are the same: remove one")
+    return declared
+
+
+def _declared_by(mark: pytest.Mark, gate: pytest.Item, nodes: Sequence[EvaluationNode]) -> Declared:
+    match mark.args:
+        case (str(name), Condition() as condition) if not mark.kwargs:  # of a TOML file
+            return Declared(_resolve(name, gate, nodes), condition)
+        case (str(name),):
+            node = _resolve(name, gate, nodes)
+            metrics = node.evaluation.metrics if isinstance(node, Study) else None
+            return Declared(node, read_gate(dict(mark.kwargs), gate.nodeid, metrics))
+        case _:
+            raise ConfigError(
+                f"{gate.nodeid}: the mark {GATE_MARKER} has the arguments {mark.args!r:.80}, expected the name of one "
+                f'evaluation, and keywords: write @pytest.mark.{GATE_MARKER}("name", at_least=0.6)'
+            )
+
+
+def _resolve(name: str, gate: pytest.Item, nodes: Sequence[EvaluationNode]) -> EvaluationNode:
+    try:
+        return resolve(name, nodes)
+    except ConfigError as error:
+        raise ConfigError(f"{gate.nodeid}: {error}") from None
 
 
 def _fail_claims(condition: Condition, node: EvaluationNode) -> int:

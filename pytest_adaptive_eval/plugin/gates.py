@@ -1,8 +1,8 @@
-"""Gates: tests that ask ``adaptive_eval[...]`` for a result and assert on it, and what they set on interviews."""
+"""Gates: tests that take the fixture ``adaptive_eval`` and assert on verdicts, and what they set on interviews."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,28 +17,24 @@ from pytest_adaptive_eval.gates.planning import outlook_sentence
 from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.items.item import unanswered_sentence
-from pytest_adaptive_eval.plugin.gate_source import FIXTURE, gets_fixture, literal_names
-from pytest_adaptive_eval.plugin.question import is_placeholder
-from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
+from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
+from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.records.baseline import BaselineFile
-
-_GETS_FIXTURE: pytest.StashKey[bool] = pytest.StashKey()  #: Whether a test may get the fixture by its name.
 
 
 def is_gate(item: pytest.Item) -> bool:
-    """Return whether a test judges interviews: it takes the fixture, or its code shows that it gets it by its name."""
-    if FIXTURE in getattr(item, "fixturenames", ()):
-        return True
-    if not isinstance(item, pytest.Function) or isinstance(item, Once) or is_placeholder(item):
-        return False
-    if _GETS_FIXTURE not in item.stash:
-        item.stash[_GETS_FIXTURE] = gets_fixture(item, FIXTURE)
-    return item.stash[_GETS_FIXTURE]
+    """Return whether a test judges interviews: it takes the fixture, or has a mark of gates."""
+    return MARKER in getattr(item, "fixturenames", ()) or item.get_closest_marker(GATE_MARKER) is not None
 
 
-def named_evaluations(item: pytest.Item) -> list[str] | None:
-    """Return the evaluations that a gate names; None for each test that is no function, see `literal_names`."""
-    return literal_names(item.obj) if isinstance(item, pytest.Function) else None
+def gate_marks(item: pytest.Item) -> list[pytest.Mark]:
+    """Return the marks that declare conditions, in the order in which they are written."""
+    return list(item.iter_markers(GATE_MARKER))[::-1]
+
+
+def named_evaluations(item: pytest.Item) -> set[str]:
+    """Return the names of evaluations in a gate's marks."""
+    return {name for mark in gate_marks(item) for name in mark.args[:1] if isinstance(name, str)}
 
 
 def judges_itself(item: pytest.Item) -> ConfigError:
@@ -47,22 +43,6 @@ def judges_itself(item: pytest.Item) -> ConfigError:
         f"{item.nodeid}: a test with the marker adaptive_eval asks questions and cannot judge the answers too: "
         "move what uses the fixture adaptive_eval to a test of its own"
     )
-
-
-def required_evaluations(item: pytest.Item, nodes: Sequence[EvaluationNode]) -> list[EvaluationNode]:
-    """Return the interviews and studies that a gate waits for.
-
-    Raises:
-        ConfigError: It names an unknown or ambiguous evaluation, or asks questions itself.
-    """
-    if item in nodes:
-        raise judges_itself(item)
-    if (names := named_evaluations(item)) is None:
-        return list(nodes)
-    try:
-        return [resolve(name, nodes) for name in names]
-    except ConfigError as error:
-        raise ConfigError(f"{item.nodeid}: {error}") from None
 
 
 def order(items: list[pytest.Item], needs: Mapping[pytest.Item, Sequence[EvaluationNode]]) -> list[pytest.Item]:
@@ -96,6 +76,42 @@ def order(items: list[pytest.Item], needs: Mapping[pytest.Item, Sequence[Evaluat
     return ordered
 
 
+def failed_sentence(verdicts: Sequence[Verdict]) -> str:
+    """Return the first sentence of verdicts that do not hold, with their number; empty if all hold."""
+    failed = [verdict for verdict in verdicts if not verdict]
+    if not failed:
+        return ""
+    more = f" ({len(failed)} of {len(verdicts)} verdicts do not hold)" if len(verdicts) > 1 else ""
+    return f"{failed[0].sentence}{more}"
+
+
+class Verdicts:
+    """Verdicts of the conditions that a gate's marks declare, in the order of the marks; true if all hold."""
+
+    def __init__(self, verdicts: Sequence[Verdict]) -> None:
+        self._verdicts = tuple(verdicts)
+        #: Positions of verdicts that the test has not looked at.
+        self.unread = set(range(len(verdicts)))
+
+    def __bool__(self) -> bool:
+        self.unread.clear()
+        return all(self._verdicts)
+
+    def __len__(self) -> int:
+        return len(self._verdicts)
+
+    def __getitem__(self, position: int) -> Verdict:
+        verdict = self._verdicts[position]
+        self.unread.discard(range(len(self))[position])
+        return verdict
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return (self[position] for position in range(len(self)))
+
+    def __repr__(self) -> str:
+        return failed_sentence(self._verdicts) or "; ".join(verdict.sentence for verdict in self._verdicts)
+
+
 class Results(NoVerdict):
     """The fixture ``adaptive_eval``: results of interviews and studies by name; `on_verdict` may replace a verdict."""
 
@@ -104,8 +120,18 @@ class Results(NoVerdict):
         lookup: Callable[[str], tuple[EvaluationNode, SessionResult | StudyResult]],
         on_verdict: Callable[[EvaluationNode, Verdict], Verdict],
         on_any: Callable[[Sequence[Verdict]], object],
+        declared: Callable[[], Verdicts],
     ) -> None:
-        self._lookup, self._on_verdict, self._on_any = lookup, on_verdict, on_any
+        self._lookup, self._on_verdict, self._on_any, self._declared = lookup, on_verdict, on_any, declared
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """Verdicts of the conditions that the test's marks declare.
+
+        Raises:
+            ConfigError: The test has no mark ``adaptive_gate``.
+        """
+        return self._declared()
 
     def __getitem__(self, name: str) -> Any:
         node, result = self._lookup(name)
@@ -118,7 +144,7 @@ class Results(NoVerdict):
             ConfigError: There is none, or something else than verdicts.
         """
         if not verdicts or not all(isinstance(verdict, Verdict) for verdict in verdicts):
-            raise ConfigError("any_of takes verdicts, such as adaptive_eval[...].accuracy.at_least(0.6)")
+            raise ConfigError("any_of takes verdicts, such as *adaptive_eval.verdicts")
         self._on_any(verdicts)
         return any(verdicts)
 
@@ -128,9 +154,10 @@ class Results(NoVerdict):
 
 @dataclass
 class GatePlan:
-    """Conditions of gates on one interview, as far as their source shows them.
+    """Conditions of gates on one interview, which their marks and TOML files declare.
 
     Args:
+        undeclared: Names of gates without marks, whose conditions are not known before they run.
         sources: Baselines by the name that gates use: an interview of this run, or a file.
         missing: Sentences on baselines that do not exist yet, by name.
     """
@@ -138,7 +165,7 @@ class GatePlan:
     state: RunState
     evaluation: Evaluation
     conditions: list[Condition] = field(default_factory=list)
-    unread_gates: list[str] = field(default_factory=list)
+    undeclared: list[str] = field(default_factory=list)
     sources: dict[str, EvaluationNode | BaselineFile] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     #: Baselines with scores, once `baselines` has read them.
@@ -146,8 +173,26 @@ class GatePlan:
 
     @property
     def judged(self) -> bool:
-        """Whether a gate judges the interview, whether its condition could be read or not."""
-        return bool(self.conditions or self.unread_gates)
+        """Whether a gate judges the interview, with declared conditions or its own."""
+        return bool(self.conditions or self.undeclared)
+
+    @property
+    def undeclared_warning(self) -> str:
+        """What conditions that only the bodies of gates know cost, and the mark to write; empty if nothing."""
+        if not self.undeclared or self.evaluation.policy.stop != "decision" or not self._may_stop:
+            return ""
+        gates = f"{self.undeclared[0]}{f' and {len(self.undeclared) - 1} more' * (len(self.undeclared) > 1)}"
+        return (
+            f"the condition of {gates} is in the test's body, which runs after the interview: it asks its whole "
+            f"budget, {self.evaluation.budget * self.evaluation.samples} questions. To stop at the verdict, put "
+            f'@pytest.mark.{GATE_MARKER}("{self.evaluation.name}", at_least=...) on the test, and '
+            "`assert adaptive_eval.verdicts` into it"
+        )
+
+    @property
+    def _may_stop(self) -> bool:
+        """Whether declared conditions and baselines allow the interview to end early."""
+        return not (self.missing or any(condition.whole for condition in self.conditions))
 
     def baselines(self) -> dict[str, BaselineFile]:
         """Return the baselines by name, including other interviews of this run."""
@@ -192,7 +237,7 @@ class GatePlan:
         baselines = {name: file.baseline for name, file in self.baselines().items()}
         claims = [claim for c in self.conditions if c.by_draws for claim in c.claims(bank, baselines)]
         cuts = [cut for c in self.conditions for cut in c.measure.cuts(c, bank)]
-        may_stop = not (self.unread_gates or self.missing or any(c.whole for c in self.conditions))
+        may_stop = self._may_stop and not self.undeclared
         return {
             "claims": claims if may_stop else (),
             "cuts": cuts if may_stop else (),

@@ -29,6 +29,7 @@ from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
+    from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
     from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject
     from pytest_adaptive_eval.models.reuse import AnswerStore
@@ -252,6 +253,13 @@ class Exchange:
                 clock.sleep(_PAUSE)
 
 
+class Declared(NamedTuple):
+    """A condition that a gate declares before the run."""
+
+    node: EvaluationNode
+    condition: Condition
+
+
 WRONG_ANSWER = '@pytest.mark.adaptive_eval(..., wrong_answer="...")'  #: How to name an answer that a test must fail.
 RERUN_MARKERS = ("flaky",)  #: Markers by which plugins are told to run a failed test again.
 
@@ -263,6 +271,7 @@ class RunState:
     Args:
         evaluations: Every interview and study that collection met, selected or not.
         needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
+        declared: Conditions of gates with marks, and of TOML files.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
             studies.
         pipeline: `pipeline.Pipeline`, which imports this module.
@@ -275,6 +284,7 @@ class RunState:
     places: PlaceGuard = field(default_factory=PlaceGuard)
     evaluations: list[EvaluationNode] = field(default_factory=list)
     needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
+    declared: dict[pytest.Item, list[Declared]] = field(default_factory=dict)
     family: int = 0
     pipeline: Any = None
     answers: AnswerStore | None = None

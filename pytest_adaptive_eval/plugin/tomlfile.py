@@ -19,6 +19,7 @@ from pytest_adaptive_eval.evaluation import GateSpec, Settings, StudyKind, Study
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.fixtures import subject
+from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import AskedItem
 
@@ -87,16 +88,21 @@ def _study(spec: StudySpec) -> types.FunctionType:
     return run
 
 
-def _gates(evaluation: str) -> types.FunctionType:
-    """Create a test function that judges an evaluation, with the argument ``gate``."""
+def _gate() -> types.FunctionType:
+    """Create a test function that reads the verdict on the argument ``gate``, which a mark declares."""
 
     @_function
-    def run(adaptive_eval: Any, gate: GateSpec, pytestconfig: pytest.Config) -> None:
-        verdict = adaptive_eval[evaluation].verdict(gate.condition)
-        if not verdict:
-            pytest.fail("\n".join(told_lines(pytestconfig, verdict.sentence)), pytrace=False)
+    def run(adaptive_eval: Any, gate: GateSpec, pytestconfig: pytest.Config) -> None:  # noqa: ARG001 - names the test
+        if not adaptive_eval.verdicts:
+            pytest.fail("\n".join(told_lines(pytestconfig, repr(adaptive_eval.verdicts))), pytrace=False)
 
     return run
+
+
+def _parameter(gate: GateSpec, nodeid: str) -> Any:
+    """Return a gate on the evaluation with this node id as a parameter."""
+    mark = getattr(pytest.mark, GATE_MARKER)(nodeid, gate.condition)
+    return pytest.param(gate, id=gate.name.removeprefix(f"{gate.condition.metric}-"), marks=mark)
 
 
 def _model(spec: str, base: Path, name: str, options: Mapping[str, Any]) -> Any:
@@ -173,10 +179,7 @@ class EvalFile(pytest.Module):
         """Add the gates of an evaluation, one function per metric."""
         for metric in dict.fromkeys(gate.condition.metric for gate in evaluation.gates):
             gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
-            judge = _gates(nodeid)
-            judge.adaptive_eval_names = [nodeid]  # type: ignore[attr-defined]  # read by the gates' ordering
-            ids = [gate.name.removeprefix(f"{metric}-") for gate in gates]
-            pytest.mark.parametrize("gate", gates, ids=ids)(judge)
+            judge = pytest.mark.parametrize("gate", [_parameter(gate, nodeid) for gate in gates])(_gate())
             self._put(module, f"{evaluation.spec.name}-{metric}", judge, gates[0].line)
 
     def _put(self, module: types.ModuleType, name: str, function: types.FunctionType, line: int) -> None:

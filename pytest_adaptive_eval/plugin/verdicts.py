@@ -9,10 +9,15 @@ from typing import NamedTuple
 import pytest
 
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
+from pytest_adaptive_eval.evaluation import gate_keys
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
-from pytest_adaptive_eval.plugin.gates import Results
+from pytest_adaptive_eval.plugin.gates import Results, Verdicts, failed_sentence
+from pytest_adaptive_eval.plugin.interview import Interview
+from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.question import crash_line
-from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState
+from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
 from pytest_adaptive_eval.records.run_record import GateRecord
 from pytest_adaptive_eval.text import relative
 
@@ -20,6 +25,7 @@ _NO_VERDICT = (
     "the test takes the fixture adaptive_eval and asked for no verdict: assert one, such as "
     'adaptive_eval["name"].accuracy.at_least(0.6); to read results, write the hook pytest_adaptive_eval_report'
 )
+_UNREAD = "the test did not read the verdicts of its marks: write `assert adaptive_eval.verdicts` into it"
 _ADVICE = "; where one of them suffices, write `assert adaptive_eval.any_of(first, second)`"
 
 
@@ -37,6 +43,7 @@ class VerdictLog:
         self._state = state
         self.running = ""
         self._entries: dict[str, list[_Entry]] = {}
+        self._declared: dict[str, Verdicts] = {}  #: Verdicts on the conditions of marks, by node id of the gate.
         self._records: dict[str, list[GateRecord]] = {}
         #: Exception with which each gate ended, None where it passed: a gate is judged once.
         self._endings: dict[str, BaseException | None] = {}
@@ -45,10 +52,55 @@ class VerdictLog:
     def results(self, gate: pytest.Item) -> Results:
         """Return the results for a gate, whose verdicts are kept."""
         return Results(
-            self._state.lookup,
-            lambda node, verdict: self._add(gate, node, verdict),
+            lambda name: self._lookup(gate, name),
+            lambda node, verdict: self._add_own(gate, node, verdict),
             lambda verdicts: self._choose(gate, verdicts),
+            lambda: self._judge_declared(gate),
         )
+
+    def _lookup(self, gate: pytest.Item, name: str) -> tuple[EvaluationNode, SessionResult | StudyResult]:
+        """Return an evaluation that the gate waits for, and its result."""
+        node, needed = resolve(name, self._state.evaluations), self._state.needs[gate]
+        if node not in needed:
+            awaited = ", ".join(self._name(node) for node in needed)
+            raise ConfigError(
+                f"adaptive_eval[{name!r}]: {gate.nodeid} waits for {awaited} only: name all that it reads in marks "
+                f'such as @pytest.mark.{GATE_MARKER}("{name}", at_least=0.6)'
+            )
+        return self._state.lookup(name)
+
+    def _judge_declared(self, gate: pytest.Item) -> Verdicts:
+        """Return the verdicts on the conditions of the gate's marks, which are judged once."""
+        if gate not in self._state.declared:
+            raise ConfigError(
+                f"{gate.nodeid}: adaptive_eval.verdicts has the verdicts on conditions of marks, and the test has "
+                f'none: put @pytest.mark.{GATE_MARKER}("name", at_least=0.6) on it'
+            )
+        if gate.nodeid not in self._declared:
+            self._declared[gate.nodeid] = Verdicts(
+                [
+                    self._add(gate, node, self._state.lookup(node.nodeid)[1].judge(condition))
+                    for node, condition in self._state.declared[gate]
+                ]
+            )
+        return self._declared[gate.nodeid]
+
+    def _add_own(self, gate: pytest.Item, node: EvaluationNode, verdict: Verdict) -> Verdict:
+        """Keep a verdict on a condition of the test's body, with the mark that would declare it."""
+        condition = Condition(**verdict.condition)
+        keywords = "".join(f", {key}={value!r}" for key, value in gate_keys(condition).items())
+        mark = f'@pytest.mark.{GATE_MARKER}("{self._name(node)}"{keywords})'
+        if gate in self._state.declared:
+            raise ConfigError(
+                f"{gate.nodeid}: the test has marks, and its body sets a condition that the interview did not know: "
+                f"write {mark} on the test, and read adaptive_eval.verdicts"
+            )
+        if isinstance(node, Interview) and node.gate_plan.undeclared_warning and not condition.whole:
+            note = (
+                f"the whole budget was asked, since no mark declares the condition; write {mark} to stop at the verdict"
+            )
+            verdict = replace(verdict, notes=(*verdict.notes, note))
+        return self._add(gate, node, verdict)
 
     def _add(self, gate: pytest.Item, node: EvaluationNode, verdict: Verdict) -> Verdict:
         """Keep a verdict for the record, as other plugins leave it."""
@@ -103,9 +155,8 @@ class VerdictLog:
                 raise
             __tracebackhide__ = False
             if item.nodeid not in self._endings:
-                if item in self._state.needs and not isinstance(item, Once) and item.nodeid not in self._entries:
-                    pytest.fail(_NO_VERDICT, pytrace=False)
                 self._check_verdicts(item)
+                self._check_read(item)
         except BaseException as error:
             self._end(item, error)
             raise
@@ -119,10 +170,17 @@ class VerdictLog:
 
     def _check_verdicts(self, item: pytest.Item) -> None:
         entries = self._entries.get(item.nodeid, ())
-        failed = [entry.verdict for entry in entries if not entry.verdict]
-        if failed:
-            more = f" ({len(failed)} of {len(entries)} verdicts do not hold)" if len(entries) > 1 else ""
-            pytest.fail(f"{failed[0].sentence}{more}{_ADVICE if more else ''}", pytrace=False)
+        if failed := failed_sentence([entry.verdict for entry in entries]):
+            pytest.fail(failed + _ADVICE * (len(entries) > 1), pytrace=False)
+
+    def _check_read(self, item: pytest.Item) -> None:
+        """Fail a gate that asked for no verdict, or left one of its marks unread."""
+        if item in self._state.declared:
+            verdicts = self._declared.get(item.nodeid)
+            if verdicts is None or verdicts.unread:
+                pytest.fail(_UNREAD, pytrace=False)
+        elif item in self._state.needs and not isinstance(item, Once) and item.nodeid not in self._entries:
+            pytest.fail(_NO_VERDICT, pytrace=False)
 
     def records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord] | None:
         """Return a gate's records, or None if the test is no gate or was skipped before it asked."""

@@ -233,8 +233,9 @@ class TestMore:
     def test_more(self, item, model):
         assert item.grade(model.generate(item.prompt))
 
+    @pytest.mark.adaptive_gate("more", at_least=0.1)
     def test_more_gate(self, adaptive_eval):
-        assert adaptive_eval["more"].accuracy.at_least(0.1)
+        assert adaptive_eval.verdicts
 """,
 }
 #: Tests of that project by file, as node ids, with their lines.

@@ -59,8 +59,10 @@ def test_added_metric_is_known_to_toml_python_planner_and_page(pytester: Any) ->
     write_project(pytester, 60)
     pytester.makepyfile(
         """
+        import pytest
+        @pytest.mark.adaptive_gate("sums", metric="percent", at_least=55)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["sums"].percent.at_least(55)
+            assert adaptive_eval.verdicts
         """
     )
     result = run(pytester, "--adaptive-eval-budget=30", "--adaptive-eval-record=run.json")

@@ -18,6 +18,7 @@ import pytest
 def test_b(item, model):
     {body}
 
+{mark}
 def test_gate(adaptive_eval):
     {gate}
 """
@@ -31,9 +32,15 @@ def toml(share: int = 95, at_least: float | None = 0.5, more: str = "") -> dict[
     return {"adaptive-eval.toml": EVAL.format(share=share) + gate + more}
 
 
-def python(body: str = GRADED, gate: str = AT_LEAST, **more: str) -> dict[str, str]:
+def python(body: str = GRADED, gate: str = AT_LEAST, mark: str = "", **more: str) -> dict[str, str]:
     """Return the files of an evaluation in Python."""
-    return {"test_b.py": PYTHON.format(body=body, gate=gate), **more}
+    return {"test_b.py": PYTHON.format(body=body, gate=gate, mark=mark), **more}
+
+
+def marked(name: str = "b", body: str = GRADED) -> dict[str, str]:
+    """Return the files of an evaluation in Python with a gate that a mark declares."""
+    mark = f'@pytest.mark.adaptive_gate("{name}", at_least=0.5)'
+    return python(body, "assert adaptive_eval.verdicts", mark)
 
 
 PLAIN = {"test_plain.py": "def test_plain():\n    pass\n"}
@@ -81,11 +88,14 @@ RUNS: dict[str, tuple[Mapping[str, str], list[str], int]] = {
     "a damaged bank": (toml() | {"b.jsonl": "{"}, [ON], 4),
     "a required gate that is absent": (toml(more='[run]\nrequired = ["test_gate"]\n'), [ON], 1),
     "in Python": (python(), [ON, MODEL], 0),
+    "a mark": (marked(), [ON, MODEL], 0),
+    "a mark, failing": (marked(), [ON, "--adaptive-eval-model=table:5"], 1),
     "in Python, failing": (python(), [ON, "--adaptive-eval-model=table:5"], 1),
     "a gate that is not asserted": (python(gate='adaptive_eval["b"].accuracy.at_least(1.0)'), [ON, MODEL], 1),
     "a grade that is not asserted": (python(body="item.grade('no')"), [ON, MODEL], 4),
     "a fault in a test": (python(body="raise OSError('down')"), [ON, MODEL], 1),
-    "a gate on an unknown evaluation": (python(gate='adaptive_eval["c"].accuracy.at_least(0.5)'), [ON, MODEL], 4),
+    "a gate on an unknown evaluation": (marked("c"), [ON, MODEL], 4),
+    "a body on an unknown evaluation": (python(gate='adaptive_eval["c"].accuracy.at_least(0.5)'), [ON, MODEL], 1),
     "every way to say a gate": (
         python(
             gate="""b = adaptive_eval["b"]

@@ -75,7 +75,8 @@ def test_a_fixture_of_one_line_is_interviewed_and_says_that_its_answers_are_not_
     pytester.makepyfile(
         "import pytest\n@pytest.mark.adaptive_eval(bank='q.jsonl', budget=30)\n"
         "def test_q(item, model):\n    assert item.grade(model.generate(item))\n"
-        "def test_gate(adaptive_eval):\n    assert adaptive_eval['q'].accuracy.at_least(0.5)\n"
+        "@pytest.mark.adaptive_gate('q', at_least=0.5)\n"
+        "def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
     )
     result = pytester.runpytest_inprocess("--adaptive-eval")
     assert result.ret == 0

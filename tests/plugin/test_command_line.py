@@ -14,8 +14,10 @@ TWO_FILES = {
             assert item.grade(model.generate(item.prompt))
         """,
     "test_b_judge": """
+        import pytest
+        @pytest.mark.adaptive_gate("toy", at_least=0.99)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.at_least(0.99)
+            assert adaptive_eval.verdicts
         """,
     "test_c_plain": """
         def test_plain():
@@ -176,8 +178,9 @@ def test_exit_first_stops_at_an_error(lab: Any, args: tuple[str, ...], asked: in
         @pytest.mark.adaptive_eval("toy.jsonl", budget=100, stop="budget")
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("toy", at_least=0.5)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+            assert adaptive_eval.verdicts
         """
     )
     result = lab.run(*args)
@@ -275,10 +278,12 @@ def test_gates_come_after_their_interviews_only(lab: Any) -> None:
         def test_computed(adaptive_eval):
             names = ["one", "two"]
             assert all(adaptive_eval[name].accuracy.at_least(0.1) for name in names)
+        @pytest.mark.adaptive_gate("two", at_least=0.1)
         def test_two_gate(adaptive_eval):
-            assert adaptive_eval["two"].accuracy.at_least(0.1)
+            assert adaptive_eval.verdicts
+        @pytest.mark.adaptive_gate("one", at_least=0.1)
         def test_one_gate(adaptive_eval):
-            assert adaptive_eval["one"].accuracy.at_least(0.1)
+            assert adaptive_eval.verdicts
         @pytest.mark.adaptive_eval("one.jsonl", budget=5, stop="budget")
         def test_one(item, model):
             assert item.grade(model.generate(item.prompt))

@@ -17,17 +17,21 @@ import pytest
 def test_toy(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("toy", at_least=0.3)
 def test_easy(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.3)
+    assert adaptive_eval.verdicts
 
+@pytest.mark.adaptive_gate("toy", at_least={hard})
 def test_hard(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least({hard})
+    assert adaptive_eval.verdicts
 
+@pytest.mark.adaptive_gate("toy", at_least=0.1 + 0.1)
 def test_computed(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.1 + 0.1)
+    assert adaptive_eval.verdicts
 
+@pytest.mark.adaptive_gate("elsewhere", at_least=0.1)
 def test_unknown(adaptive_eval, request):
-    assert adaptive_eval["elsewhere"].accuracy.at_least(0.1)
+    assert adaptive_eval.verdicts
 """
 #: Stands for a plugin that leaves tests to other shards.
 SHARD = """

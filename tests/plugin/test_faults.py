@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+MARK = '@pytest.mark.adaptive_gate("toy", at_least=0.5)\n'  #: Mark of the gate.
+
 CHECKPOINT = """
 from pytest_adaptive_eval.errors import CheckpointError
 raise CheckpointError("model.safetensors: the tensor 'a' is missing: save the checkpoint again")
@@ -131,8 +133,9 @@ def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
         @pytest.mark.adaptive_eval("toy.bank", policy="estimate", budget=9)
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("toy", at_least=0.5)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+            assert adaptive_eval.verdicts
         """
     )
     result = lab.run()
@@ -140,7 +143,8 @@ def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
     why = "toy: this interview cannot feed a gate: the selector *floor is 0, expected at least*"
     result.stderr.fnmatch_lines([f"ERROR: test_it.py::test_gate: {why}"])
     assert lab.asked == []
-    (lab.path / "test_it.py").write_text((lab.path / "test_it.py").read_text().replace("0.5", "sum([0.5])"))
+    text = (lab.path / "test_it.py").read_text()
+    lab.tests(text.replace("adaptive_eval.verdicts", 'adaptive_eval["toy"].accuracy.at_least(0.5)').replace(MARK, ""))
     result = lab.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines([f"E *ConfigError: {why}"])
@@ -162,8 +166,8 @@ def test_a_gate_on_a_deterministic_policy_in_toml(lab: Any) -> None:
 
 
 def test_a_gate_on_what_is_not_measured(project: Any) -> None:
-    path = project.path / "test_it.py"
-    path.write_text(path.read_text().replace("accuracy", "f1"))
+    text = (project.path / "test_it.py").read_text()
+    project.tests(text.replace("adaptive_eval.verdicts", 'adaptive_eval["toy"].f1.at_least(0.5)').replace(MARK, ""))
     result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(
@@ -173,6 +177,12 @@ def test_a_gate_on_what_is_not_measured(project: Any) -> None:
         ]
     )
     assert project.outcomes() == [("test_gate", "ERROR")]
+    asked = len(project.asked)
+    project.tests(text.replace(MARK, MARK.replace("at_least", "metric='f1', at_least")))
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: test_it.py::test_gate: metric 'f1' is not known; use *"])
+    assert len(project.asked) == asked
 
 
 def test_timeouts_are_a_status_of_the_question_alone(lab: Any) -> None:
@@ -442,7 +452,7 @@ def test_a_report_through_a_link(project: Any) -> None:
 
 
 def test_a_gate_on_levels_of_a_bank_without(project: Any) -> None:
-    project.tests((project.path / "test_it.py").read_text().replace(".accuracy.", ".auc."))
+    project.tests((project.path / "test_it.py").read_text().replace("at_least", "metric='auc', at_least"))
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "auc is of a task that is climbed" in result.stderr.str()
@@ -500,6 +510,7 @@ def test_a_verdict_of_a_fixture_that_is_asked_for_late(project: Any) -> None:
         @pytest.mark.adaptive_eval("toy.jsonl", budget=30, stop="budget")
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.usefixtures("adaptive_eval")
         def test_late(request):
             accuracy = request.getfixturevalue("adaptive_eval")["toy"].accuracy
             assert accuracy.at_least(0.99).outcome != "PASS"

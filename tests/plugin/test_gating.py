@@ -16,10 +16,12 @@ import pytest
 def test_toy(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("toy", {gate})
 def test_gate(adaptive_eval):
-    result = adaptive_eval["toy"]
-    assert {asked}
+    assert adaptive_eval.verdicts
 """
+#: The interview alone.
+INTERVIEW = TOY.partition("\n@pytest.mark.adaptive_gate")[0]
 
 #: A second subject, of which so many of ten are right.
 OLD = """
@@ -36,11 +38,11 @@ def old():
 
 
 def write(
-    lab: Any, asked: str, *, budget: Any = 100, more: str = "", n: int = 300, head: str = "", tail: str = ""
+    lab: Any, gate: str, *, budget: Any = 100, more: str = "", n: int = 300, head: str = "", tail: str = ""
 ) -> None:
     """Bank, interview and one gate; the model is written by `lab.toy`."""
     lab.bank(n=n)
-    lab.tests(head + TOY.format(asked=asked, budget=repr(budget), more=more) + tail)
+    lab.tests(head + TOY.format(gate=gate, budget=repr(budget), more=more) + tail)
 
 
 def interview(lab: Any, name: str = "toy") -> dict[str, Any]:
@@ -59,7 +61,7 @@ def sentence(lab: Any, gate: int = 0) -> str:
     ("tenths", "target", "outcome"), [(9, 0.5, "PASS"), (5, 0.9, "FAIL"), (10, 0.6, "PASS"), (0, 0.2, "FAIL")]
 )
 def test_a_decided_interview_ends_and_the_run_says_so(lab: Any, tenths: int, target: float, outcome: str) -> None:
-    write(lab, f"result.accuracy.at_least({target})")
+    write(lab, f"at_least={target}")
     lab.toy(tenths)
     result = lab.run()
     assert result.ret == (outcome != "PASS")
@@ -80,27 +82,28 @@ def test_a_decided_interview_ends_and_the_run_says_so(lab: Any, tenths: int, tar
 def test_it_stops_no_sooner_than_every_gate_is_decided(lab: Any) -> None:
     lengths = {}
     for name, conditions in {
-        "easy": ["at_least(0.3)"],
-        "hard": ["at_least(0.75)"],
-        "both": ["at_least(0.3)", "at_least(0.75)"],
+        "easy": [0.3],
+        "hard": [0.75],
+        "both": [0.3, 0.75],
     }.items():
         lab.bank(n=300)
         lab.toy(9)
         gates = "".join(
-            f"\ndef test_gate_{i}(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.{condition}\n"
-            for i, condition in enumerate(conditions)
+            f"\n@pytest.mark.adaptive_gate('toy', at_least={least})\n"
+            f"def test_gate_{i}(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
+            for i, least in enumerate(conditions)
         )
-        lab.tests(TOY.format(budget="'100%'", more=", batch=1", asked="result").split("\ndef test_gate")[0] + gates)
+        lab.tests(INTERVIEW.format(budget="'100%'", more=", batch=1") + gates)
         assert lab.run().ret == 0
         lengths[name] = interview(lab)["asked"]
         assert lab.outcomes() == [(f"test_gate_{i}", "PASS") for i in range(len(conditions))]
-        assert [c["value"] for c in interview(lab)["conditions"]] == [float(c[9:-1]) for c in conditions]
+        assert [c["value"] for c in interview(lab)["conditions"]] == conditions
         assert len([g for g in lab.record["gates"] if g["interview"] == "toy"]) == len(conditions)
     assert lengths["easy"] < lengths["hard"] == lengths["both"]
 
 
 def test_what_is_not_decided_asks_the_whole_budget(lab: Any) -> None:
-    write(lab, "result.accuracy.at_least(0.89)", budget=40)
+    write(lab, "at_least=0.89", budget=40)
     lab.toy(9)
     result = lab.run()
     assert result.ret == 1
@@ -111,18 +114,18 @@ def test_what_is_not_decided_asks_the_whole_budget(lab: Any) -> None:
 
 @pytest.mark.slow
 def test_a_budget_of_all_settles_what_is_near(lab: Any) -> None:
-    write(lab, "result.accuracy.at_least(0.9)", budget="100%", n=100)
+    write(lab, "at_least=0.9", budget="100%", n=100)
     lab.toy(9)
     assert lab.run().ret == 0
     assert interview(lab)["asked"] > 80
-    write(lab, "result.accuracy.at_least(0.91)", budget="100%", n=100)
+    write(lab, "at_least=0.91", budget="100%", n=100)
     assert lab.run().ret == 1
     assert lab.outcomes() == [("test_gate", "FAIL")]
 
 
 @pytest.mark.slow
 def test_stop_budget_asks_all_and_looks_once(lab: Any) -> None:
-    write(lab, "result.accuracy.at_least(0.5)", budget=60, more=", stop='budget'")
+    write(lab, "at_least=0.5", budget=60, more=", stop='budget'")
     lab.toy(9)
     result = lab.run()
     assert result.ret == 0
@@ -141,7 +144,7 @@ def told_before(lab: Any) -> list[str]:
 
 @pytest.mark.slow
 def test_each_gate_states_its_chance_and_a_small_budget_is_warned_of(lab: Any) -> None:
-    write(lab, "result.accuracy.at_least(0.6)", budget=16)
+    write(lab, "at_least=0.6", budget=16)
     lab.toy(9)
     line = (
         r"adaptive-eval: toy: accuracy >= \.60: (\d+)% chance of a verdict within (\d+) of 300 questions if the truth "
@@ -158,7 +161,7 @@ def test_each_gate_states_its_chance_and_a_small_budget_is_warned_of(lab: Any) -
     assert found
     half, most = map(int, found.groups())
     assert 16 < half < most <= 300
-    write(lab, "result.accuracy.at_least(0.6)", budget=most)
+    write(lab, "at_least=0.6", budget=most)
     lines = [found for text in told_before(lab) if (found := re.fullmatch(line, text))]
     assert len(lines) == 1
     assert 75 <= int(lines[0][1]) <= 85
@@ -167,7 +170,7 @@ def test_each_gate_states_its_chance_and_a_small_budget_is_warned_of(lab: Any) -
 
 @pytest.mark.slow
 def test_the_chance_is_told_before_collection_is_left(lab: Any) -> None:
-    write(lab, "result.accuracy.at_least(0.6)")
+    write(lab, "at_least=0.6")
     lab.toy(9)
     result = lab.run("--collect-only")
     result.stdout.fnmatch_lines(["collected 2 items", "adaptive-eval: toy: accuracy >= .60: *% chance of a verdict*"])
@@ -180,7 +183,7 @@ def test_the_chance_is_told_before_collection_is_left(lab: Any) -> None:
 
 @pytest.mark.parametrize("how", ["fail", "warn", "pass"])
 def test_what_stays_open_fails_warns_or_passes(lab: Any, how: str) -> None:
-    write(lab, f"result.accuracy.at_least(0.89, on_inconclusive='{how}')", budget=24)
+    write(lab, f"at_least=0.89, on_inconclusive='{how}'", budget=24)
     lab.toy(9)
     result = lab.run("-Wdefault")
     assert result.ret == (how == "fail")
@@ -225,113 +228,12 @@ def test_toml_says_what_stays_open_does(lab: Any) -> None:
     lab.run().assert_outcomes(passed=2, failed=1)
 
 
-# -- what can be read from a gate -----------------------------------------------------------------
-
-
-@pytest.mark.fast_rows(2)
-@pytest.mark.parametrize(
-    ("head", "gate"),
-    [
-        ("", "def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.5)"),
-        ("LEAST = 0.5\n", "def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(LEAST)"),
-        (
-            "",
-            "@pytest.mark.parametrize('least', [0.5, 0.4])\ndef test_gate(adaptive_eval, least):\n"
-            "    assert adaptive_eval['toy'].accuracy.at_least(least)",
-        ),
-        (
-            "SURE = 0.9\n",
-            "def test_gate(adaptive_eval):\n    result = adaptive_eval['toy']\n"
-            "    verdict = result.accuracy.at_least(target=0.5, confidence=SURE)\n    assert verdict, verdict.sentence",
-        ),
-        (
-            "",
-            "class TestGates:\n    def test_gate(self, adaptive_eval):\n"
-            "        assert adaptive_eval['toy'].accuracy.at_least(0.5)\n"
-            "        assert adaptive_eval['toy'].accuracy.at_least(0.3)",
-        ),
-        (
-            "from unittest import mock\nLEAST = 0.5\n",
-            "@mock.patch.dict('os.environ', {})\ndef test_gate(adaptive_eval):\n"
-            "    assert adaptive_eval['toy'].accuracy.at_least(LEAST)",
-        ),
-    ],
-    ids=["number", "constant", "parameter", "keywords", "method", "decorated"],
-)
-def test_thresholds_that_can_be_read_end_the_interview(lab: Any, head: str, gate: str) -> None:
-    lab.bank(n=300)
-    lab.toy(9)
-    body = TOY.format(budget=100, more="", asked="result").split("\ndef test_gate")[0]
-    lab.tests(f"{head}{body}\n{gate}\n")
-    result = lab.run()
-    assert result.ret == 0
-    assert interview(lab)["stop"] == "DECISION"
-    assert {g["verdict"]["outcome"] for g in lab.record["gates"]} == {"PASS"}
-    assert interview(lab)["conditions"][0]["value"] == 0.5
-    assert len(interview(lab)["conditions"]) == len(lab.record["gates"])
-    assert "the whole budget was asked" not in sentence(lab)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "gate",
-    [
-        "def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.25 + 0.25)",
-        "LEAST = [0.5]\ndef test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(LEAST[0])",
-        "def test_gate(adaptive_eval):\n    for least in (0.4, 0.5):\n"
-        "        assert adaptive_eval['toy'].accuracy.at_least(least)",
-        "def test_gate(adaptive_eval):\n    how = {'target': 0.5}\n"
-        "    assert adaptive_eval['toy'].accuracy.at_least(**how)",
-        "def test_gate(adaptive_eval):\n    assert getattr(adaptive_eval['toy'].accuracy, 'at_least')(0.5)",
-        "@pytest.mark.parametrize('least', [0.3], ids=[''])\ndef test_gate(adaptive_eval, least):\n"
-        "    least += 0.2\n    assert adaptive_eval['toy'].accuracy.at_least(least)",
-        "LEAST = 0.3\ndef test_gate(adaptive_eval):\n    LEAST = max(0.4, 0.5)\n"
-        "    assert adaptive_eval['toy'].accuracy.at_least(LEAST)",
-        "LEAST = 0.3\n@pytest.fixture(name='LEAST')\ndef fixture():\n    return 0.5\n"
-        "def test_gate(adaptive_eval, LEAST):\n    assert adaptive_eval['toy'].accuracy.at_least(LEAST)",
-        "def judge(result):\n    assert result.accuracy.at_least(0.5)\n"
-        "def test_gate(adaptive_eval):\n    judge(adaptive_eval['toy'])",
-    ],
-    ids=["sum", "list", "loop", "stars", "getattr", "changed", "local", "fixture", "function"],
-)
-def test_a_computed_threshold_asks_the_whole_budget_and_says_why(lab: Any, gate: str) -> None:
-    lab.bank(n=300)
-    lab.toy(9)
-    body = TOY.format(budget=60, more="", asked="result").split("\ndef test_gate")[0]
-    lab.tests(f"{body}\n{gate}\n")
-    result = lab.run()
-    assert result.ret == 0
-    assert (interview(lab)["asked"], interview(lab)["stop"]) == (60, "BUDGET")
-    assert lab.outcomes()[-1][0].partition("[")[0] == "test_gate"
-    assert lab.outcomes()[-1][1] == "PASS"
-    why = "the whole budget was asked, since what {} asks for is not written as plain values"
-    why = why.format(lab.outcomes()[-1][0])
-    assert why in sentence(lab)
-    assert why in " ".join(result.stdout.str().split())
-
-
-@pytest.mark.slow
-def test_one_gate_that_cannot_be_read_keeps_the_others_waiting(lab: Any) -> None:
-    write(
-        lab,
-        "result.accuracy.at_least(0.5)",
-        budget=40,
-        tail="\ndef test_other(adaptive_eval):\n    toy = adaptive_eval['toy']\n    assert toy.asked == 40\n"
-        "    assert all(toy.accuracy.at_least(level) for level in [0.5])\n",
-    )
-    lab.toy(9)
-    assert lab.run().ret == 0
-    assert interview(lab)["asked"] == 40
-    assert lab.run("-k", "not other").ret == 0
-    assert interview(lab)["stop"] == "DECISION"
-
-
 # -- fixed form -----------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_a_fixed_form_is_the_same_for_all_models_and_seeds(lab: Any) -> None:
-    write(lab, "result.accuracy.at_least(0.5)", budget=50, more=", policy='fixed-form'")
+    write(lab, "at_least=0.5", budget=50, more=", policy='fixed-form'")
     forms = []
     for tenths, args in ((9, ()), (6, ()), (9, ("--adaptive-eval-seed=4",)), (10, ("--adaptive-eval-seed=5",))):
         lab.toy(tenths, identity=f'"toy-{tenths}", "hash-{tenths}"')
@@ -343,7 +245,7 @@ def test_a_fixed_form_is_the_same_for_all_models_and_seeds(lab: Any) -> None:
         assert "exact uniform" in sentence(lab)
         forms.append([a["item"] for a in found["administrations"]])
     assert all(form == forms[0] for form in forms)
-    write(lab, "result.accuracy.at_least(0.5)", budget=50, more=", policy='fixed-form', seed=3")
+    write(lab, "at_least=0.5", budget=50, more=", policy='fixed-form', seed=3")
     lab.run()
     assert [a["item"] for a in interview(lab)["administrations"]] != forms[0]
 
@@ -359,7 +261,7 @@ def answers(lab: Any, right: Any, n: int = 300, name: str = "old.csv") -> None:
 
 @pytest.mark.parametrize(("tenths", "outcome"), [(9, "PASS"), (10, "PASS"), (7, "FAIL")])
 def test_not_worse_than_recorded_answers(lab: Any, tenths: int, outcome: str) -> None:
-    write(lab, "result.accuracy.not_worse_than('old.csv', margin=0.1)", budget="100%")
+    write(lab, "not_worse_than='old.csv', margin=0.1", budget="100%")
     lab.toy(tenths)
     answers(lab, lambda i: i % 10 < 9)
     result = lab.run()
@@ -377,7 +279,7 @@ def test_not_worse_than_recorded_answers(lab: Any, tenths: int, outcome: str) ->
 
 @pytest.mark.slow
 def test_the_baseline_of_the_flag_is_a_record_and_its_draws_are_followed(lab: Any) -> None:
-    write(lab, "result.accuracy.not_worse_than('baseline', margin=0.1)", budget=200)
+    write(lab, "not_worse_than='baseline', margin=0.1", budget=200)
     lab.toy(9, identity='"first", "hash"')
     lab.tests(
         "import pytest\n@pytest.mark.adaptive_eval('toy.jsonl', budget=180, seed=7)\n"
@@ -387,7 +289,8 @@ def test_the_baseline_of_the_flag_is_a_record_and_its_draws_are_followed(lab: An
     assert lab.run(*first).ret == 0
     drawn = [a["item"] for a in interview(lab)["administrations"]]
     assert len(drawn) == 180
-    gate = "def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.not_worse_than('{}', margin=0.1)\n"
+    gate = "\n@pytest.mark.adaptive_gate('toy', not_worse_than='{}', margin=0.1)\n"
+    gate += "def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
     path = lab.path / "test_it.py"
     path.write_text(path.read_text() + gate.format("baseline"))
     for tenths, outcome in ((9, "PASS"), (10, "PASS"), (6, "FAIL")):
@@ -407,12 +310,12 @@ def test_the_baseline_of_the_flag_is_a_record_and_its_draws_are_followed(lab: An
 
 
 def test_a_baseline_of_few_answers_says_so_before_and_after(lab: Any) -> None:
-    write(lab, "result.accuracy.at_least(0.5)", budget=150)
+    write(lab, "at_least=0.5", budget=150)
     lab.toy(9, identity='"first", "hash"')
     assert lab.run("--adaptive-eval-record=first.json").ret == 0
     held = interview(lab)["asked"]
     assert held < 40
-    write(lab, "result.accuracy.not_worse_than('baseline', margin=0.02)", budget=150)
+    write(lab, "not_worse_than='baseline', margin=0.02", budget=150)
     lab.toy(9, identity='"next", "other"')
     result = lab.run("--adaptive-eval-baseline=first.json")
     assert result.ret == 1
@@ -435,8 +338,9 @@ def test_not_worse_than_another_evaluation_of_the_run(lab: Any) -> None:
     lab.tests(
         """
         import pytest
+        @pytest.mark.adaptive_gate("new", not_worse_than="old", margin=0.1)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["new"].accuracy.not_worse_than("old", margin=0.1)
+            assert adaptive_eval.verdicts
         @pytest.mark.adaptive_eval("toy.jsonl", name="new", budget="100%")
         def test_new(item, model):
             assert item.grade(model.generate(item.prompt))
@@ -503,8 +407,9 @@ def test_the_gate_of_a_void_baseline_is_an_error(lab: Any) -> None:
         @pytest.mark.adaptive_eval("toy.jsonl", name="old", budget=40)
         def test_old(item, old):
             assert item.grade(old.generate(item.prompt))
+        @pytest.mark.adaptive_gate("new", not_worse_than="old", margin=0.1)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["new"].accuracy.not_worse_than("old", margin=0.1)
+            assert adaptive_eval.verdicts
         """
     )
     assert lab.run().ret != 0
@@ -516,10 +421,10 @@ def test_the_gate_of_a_void_baseline_is_an_error(lab: Any) -> None:
 @pytest.fixture
 def compared(lab: Any) -> Any:
     """A record of a first checkpoint, and a gate that compares the next with it."""
-    write(lab, "result.accuracy.not_worse_than('first.json', margin=0.1)", more=", stop='budget'")
+    write(lab, "not_worse_than='first.json', margin=0.1", more=", stop='budget'")
     text = (lab.path / "test_it.py").read_text()
     lab.toy(9, identity='"first", "hash", {"temperature": 0}')
-    lab.tests(text.split("\ndef test_gate")[0])
+    lab.tests(text.partition("\n@pytest.mark.adaptive_gate")[0])
     assert lab.run("--adaptive-eval-record=first.json").ret == 0
     lab.tests(text)
     lab.toy(9, identity='"next", "other", {"temperature": 0}')
@@ -593,20 +498,20 @@ def test_prompts_with_a_random_part_are_not_compared(compared: Any) -> None:
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
-        ("not_worse_than('none.csv', margin=0.1)", "none.csv: name another evaluation of the run, a run's record, or"),
-        ("not_worse_than('some.csv', margin=0.1)", "has scores on 2 of 300 items that were not drawn at random"),
-        ("not_worse_than('other.csv', margin=0.1)", "it has no answer to any item of the bank 'toy'"),
-        ("not_worse_than('broken.json', margin=0.1)", "broken.json"),
-        ("not_worse_than('old.csv', margin=0.0)", "margin is 0.0, expected a share of the bank in (0, 1)"),
-        ("at_least(1.5)", "accuracy.at_least(1.5): an accuracy lies in [0, 1]"),
-        ("at_least(0.5, confidence=95)", "confidence is 95"),
-        ("at_least(0.5, on_inconclusive='skip')", "on_inconclusive is 'skip', expected fail, warn or pass"),
-        ("rank_within(3)", "has no reference subjects to rank among"),
-        ("above('old')", "has no reference subjects to rank among"),
+        ("not_worse_than='none.csv', margin=0.1", "none.csv: name another evaluation of the run, a run's record, or"),
+        ("not_worse_than='some.csv', margin=0.1", "has scores on 2 of 300 items that were not drawn at random"),
+        ("not_worse_than='other.csv', margin=0.1", "it has no answer to any item of the bank 'toy'"),
+        ("not_worse_than='broken.json', margin=0.1", "broken.json"),
+        ("not_worse_than='old.csv', margin=0.0", "margin is 0.0, expected a share of the bank in (0, 1)"),
+        ("at_least=1.5", "accuracy.at_least(1.5): an accuracy lies in [0, 1]"),
+        ("at_least=0.5, confidence=95", "confidence is 95"),
+        ("at_least=0.5, on_inconclusive='skip'", "on_inconclusive is 'skip', expected fail, warn or pass"),
+        ("rank_within=3", "has no reference subjects to rank among"),
+        ("above='old'", "has no reference subjects to rank among"),
     ],
 )
 def test_mistakes_are_told_before_the_first_question(lab: Any, gate: str, message: str) -> None:
-    write(lab, f"result.accuracy.{gate}")
+    write(lab, gate)
     lab.toy(9)
     answers(lab, lambda i: i % 10 < 9)
     (lab.path / "some.csv").write_text("subject,q1,q2\nold,1,0\n")
@@ -632,8 +537,9 @@ def test_banks_and_baselines_that_do_not_go_together(lab: Any) -> None:
         def test_one(item, model): pass
         @pytest.mark.adaptive_eval("{bank}.jsonl", name="other")
         def test_other(item, model): pass
+        @pytest.mark.adaptive_gate("one", not_worse_than="other", margin=0.1)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["one"].accuracy.not_worse_than("other", margin=0.1)
+            assert adaptive_eval.verdicts
         """
     lab.tests(tests.format(bank="two"))
     result = lab.run()
@@ -641,9 +547,8 @@ def test_banks_and_baselines_that_do_not_go_together(lab: Any) -> None:
     result.stderr.fnmatch_lines(["ERROR: *test_gate: the evaluations 'one' and 'other' ask different banks: *"])
     lab.tests(
         tests.format(bank="one").replace("test_gate", "test_first")
-        + "\n        def test_gate(adaptive_eval):\n"
-        + "            other = adaptive_eval['other']\n"
-        + "            assert other.accuracy.not_worse_than('test_it.py::test_one[aeval:one]', margin=.1)"
+        + "\n        @pytest.mark.adaptive_gate('other', not_worse_than='test_it.py::test_one[aeval:one]', margin=.1)\n"
+        + "        def test_gate(adaptive_eval): assert adaptive_eval.verdicts"
     )
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -674,12 +579,15 @@ def test_the_same_with_workers(lab: Any, comparable: Any) -> None:
         @pytest.mark.adaptive_eval("more.jsonl", budget="40%")
         def test_more(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("new", not_worse_than="old", margin=0.1)
         def test_paired(adaptive_eval):
-            assert adaptive_eval["new"].accuracy.not_worse_than("old", margin=0.1)
+            assert adaptive_eval.verdicts
+        @pytest.mark.adaptive_gate("more", at_least=LEAST)
         def test_recorded(adaptive_eval):
-            assert adaptive_eval["more"].accuracy.at_least(LEAST)
+            assert adaptive_eval.verdicts
+        @pytest.mark.adaptive_gate("more", at_least=0.89, on_inconclusive="pass")
         def test_open(adaptive_eval):
-            assert adaptive_eval["more"].accuracy.at_least(0.89, on_inconclusive="pass")
+            assert adaptive_eval.verdicts
         """
     )
     lab.run("-p", "no:xdist")
@@ -696,7 +604,7 @@ def test_the_same_with_workers(lab: Any, comparable: Any) -> None:
 @pytest.mark.slow
 def test_a_decided_interview_ends_on_a_worker_too(lab: Any) -> None:
     pytest.importorskip("xdist")
-    write(lab, "result.accuracy.at_least(0.5)", budget=16)
+    write(lab, "at_least=0.5", budget=16)
     lab.toy(9)
     lab.run("-p", "no:xdist")
     chance = [line for line in lab.run("-p", "no:xdist").outlines if "chance of a verdict" in line]

@@ -230,8 +230,9 @@ def test_mistakes_that_quote_a_file_or_a_flag(lab: Any) -> None:
         def test_toy(item, model):
             pass
 
+        @pytest.mark.adaptive_gate("toy", not_worse_than="baseline", margin=0.1)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.not_worse_than("baseline", margin=0.1)
+            assert adaptive_eval.verdicts
         """)
     assert live(lab.run(f"--adaptive-eval-model={bad}", f"--adaptive-eval-baseline={bad}")) == []
     lab.ini("adaptive_eval_seed = ::set-output name=a::b ##[error]c")

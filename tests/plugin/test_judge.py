@@ -31,8 +31,9 @@ import pytest
 @pytest.mark.adaptive_eval(bank="free.jsonl", budget="100%", stop="budget", judge={"model": "URL#sol"})
 def test_free(item, model):
     assert item.grade(model.generate(item.prompt)) >= 0.75
+@pytest.mark.adaptive_gate("free", at_least=0.5)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["free"].accuracy.at_least(0.5)
+    assert adaptive_eval.verdicts
 """
 
 

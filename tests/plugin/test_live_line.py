@@ -156,11 +156,13 @@ def test_ordinary():
 def test_again(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("toy", at_least=0.99)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.99)
+    assert adaptive_eval.verdicts
 
+@pytest.mark.adaptive_gate("again", at_least=0.5)
 def test_other_gate(adaptive_eval):
-    assert adaptive_eval["again"].accuracy.at_least(0.5)
+    assert adaptive_eval.verdicts
 """
 
 

@@ -42,8 +42,9 @@ def test_the_verdict_is_the_message(lab: Any, tenths: int, target: float, outcom
         @pytest.mark.adaptive_eval("toy.jsonl", budget=30, stop="budget")
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("toy", at_least={target})
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.at_least({target})
+            assert adaptive_eval.verdicts
         """
     )
     result = lab.run()
@@ -96,8 +97,9 @@ def test_a_few_errors_widen_the_interval(lab: Any) -> None:
         @pytest.mark.adaptive_eval("toy.jsonl", budget=60, stop="budget")
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("toy", at_least=0.5)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+            assert adaptive_eval.verdicts
         """
     )
     assert lab.run().ret == 1  # two questions are errors
@@ -169,16 +171,18 @@ def test_several_interviews_and_gates(lab: Any) -> None:
         @pytest.mark.adaptive_eval(bank="one.jsonl", budget="50%")
         def test_one(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("one", at_least=0.99)
         def test_first(adaptive_eval):
-            assert adaptive_eval["one"].accuracy.at_least(0.99)
+            assert adaptive_eval.verdicts
         class TestClass:
             @pytest.mark.adaptive_eval(bank="two.jsonl", name="second", budget=20, seed=3)
             def test_two(self, item, model):
                 assert self.answered(item, model)
             def answered(self, item, model):
                 return item.grade(model.generate(item.prompt))
+            @pytest.mark.adaptive_gate("test_it.py::TestClass::test_two[aeval:two]", at_least=0.5)
             def test_second(self, adaptive_eval):
-                assert adaptive_eval["test_it.py::TestClass::test_two[aeval:two]"].accuracy.at_least(0.5)
+                assert adaptive_eval.verdicts
         def test_plain():
             pass
         """
@@ -212,9 +216,12 @@ def test_stacked_parametrization(lab: Any) -> None:
             assert n == 1
             text = model.generate(item.prompt)
             assert item.grade(text if style == "a" else text.replace("wrong", "right"))
-        @pytest.mark.parametrize("style", ["a", "b"])
+        def accurate(style):
+            name = f"test_it.py::test_toy[aeval:my-bank_1-1-{style}]"
+            return pytest.param(style, marks=pytest.mark.adaptive_gate(name, at_least=0.99))
+        @pytest.mark.parametrize("style", [accurate("a"), accurate("b")])
         def test_gate(adaptive_eval, style):
-            assert adaptive_eval[f"test_it.py::test_toy[aeval:my-bank_1-1-{style}]"].accuracy.at_least(0.99)
+            assert adaptive_eval.verdicts
         """
     lab.tests(text)
     result = lab.run("-v")
@@ -223,9 +230,7 @@ def test_stacked_parametrization(lab: Any) -> None:
     assert [gate["interview"] for gate in lab.record["gates"]] == [i["nodeid"] for i in lab.record["interviews"]]
     result.stdout.fnmatch_lines(["test_it.py::test_toy?q*-1-a? RIGHT *"])
     assert len(lab.lines("loaded.txt")) == 1
-    lab.tests(
-        text.replace('adaptive_eval[f"test_it.py::test_toy[aeval:my-bank_1-1-{style}]"]', 'adaptive_eval["my-bank 1"]')
-    )
+    lab.tests(text.replace('f"test_it.py::test_toy[aeval:my-bank_1-1-{style}]"', '"my-bank 1"'))
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *test_gate?a?: adaptive_eval?'my-bank 1'? could mean *-a], *-b]: name the*"])
@@ -342,8 +347,9 @@ def test_a_gate_that_fails_for_another_reason_is_recorded(lab: Any) -> None:
             assert item.grade(model.generate(item.prompt))
         def test_before(adaptive_eval):
             assert adaptive_eval["toy"].asked == 31
+        @pytest.mark.adaptive_gate("toy", at_least=0.5)
         def test_after(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+            assert adaptive_eval.verdicts
             raise RuntimeError("later")
         """
     )
@@ -409,8 +415,9 @@ def test_calibrated_banks_have_abilities(lab: Any) -> None:
         @pytest.mark.adaptive_eval("toy.bank", budget=60)
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("toy", metric="ability", at_least=-1)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].ability.at_least(-1)
+            assert adaptive_eval.verdicts
         """
     )
     assert lab.run().ret == 0

@@ -16,12 +16,14 @@ import pytest
 def test_toy(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("toy", not_worse_than="baseline", margin=0.1)
 def test_paired(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.not_worse_than("baseline", margin=0.1)
+    assert adaptive_eval.verdicts
 """
 ABLE = """
+@pytest.mark.adaptive_gate("toy", at_least=0.5)
 def test_able(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.5)
+    assert adaptive_eval.verdicts
 """
 
 
@@ -134,7 +136,7 @@ def test_a_first_run_with_no_other_gate_keeps_its_record_and_the_next_compares(l
 @pytest.mark.slow
 def test_a_gate_that_stays_open_is_none_that_passes(lab: Any) -> None:
     project(lab, able=False)
-    lab.tests(PAIRED + ABLE.replace("at_least(0.5)", "at_least(0.9, on_inconclusive='pass')"))
+    lab.tests(PAIRED + ABLE.replace("at_least=0.5", "at_least=0.9, on_inconclusive='pass'"))
     assert lab.run().ret == 1
     assert verdict(lab, "test_able")["outcome"] == "INCONCLUSIVE"
     assert lab.record["exit_status"] == 1

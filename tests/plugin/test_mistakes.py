@@ -23,7 +23,10 @@ def refused(lab: Any, *messages: str, args: tuple[str, ...] = ()) -> None:
     assert not (lab.path / ".adaptive-eval").exists()
 
 
-GATE = "def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.5)\n"
+GATE = (
+    "@pytest.mark.adaptive_gate('toy', at_least=0.5)\n"
+    "def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
+)
 
 
 def marked(lab: Any, marker: str, signature: str = "item, model", more: str = "") -> None:
@@ -100,7 +103,7 @@ def test_other_mistakes_stay(lab: Any) -> None:
     """A gate whose evaluations are all there is judged on its own."""
     lab.bank()
     lab.toy()
-    marked(lab, '"toy.jsonl"', more=GATE.replace("at_least(0.5)", "above('nobody')"))
+    marked(lab, '"toy.jsonl"', more=GATE.replace("at_least=0.5", "above='nobody'"))
     (lab.path / "x.eval.toml").write_text("")
     refused(lab, "ERROR: *x.eval.toml: no evaluation*", "test_it.py::test_gate: the bank 'toy' has no reference *")
 
@@ -172,24 +175,26 @@ def test_no_model(lab: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("gate", "message"),
+    ("name", "message"),
     [
-        ('adaptive_eval["toi"]', "test_it.py::test_gate: adaptive_eval?'toi'?: there is no such evaluation *(toy); *"),
-        ('adaptive_eval["test_it.py::test_x"]', "test_it.py::test_gate: adaptive_eval?'test_it.py::test_x'?: there*"),
+        ("toi", "test_it.py::test_gate: adaptive_eval?'toi'?: there is no such evaluation *(toy); *"),
+        ("test_it.py::test_x", "test_it.py::test_gate: adaptive_eval?'test_it.py::test_x'?: there*"),
     ],
 )
-def test_a_gate_of_an_unknown_name(lab: Any, gate: str, message: str) -> None:
+def test_a_gate_of_an_unknown_name(lab: Any, name: str, message: str) -> None:
     lab.bank()
     lab.toy()
-    marked(lab, '"toy.jsonl"', more=f"def test_gate(adaptive_eval):\n    assert {gate}.accuracy.at_least(0.5)\n")
+    marked(lab, '"toy.jsonl"', more=GATE.replace("toy", name))
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {message}"])
 
 
 def test_a_gate_alone(lab: Any) -> None:
-    lab.tests("def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.5)\n")
+    lab.tests(f"import pytest\n{GATE}")
     refused(lab, "ERROR: test_it.py::test_gate: adaptive_eval?'toy'?: * among those collected (none); check *")
+    lab.tests("def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.5)\n")
+    refused(lab, "ERROR: test_it.py::test_gate: *, and no evaluation is among the collected tests: check that *")
 
 
 def test_a_gate_that_asks(lab: Any) -> None:
@@ -323,7 +328,10 @@ def test_a_grader_of_ones_own(lab: Any) -> None:
     "skip", ["pytest.importorskip('no_such_module')", "pytest.skip('not here', allow_module_level=True)"]
 )
 def test_a_file_of_gates_that_skips_itself(project: Any, skip: str, workers: tuple[str, ...]) -> None:
-    text = "def test_other(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.9)\n"
+    text = (
+        "@pytest.mark.adaptive_gate('toy', at_least=0.9)\n"
+        "def test_other(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
+    )
     (project.path / "test_skipped.py").write_text(f"import pytest\n{skip}\n{text}")
     (project.path / "test_plain.py").write_text(
         "import pytest\npytest.skip('no business of ours', allow_module_level=True)\n"

@@ -158,10 +158,10 @@ def test_gates_in_python(lab: Any, server: PeerServer) -> None:
         import pytest
         from pytest_adaptive_eval.errors import ConfigError
 
+        @pytest.mark.adaptive_gate("web", metric="energy", at_least=0.3)
+        @pytest.mark.adaptive_gate("web", metric="auc", at_least=1.0, subject="first")
         def test_web(adaptive_eval):
-            web = adaptive_eval["web"]
-            assert web.energy.at_least(0.3)
-            assert web.auc.at_least(1.0, subject="first")
+            assert adaptive_eval.verdicts
             with pytest.raises(ConfigError, match="auc has no such condition"):
                 web.auc.above("second", subject="first")
         """
@@ -244,7 +244,10 @@ def test_mistakes_are_told_before_anything_is_asked(
 @pytest.mark.slow
 def test_a_gate_in_python_on_a_node_names_it(lab: Any, server: PeerServer) -> None:
     write(lab, server, "")
-    lab.tests('def test_web(adaptive_eval):\n    assert adaptive_eval["web"].auc.at_least(1.0)')
+    lab.tests(
+        'import pytest\n@pytest.mark.adaptive_gate("web", metric="auc", at_least=1.0)\n'
+        "def test_web(adaptive_eval):\n    assert adaptive_eval.verdicts"
+    )
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert not server.asked

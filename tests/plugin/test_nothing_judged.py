@@ -18,7 +18,8 @@ def test_an_interview_without_a_score_records_no_figures(lab: Any) -> None:
         "import pytest\n"
         "@pytest.mark.adaptive_eval('toy.bank', budget=30)\n"
         "def test_toy(item, model):\n    assert item.grade(model.generate(item.prompt))\n"
-        "def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.5)\n"
+        "@pytest.mark.adaptive_gate('toy', at_least=0.5)\n"
+        "def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
     )
     result = lab.run()
     (interview,) = lab.record["interviews"]

@@ -114,8 +114,9 @@ def test_junit_xml(lab: Any) -> None:
         def test_toy(item, model, record_property):
             record_property("odd \\x01 name \\ud800", "odd \\x02 value \\ud800")
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("toy", at_least=0.5)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+            assert adaptive_eval.verdicts
         """
     )
     lab.run("--junitxml=out.xml", "--adaptive-eval-junit=gates.xml")
@@ -182,8 +183,9 @@ def test_a_gate_on_a_calibrated_bank_loads_no_scipy(lab: Any) -> None:
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
 
+        @pytest.mark.adaptive_gate("toy", at_least=0.5)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+            assert adaptive_eval.verdicts
         """
     )
     with (lab.path / "conftest.py").open("a") as file:

@@ -194,8 +194,9 @@ def model():
 def test_toy(item, model):
     assert json.loads(model.generate(item.prompt)) == item.answer
 
+@pytest.mark.adaptive_gate("toy", at_least=0.5)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.5)
+    assert adaptive_eval.verdicts
 """
 RETRYING_HOOK = """
 def pytest_pyfunc_call(pyfuncitem):

@@ -29,8 +29,9 @@ import pytest
 def test_toy(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("toy", at_least=0.8)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.8)
+    assert adaptive_eval.verdicts
 """
 
 
@@ -72,9 +73,10 @@ def test_two_interviews_draw_differently_and_the_state_is_given_back(lab: Any) -
         def test_two(item, model):
             assert item.grade(model.generate(item.prompt))
 
+        @pytest.mark.adaptive_gate("one", at_least=0.1)
+        @pytest.mark.adaptive_gate("two", at_least=0.1)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["one"].accuracy.at_least(0.1)
-            assert adaptive_eval["two"].accuracy.at_least(0.1)
+            assert adaptive_eval.verdicts
         """
     )
     random.seed(5)

@@ -334,8 +334,8 @@ def test_a_test_that_scores_in_its_own_way_keeps_its_scores(project: Project) ->
         "def test_toy(item, model):\n"
         "    item.text = model.generate(item)\n"
         "    item.score(0.75 * (item.text == 'yes'))\n"
-        "def test_gate(adaptive_eval):\n"
-        "    assert adaptive_eval['toy'].accuracy.at_least(0.4)\n",
+        "@pytest.mark.adaptive_gate('toy', at_least=0.4)\ndef test_gate(adaptive_eval):\n"
+        "    assert adaptive_eval.verdicts\n",
     )
     project.text(
         "conftest.py",
@@ -442,8 +442,9 @@ def test_a_copy_of_a_run_with_a_missing_gate_does_not_pass(project: Project) -> 
     path = project.path / "adaptive-eval.toml"
     path.write_text(path.read_text().replace('bank = "toy.jsonl"', 'bank = "toy.jsonl"\nname = "toy"'))
     (project.path / "test_skipped.py").write_text(
-        "import pytest\n@pytest.mark.skip\ndef test_gate(adaptive_eval):\n"
-        "    assert adaptive_eval['toy'].accuracy.at_least(0.2)\n"
+        "import pytest\n@pytest.mark.skip\n@pytest.mark.adaptive_gate('toy', at_least=0.2)\n"
+        "def test_gate(adaptive_eval):\n"
+        "    assert adaptive_eval.verdicts\n"
     )
     assert project.run("good") == 1
     code, _, err = project.command("gate", "--rescore", "latest", "-o", "new.json")

@@ -17,12 +17,15 @@ import pytest
 def test_toy(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("toy", at_least=0.3)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.3)
+    assert adaptive_eval.verdicts
 
-@pytest.mark.parametrize("least", [0.2, 0.4])
+@pytest.mark.parametrize(
+    "least", [pytest.param(least, marks=pytest.mark.adaptive_gate("toy", at_least=least)) for least in (0.2, 0.4)]
+)
 def test_level(adaptive_eval, least):
-    assert adaptive_eval["toy"].accuracy.at_least(least)
+    assert adaptive_eval.verdicts
 
 def test_other():
     pass
@@ -131,7 +134,11 @@ def test_selection_without_any_evaluation_fails_for_a_required_gate(gates: Any, 
 
 def test_name_of_two_functions_is_a_usage_error_before_any_question(gates: Any) -> None:
     required(gates, "test_gate")
-    gates.tests("def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.3)\n", "test_more")
+    gates.tests(
+        "import pytest\n@pytest.mark.adaptive_gate('toy', at_least=0.3)\n"
+        "def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n",
+        "test_more",
+    )
     result = gates.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(

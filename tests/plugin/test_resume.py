@@ -17,8 +17,9 @@ import pytest
 def test_toy(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("toy", at_least=0.5)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.5)
+    assert adaptive_eval.verdicts
 """
 KEPT = "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks anew)"
 INTERRUPT = "if len((HERE / 'asked.txt').read_text().split()) == 12: raise KeyboardInterrupt"
@@ -169,8 +170,9 @@ def test_kill_9(lab: Any, comparable: Any, batch: int) -> None:
         @pytest.mark.adaptive_eval(bank="toy.jsonl", budget=30, batch={batch})
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("toy", at_least=0.5)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+            assert adaptive_eval.verdicts
         """
     lab.tests(text)
     lab.run()

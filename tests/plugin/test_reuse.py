@@ -35,8 +35,9 @@ import pytest
 def test_toy(item, model):
     assert item.grade(model.generate(ITEM))
 
+@pytest.mark.adaptive_gate("toy", at_least=0.5)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.5)
+    assert adaptive_eval.verdicts
 """
 STORE = "--adaptive-eval-reuse=shared/answers.sqlite"
 

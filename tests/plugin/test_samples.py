@@ -27,8 +27,9 @@ import pytest
 def test_toy(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("toy", at_least=0.1)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.1)
+    assert adaptive_eval.verdicts
 """
 #: A subject of this package, that answers batches and counts its draws.
 BATCHED = """
@@ -313,8 +314,9 @@ def test_a_baseline_of_samples_and_a_candidate_with_repeats(lab: Any) -> None:
         @pytest.mark.adaptive_eval("toy.jsonl", name="new", budget="100%", repeat=20)
         def test_new(item, model):
             assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_gate("new", not_worse_than="old", margin=0.5)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["new"].accuracy.not_worse_than("old", margin=0.5)
+            assert adaptive_eval.verdicts
         """
     )
     assert lab.run().ret == 0

@@ -15,8 +15,9 @@ import pytest
 def test_toy(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("toy", at_least={threshold})
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least({threshold})
+    assert adaptive_eval.verdicts
 """
 SAMPLING = '"toy", "hash", {{"temperature": 0.7}}'.replace("{{", "{").replace("}}", "}")
 GREEDY = SAMPLING.replace("0.7", "0.0")

@@ -108,7 +108,10 @@ def test_one_question_is_replayed_by_its_id(lab: Any) -> None:
 
 @pytest.mark.slow
 def test_other_policies_draw_from_the_levels_as_from_a_bank(lab: Any) -> None:
-    gate = "\ndef test_gate(adaptive_eval):\n    assert adaptive_eval['addition'].accuracy.at_least(0.2)\n"
+    gate = (
+        "\n@pytest.mark.adaptive_gate('addition', at_least=0.2)\n"
+        "def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
+    )
     project(lab, 3, ", policy='decide', levels=5, queries=40, budget=60", gate)
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
@@ -222,19 +225,20 @@ def test_answers_without_sense_void_a_climb(lab: Any) -> None:
     assert "hold no answer at all" in climb_of(lab, "## ## ##", ", queries=10")["error"]
 
 
-def gated(text: str) -> str:
-    return f"\ndef test_gate(adaptive_eval):\n    result = adaptive_eval['addition']\n    assert {text}\n"
+def gated(keys: str) -> str:
+    mark = f'@pytest.mark.adaptive_gate("addition", {keys})'
+    return f"\n{mark}\ndef test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
 
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("asked_for", "outcome"),
     [
-        ("result.auc.at_least(2.0)", "PASS"),
-        ("result.auc.at_least(3.1)", "INCONCLUSIVE"),
-        ("result.auc.at_least(5.0)", "FAIL"),
-        ("result.last_level.at_least(3)", "PASS"),
-        ("result.last_level.at_least(4)", "INCONCLUSIVE"),  # ten wrong answers do not show that none would be right
+        ("metric='auc', at_least=2.0", "PASS"),
+        ("metric='auc', at_least=3.1", "INCONCLUSIVE"),
+        ("metric='auc', at_least=5.0", "FAIL"),
+        ("metric='last_level', at_least=3", "PASS"),
+        ("metric='last_level', at_least=4", "INCONCLUSIVE"),  # ten wrong answers do not show that none would be right
     ],
 )
 def test_gates_on_the_area_and_the_last_level(lab: Any, asked_for: str, outcome: str) -> None:
@@ -255,7 +259,7 @@ def test_the_area_is_compared_with_a_baseline_on_the_same_questions(lab: Any) ->
     more = ", levels=6, queries=20"
     project(lab, 3, more)
     assert lab.run("--adaptive-eval-record=base.json").ret == 0
-    paired = gated("result.auc.not_worse_than('base.json', margin=0.5)")
+    paired = gated("metric='auc', not_worse_than='base.json', margin=0.5")
     for digits, outcome in ((3, "PASS"), (4, "PASS"), (1, "FAIL")):
         project(lab, digits, more, paired)
         assert lab.run().ret == (outcome != "PASS")
@@ -288,14 +292,14 @@ def test_pictures_without_pillow_are_a_usage_error(lab: Any, monkeypatch: pytest
 
 def test_metrics_that_do_not_go_together(lab: Any) -> None:
     lab.bank()
-    project(lab, gate=gated("result.accuracy.at_least(0.2)"))
+    project(lab, gate=gated("at_least=0.2"))
     lab.run().stderr.fnmatch_lines(["ERROR: *gate on auc or last_level, or draw from the task*"])
-    project(lab, more=", policy='decide', levels=5", gate=gated("result.auc.at_least(2.0)"))
+    project(lab, more=", policy='decide', levels=5", gate=gated("metric='auc', at_least=2.0"))
     assert "auc is of a task that is climbed" in lab.run().stderr.str()
     for text, message in (
-        ("result.auc.rank_within(3)", "auc has no such condition"),
-        ("result.last_level.not_worse_than('x', margin=0.5)", "last_level has no such condition"),
-        ("result.auc.not_worse_than('x', margin=-1.0)", "expected a number of levels above 0 such as 0.5"),
+        ("metric='auc', rank_within=3", "auc has no such condition"),
+        ("metric='last_level', not_worse_than='x', margin=0.5", "last_level has no such condition"),
+        ("metric='auc', not_worse_than='x', margin=-1.0", "expected a number of levels above 0 such as 0.5"),
     ):
         project(lab, gate=gated(text))
         result = lab.run()
@@ -303,7 +307,7 @@ def test_metrics_that_do_not_go_together(lab: Any) -> None:
 
 
 def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
-    project(lab, 3, ", levels=6, queries=40, stop_at=0.5, settle=True", gated("result.last_level.at_least(3)"))
+    project(lab, 3, ", levels=6, queries=40, stop_at=0.5, settle=True", gated("metric='last_level', at_least=3"))
     assert lab.run().ret == 0
     assert len(asked(lab)) == 40  # ten a level
     (interview,) = lab.record["interviews"]
@@ -311,13 +315,13 @@ def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
     assert interview["levels"]["asked"] == [10] * 4
     assert "auc" not in interview["levels"]
     assert "last level 3" in lab.run().stdout.str()
-    project(lab, 3, ", levels=6, settle=True", gated("result.auc.at_least(2.0)"))
+    project(lab, 3, ", levels=6, settle=True", gated("metric='auc', at_least=2.0"))
     assert "settle leaves some out: remove settle" in lab.run().stderr.str()
 
 
 @pytest.mark.slow
 def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
-    project(lab, 3, ", levels=10, width=0.8", gated("result.auc.at_least(2.5)"))
+    project(lab, 3, ", levels=10, width=0.8", gated("metric='auc', at_least=2.5"))
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
     levels = interview["levels"]
@@ -330,7 +334,7 @@ def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
     assert lab.outcomes() == [("test_gate", "PASS")]
     again = lab.run("--adaptive-eval-record=base.json")
     assert again.ret == 0
-    project(lab, 3, ", levels=10, width=0.8", gated("result.auc.not_worse_than('base.json', margin=0.5)"))
+    project(lab, 3, ", levels=10, width=0.8", gated("metric='auc', not_worse_than='base.json', margin=0.5"))
     assert "question by question, on levels that were asked in full" in " ".join(lab.run().stdout.str().split())
 
 
@@ -339,7 +343,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     items = [Item(f"addition-{n // 10 + 1}-{n % 10}", f"What is {n} + 1?", str(n + 1)) for n in range(30)]
     write_bank(lab.path / "known.bank", items, discrimination=slopes, intercept=rises)
     more = ", terse=True, scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
-    project(lab, 2, more, gated("result.ability.at_least(-1.5)"))
+    project(lab, 2, more, gated("metric='ability', at_least=-1.5"))
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
     scale = json.loads((lab.path / "known.bank" / "bank.json").read_text())["scale"]

@@ -151,8 +151,9 @@ from pytest_adaptive_eval import Unscored
 def test_toy(item, model):
     {body}
 
+@pytest.mark.adaptive_gate("toy", at_least=0.6)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.6)
+    assert adaptive_eval.verdicts
 """
 READ = 'assert item.grade(json.loads(model.generate(item.prompt))["answer"])'
 CAUGHT = """try:

@@ -61,8 +61,9 @@ def test_an_interview_may_wait_for_its_baseline(lab: Any) -> None:
         def test_new(item, model):
             assert item.grade(model.generate(item.prompt))
 
+        @pytest.mark.adaptive_gate("new", not_worse_than="old", margin=0.5)
         def test_gate(adaptive_eval):
-            assert adaptive_eval["new"].accuracy.not_worse_than("old", margin=0.5)
+            assert adaptive_eval.verdicts
         """)
     result = lab.spawn("-n2")
     assert result.ret == 0

@@ -26,15 +26,17 @@ def test_two(item, model):
 def test_three(item, model):
     assert item.grade(model.generate(item.prompt))
 
+@pytest.mark.adaptive_gate("one", at_least=0.3)
 def test_gate_one(adaptive_eval):
-    assert adaptive_eval["one"].accuracy.at_least(0.3)
+    assert adaptive_eval.verdicts
 
 def test_gate_all(adaptive_eval):
     for name in ("three", "one", "two"):
         assert adaptive_eval[name].accuracy.at_least(0.4)
 
+@pytest.mark.adaptive_gate("two", at_least=0.999)
 def test_gate_two(adaptive_eval):
-    assert adaptive_eval["two"].accuracy.at_least(0.999)
+    assert adaptive_eval.verdicts
 
 def test_plain():
     pass

@@ -36,8 +36,9 @@ def test_slow(item, model):
     time.sleep(0.05)
     item.score(model.score(item))
 
+@pytest.mark.adaptive_gate("toy", at_least=0.5)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["toy"].accuracy.at_least(0.5)
+    assert adaptive_eval.verdicts
 """
 
 

@@ -23,8 +23,9 @@ def model():
 def test_backwards(item, model):
     assert item.grade(model(item.prompt))
 
+@pytest.mark.adaptive_gate("backwards", metric="auc", at_least=1.0)
 def test_gate(adaptive_eval):
-    assert adaptive_eval["backwards"].auc.at_least(1.0)
+    assert adaptive_eval.verdicts
 """
 
 
