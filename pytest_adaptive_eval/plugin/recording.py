@@ -24,7 +24,7 @@ from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject, 
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.models.reuse import completion_key, request_key, scored
 from pytest_adaptive_eval.plugin.names import REUSED
-from pytest_adaptive_eval.records.journal import Journal
+from pytest_adaptive_eval.records.journal import SEED, Journal
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.text import counted, relative
 
@@ -83,7 +83,6 @@ class ConstantAnswers:
 
 LIKELIHOOD = "likelihood"  #: Key of the log-likelihoods in journals and administrations.
 _ABSENT = object()
-_SEED = "seed"  #: Key of the journal's entry with the seed of the random states.
 
 #: Why an answer that came too late for a verdict is missing.
 NOT_NEEDED = "the verdict was certain before the answer came"
@@ -217,7 +216,7 @@ class AnswerRecorder:
         try:
             with self._writing:
                 if self._seed:  # before the first answer that may depend on it
-                    self.journal.append(_SEED, {"seed": self._seed}, durable=False)
+                    self.journal.append(SEED, {"seed": self._seed}, durable=False)
                     self._seed = ""
                 self.journal.append(key, entry)
         except JournalError as error:
@@ -226,7 +225,7 @@ class AnswerRecorder:
 
     def share_seed(self, generators: GeneratorStates) -> None:
         """Go on with the random states of the run that began the journal, by which its tests may have asked."""
-        entry = None if self.journal is None else self.journal.get(_SEED)
+        entry = None if self.journal is None else self.journal.get(SEED)
         if entry is None:
             self._seed = generators.seed
         else:

@@ -113,6 +113,10 @@ _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", 
 _sorted = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True).encode
 
 
+#: Key of the seed of the random states, the only entry that is no answer.
+SEED = "seed"
+
+
 def _digest(parts: list[Any]) -> str:
     return hashlib.sha256(_sorted(parts).encode("ascii")).hexdigest()[:24]
 
@@ -253,9 +257,10 @@ class Journal:
             self._end += len(line)
         except OSError as error:
             fault = "disk full" if error.errno in _FULL else "cannot write"
+            safe = len(self._records) - (SEED in self._records)
             self._broken = (
-                f"{self.path}: {fault} ({error.strerror or error}): {len(self._records)} answers are safe and the next "
-                "run resumes after them. Free space, check the disk, or choose another folder with --adaptive-eval-dir"
+                f"{self.path}: {fault} ({error.strerror or error}): {safe} answers are safe and the next run resumes "
+                "after them. Free space, check the disk, or choose another folder with --adaptive-eval-dir"
             )
             self._cut()
             raise JournalError(self._broken) from error
