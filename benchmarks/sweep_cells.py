@@ -134,18 +134,18 @@ def plain(folder: Path, checkpoints: Sequence[str]) -> None:
 
 
 def journalled(folder: Path) -> dict[str, int]:
-    """Graded answers on the disk of each cell without a record; completions of a batch in work are not counted."""
+    """Answers on the disk of each cell without a record."""
     counts = {}
     for cell in folder.glob("cells/*"):
         if not (cell / "record.json").exists():
-            counts[cell.name] = sum(map(graded, cell.glob("journal/*.jsonl")))
+            counts[cell.name] = sum(map(answers, cell.glob("journal/*.jsonl")))
     return counts
 
 
-def graded(journal: Path) -> int:
-    """Number of lines of a journal that hold a graded answer."""
+def answers(journal: Path) -> int:
+    """Number of lines of a journal that hold an answer."""
     try:
-        return sum(b' completion"' not in line for line in journal.read_bytes().splitlines())
+        return sum(b'"item":' in line for line in journal.read_bytes().splitlines())
     except FileNotFoundError:  # the interview has just ended
         return 0
 

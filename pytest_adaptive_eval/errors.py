@@ -90,12 +90,10 @@ class Unscored(AdaptiveEvalError):
         status: A value of `pytest_adaptive_eval.items.item.Status` other than ``ok``.
         detail: Reason, for the report.
         text: The answer, perhaps incomplete or empty.
-        lasting: Whether another run would end in the same way; the subject is then not asked again.
     """
 
-    def __init__(self, status: str, detail: str = "", text: str = "", *, lasting: bool = False) -> None:
+    def __init__(self, status: str, detail: str = "", text: str = "") -> None:
         super().__init__(f"{status}: {detail}" if detail else status)
         self.status = status
         self.detail = detail
         self.text = text
-        self.lasting = lasting

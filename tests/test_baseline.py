@@ -13,6 +13,7 @@ from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.baseline import STALE, BaselineFile, read_again, read_baseline
+from pytest_adaptive_eval.records.run_record import Administration
 
 BANK = ItemBank.uncalibrated("toy", [Item(f"q{i}", "?", "a") for i in range(1, 5)])
 MATRIX = "subject,q1,q2,q3,q4\nearly,1,0,0,0.25\nlate,1,1,1,1.0\n"
@@ -75,22 +76,49 @@ def test_age_is_told_from_thirty_days_on() -> None:
         assert BaselineFile(baseline, "x", started=unknown).age(now) == ""
 
 
-def test_a_change_of_decoding_or_prompt_is_refused_where_both_are_known() -> None:
-    file = BaselineFile(Baseline("main", np.ones(4)), "run.json", decoding="d1", prompt="p1")
-    file.check(decoding="d1", prompt="p1", unanswered="wrong")
-    file.check(decoding="", prompt="p1", unanswered="wrong")
-    BaselineFile(file.baseline, "run.json").check(decoding="d1", prompt="p1", unanswered="wrong")
+def test_a_change_of_decoding_is_refused_where_both_are_known() -> None:
+    file = BaselineFile(Baseline("main", np.ones(4)), "run.json", decoding="d1")
+    file.check(decoding="d1", unanswered="wrong")
+    file.check(decoding="", unanswered="wrong")
+    BaselineFile(file.baseline, "run.json").check(decoding="d1", unanswered="wrong")
     with pytest.raises(BaselineError, match=r"run\.json: the decoding settings changed .*\(hash d1 then, d2 now\)"):
-        file.check(decoding="d2", prompt="p2", unanswered="wrong")
-    with pytest.raises(BaselineError, match="the test that makes the prompts changed"):
-        file.check(decoding="d1", prompt="p2", unanswered="wrong")
+        file.check(decoding="d2", unanswered="wrong")
+
+
+def asked(item: str, request: str = "") -> Administration:
+    return Administration(1, item, "hash", extra={"request": request} if request else {})
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "refused"),
+    [
+        ("", "", False),
+        ("", "r2", True),
+        ("r1", "", True),
+        ("r1", "r1", False),
+        ("r1", "r2", True),
+        ("r1", "unknown", False),
+        ("unknown", "", False),
+    ],
+)
+def test_another_request_for_a_common_item_is_refused_where_both_are_known(
+    before: str, now: str, refused: bool
+) -> None:
+    requests = {entry.place: entry.request for entry in (asked("a"), asked("b", before))}
+    file = BaselineFile(Baseline("main", np.ones(4)), "run.json", requests=requests)
+    candidate = [asked("a"), asked("b", now), asked("c", "r3")]
+    if not refused:
+        file.check_requests(candidate)
+        return
+    with pytest.raises(BaselineError, match=r"run\.json: the test asks 1 of 2 common items otherwise, such as 'b':"):
+        file.check_requests(candidate)
 
 
 @pytest.mark.parametrize(("before", "now"), [("missing", "wrong"), ("wrong", "missing")])
 def test_a_baseline_that_counted_unanswered_items_otherwise_is_refused(before: str, now: str) -> None:
     baseline = Baseline("main", np.ones(4))
-    BaselineFile(baseline, "run.json").check(decoding="", prompt="", unanswered=now)  # it has none
+    BaselineFile(baseline, "run.json").check(decoding="", unanswered=now)  # it has none
     file = BaselineFile(baseline, "run.json", unanswered=before)
-    file.check(decoding="", prompt="", unanswered=before)
+    file.check(decoding="", unanswered=before)
     with pytest.raises(BaselineError, match=f'count as {before} in the baseline and as {now} here.*"{before}"'):
-        file.check(decoding="", prompt="", unanswered=now)
+        file.check(decoding="", unanswered=now)

@@ -330,7 +330,12 @@ class Session:
         else:
             parts = [part for subjects in self._alike() for part in self._propose_alike(subjects, k)]
             proposal = parts[0] if len(parts) == 1 else Proposal.join(parts)
-        self._open(proposal)
+        self._open(proposal, designed=not self._is_ahead)
+
+    @property
+    def _is_ahead(self) -> bool:
+        """Whether the next item is drawn before its design is known, which uniform draws do not need."""
+        return self.designed and self._uniform and self.drawn > self.asked
 
     @property
     def _uniform(self) -> bool:
@@ -365,13 +370,13 @@ class Session:
         selector = self._selector(0)
         return not isinstance(selector, Random | Form) and selector.mode == "top"
 
-    def _open(self, proposal: Proposal) -> None:
+    def _open(self, proposal: Proposal, *, designed: bool = True) -> None:
         """Add drawn items to the open ones."""
         new = slice(self.drawn, self.drawn + proposal.items.shape[1])
         self._items[:, new], self._design[:, :, new] = proposal.items, proposal.design
         self.drawn = new.stop
-        if not np.isnan(proposal.design[0]).any() or not self.designed or not self._uniform:
-            self._designed = self.drawn
+        if designed:
+            self._designed = new.stop
 
     def _first_items(self, k: int) -> Proposal:
         """Return the next `k` items of `take_all`, whose propensity is 1."""
@@ -430,7 +435,7 @@ class Session:
         if self._draws_for_claims:
             variance = self._design[DESIGN.index("variance"), subjects, self.asked - 1] / self.asked
             view.set_claim_probability(self._claimed_sums, self._scores[subjects, : self.asked], variance)
-        designed = self.designed and (self.drawn == self.asked or not self._uniform)
+        designed = self.designed and not self._is_ahead
         return propose(selector, view, k, self.policy.floor, self._rngs[subjects], designed=designed)
 
     @property

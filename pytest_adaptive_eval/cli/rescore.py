@@ -269,8 +269,8 @@ def _compare_with(
             else:
                 file = _read(interview, name, recorded_gates, spec if name == "baseline" else name, folders)
                 interview.sources[name] = file.source
-            decoding, prompt = str(old.subject.get("decoding_hash", "")), str(old.extra.get("prompt", ""))
-            file.check(decoding=decoding, prompt=prompt, unanswered=interview.unanswered)
+            file.check(decoding=str(old.subject.get("decoding_hash", "")), unanswered=interview.unanswered)
+            file.check_requests(old.administrations if old.requests else ())
             interview.baselines[name] = file.baseline
             interview.notes += file.doubts(old.subject)
         except BaselineMissing as error:
@@ -286,8 +286,8 @@ def _other_interview(interview: _Rescored, other: _Rescored, name: str) -> Basel
     baseline_bank = other.bank if other.bank.comparable(interview.bank) else interview.bank
     file = baseline_of(record, baseline_bank, f"evaluation {name!r}", "")
     twins = baseline_bank.content_hash != interview.bank.content_hash
-    # prompts are not compared: two tests of one run are never the same
-    return replace(file, baseline=replace(file.baseline, twins=twins), prompt="")
+    # requests are not compared: two tests of one run may differ, and the reader sees both
+    return replace(file, baseline=replace(file.baseline, twins=twins), requests={})
 
 
 def _read(

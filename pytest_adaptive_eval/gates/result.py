@@ -242,8 +242,7 @@ class SessionResult(Result):
             bank's population; None for any other.
         policy: `Policy.key` if the length did not depend on the answers, so that the bank's table of replayed
             interviews applies; else empty.
-        subject: ``name`` of the subject, and hashes ``decoding`` and ``prompt`` that a comparison must share; empty if
-            unknown.
+        subject: ``name`` of the subject, and the hash ``decoding`` that a comparison must share; empty if unknown.
         chance: Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate passes
             on an accuracy that is not distinguishable from it.
         must_pass: Answers to items that must pass: one wrong answer fails every gate.

@@ -50,7 +50,6 @@ class LimitedGrader:
                 f"item {item.id!r}: its grader {item.grader!r} did not return within {seconds:g} s: a fault of the "
                 "grader, no wrong answer. Mend the function, or set its attribute timeout to more seconds",
                 text,
-                lasting=True,
             ) from None
 
 

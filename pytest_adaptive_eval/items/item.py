@@ -263,8 +263,7 @@ class Item:
             try:
                 score = self._kind().grade(self, text)
             except (TimeoutError, WorkerFault) as error:
-                lasting = isinstance(error, TimeoutError)
-                raise Unscored(Status.ERROR.value, f"item {self.id!r}: {error}", text, lasting=lasting) from None
+                raise Unscored(Status.ERROR.value, f"item {self.id!r}: {error}", text) from None
             except ValueError as error:
                 raise BankError(f"item {self.id!r}: {error}") from None
         if not 0.0 <= score <= 1.0:

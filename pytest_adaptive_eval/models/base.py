@@ -149,13 +149,13 @@ class SubjectIdentity:
 
 
 class AnswerSource(Protocol):
-    """Answers of a subject that are known without asking it, see `models.reuse.KnownAnswers`."""
+    """Answers of a subject that are known without asking it: of its interview's journal, or of other runs."""
 
     def find(self, item: Item) -> Completion | None:
         """Return the answer to an item, or None."""
 
     def keep(self, item: Item, completion: Completion) -> None:
-        """Store the answer to an item, if it may serve others."""
+        """Store the answer to an item, if a later run may use it."""
 
 
 class RequestLog:
@@ -166,6 +166,7 @@ class RequestLog:
 
     Args:
         made_up: Answer to every request in place of asking; None where subjects are asked.
+        sources: Returns the kept answers of a subject, which take the place of asking; None where it has none.
 
     Attributes:
         repeated: Name of a sampling subject that got the same request twice; empty if none did.
@@ -177,8 +178,11 @@ class RequestLog:
     #: Most requests that are answered with a made-up text: a test may repeat a request until an answer suits it.
     MOST_MADE_UP = 20
 
-    def __init__(self, made_up: str | None = None) -> None:
+    def __init__(
+        self, made_up: str | None = None, sources: Callable[[Subject], AnswerSource | None] = lambda _: None
+    ) -> None:
         self.made_up, self.count, self.repeated = made_up, 0, ""
+        self._sources = sources
         self.taken: list[tuple[Subject, Completion]] = []
         self._requested: list[tuple[Any, ...]] = []
         self._completions: dict[tuple[Any, ...], Completion] = {}
@@ -199,6 +203,18 @@ class RequestLog:
         finally:
             RequestLog.current = outer
 
+    def note(self, request: Item) -> None:
+        """Count a request that a model got otherwise."""
+        self._requested.append(_key(request))
+
+    def other_than(self, item: Item) -> str:
+        """Return a hash of the requests, whatever the draw; empty if none is known, or only the item as it stands."""
+        asked = list(dict.fromkeys(key[:-1] for key in self._requested))
+        if asked in ([], [_key(item)[:-1]]):
+            return ""
+        named = [(*key[:-1], [path.rpartition("/")[2] for path in key[-1]]) for key in asked]
+        return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
+
     def asks(self, item: Item) -> bool | None:
         """Return whether one of the requests was an item as it stands; None if no subject was asked."""
         return _key(item) in self._requested if self._requested else None
@@ -217,7 +233,7 @@ class RequestLog:
             return Completion(made_up)
         key = (id(subject), item.likelihood is not None, *_key(item))
         if (known := self._completions.get(key)) is None:
-            known = self._completions[key] = subject.complete_anew(item)
+            known = self._completions[key] = subject.complete_anew(item, self._sources(subject))
         elif subject.identity.samples:
             self.repeated = subject.identity.name
             raise ConfigError(repeated_request(self.repeated))
@@ -454,9 +470,13 @@ class Subject(abc.ABC):
             raise Unscored(completion.status.value, completion.detail, completion.text)
         return completion
 
-    def complete_anew(self, item: Item) -> Completion:
-        """Return the prefetched completion of an item, or ask for one."""
-        completion = self._take(item) or self.answer_draws([(item, self.sample)])[0]
+    def complete_anew(self, item: Item, kept: AnswerSource | None = None) -> Completion:
+        """Return the prefetched completion of an item, or the kept one, or ask for one, which is kept."""
+        completion = self._take(item) or (None if kept is None else kept.find(item))
+        if completion is None:
+            completion = self.answer_draws([(item, self.sample)])[0]
+            if kept is not None:
+                kept.keep(item, completion)
         self.reused += completion.reused
         return completion
 

@@ -14,14 +14,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status, later_turns
-from pytest_adaptive_eval.models.base import Agent, Message, Reply, Usage
-from pytest_adaptive_eval.models.reuse import request_key
+from pytest_adaptive_eval.models.base import Agent, Completion, Message, Reply, Usage
+from pytest_adaptive_eval.models.reuse import identity_key, request_key
 from pytest_adaptive_eval.text import number
 
 #: Number of last characters of a rating that are read.
@@ -167,6 +167,16 @@ class Judged:
         return {**{name: getattr(self, name) for name in names}, "agreement": self.agreement, "noise": self.noise}
 
 
+class KeptReplies(Protocol):
+    """Replies by key, which an interrupted run leaves to the next one."""
+
+    def find(self, key: str) -> Completion | None:
+        """Return a reply, or None."""
+
+    def keep(self, key: str, completion: Completion, item: str) -> None:
+        """Store a reply to a request on an item."""
+
+
 @dataclass(slots=True, eq=False)
 class Judge:
     """Model that grades answers.
@@ -175,6 +185,7 @@ class Judge:
         load: Returns the agent; called at the first judgment.
         max_tokens: Limit on a reply; the cap of the judge by default.
         model: Spec and options by which `load` loads it.
+        kept: Replies that take the place of asking; None where each rank is asked for.
     """
 
     name: str
@@ -182,6 +193,7 @@ class Judge:
     rubric: str = RUBRIC
     max_tokens: int | None = None
     model: tuple[str, Mapping[str, Any]] | None = None
+    kept: KeptReplies | None = None
     counts: Judged = field(default_factory=Judged)
     usage: Usage = field(default_factory=Usage)
     _agent: Agent | None = None
@@ -299,19 +311,34 @@ class Judge:
                 before.exception()  # wait: a greedy judge gives one reply to equal requests, which costs once
             return agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
 
-        self._threads = self._threads or ThreadPoolExecutor(THREADS, "adaptive-eval: judge")
-        begun.append(future := self._threads.submit(ask))
+        if (kept := self._recall(self._key(messages, draw))) is not None:  # an earlier run had it
+            future: Future[Reply | None] = Future()
+            future.set_result(kept)
+        else:
+            self._threads = self._threads or ThreadPoolExecutor(THREADS, "adaptive-eval: judge")
+            future = self._threads.submit(ask)
+        begun.append(future)
         return future
+
+    def _key(self, messages: Sequence[Message], draw: int) -> str:
+        """Return the key of a reply in the journal."""
+        return request_key(*identity_key(self.agent.identity), self.max_tokens, messages[-1].text, draw)
 
     def _rank(self, item: Item, text: str, *, again: bool = False) -> int:
         messages, request = self._request(item, text, again=again)
         draw = self._draws[request]
         self._draws[request] += 1
         begun = self._begun.get(request)
-        reply = begun.popleft().result() if begun else None
+        ahead = begun.popleft() if begun else None
+        key = self._key(messages, draw)
+        reply = self._recall(key)
         if reply is None:
-            reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
-        self.usage += reply.usage
+            reply = ahead.result() if ahead is not None else None
+            if reply is None:
+                reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
+            self.usage += reply.usage
+            if self.kept is not None and reply.status is Status.OK and reply.text.strip():
+                self.kept.keep(key, Completion(reply.text), item.id)
         if reply.status is not Status.OK:
             self.counts.unread += 1
             raise Unscored(Status.ERROR.value, f"the judge {self.name}: {reply.detail or reply.status.value}", text)
@@ -324,6 +351,10 @@ class Judge:
                 f"the judge {self.name} gave no rank from 1 to 5: {one_line(reply.text, 80)!r}",
                 text,
             ) from None
+
+    def _recall(self, key: str) -> Reply | None:
+        kept = None if self.kept is None else self.kept.find(key)
+        return None if kept is None else Reply(kept.text)
 
 
 def _has_rank(reply: Reply | None) -> bool:
@@ -339,8 +370,6 @@ class _Judgment:
     judge: Judge
     item: Item
 
-    #: A second judgment of a text may give another score.
-    deterministic = False
     #: A judge reads all turns of an item, see `Item.grade`.
     reads = "transcript"
 

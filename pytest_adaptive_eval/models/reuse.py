@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any
 
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
-from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.item import Item, Status, canonical_json
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage, sample_of
 
 
@@ -233,8 +234,7 @@ class KnownAnswers:
             return None
         if (reply := self._replies.recall(key)) is None:
             return None
-        completion = replace(reply[0][0], reused=True)
-        return completion if item.likelihood is None else _scored(item, completion)
+        return scored(item, replace(reply[0][0], reused=True))
 
     def keep(self, item: Item, completion: Completion) -> None:
         """Store the answer to an item, unless it failed, its score is all that is known, or it may not be reused."""
@@ -245,25 +245,44 @@ class KnownAnswers:
         self._replies.keep(key, [replace(completion, score=None)], Usage())
 
     def _key(self, item: Item) -> str:
-        """Return the hash of all that an answer depends on; empty for repeated draws and for pictures without a file.
-
-        Other versions of this package may build prompts or read answers otherwise.
-        """
-        if sample_of(item):
+        """Return the key of an answer; empty for repeated draws and for pictures without a file."""
+        if sample_of(item) or not all(map(os.path.isfile, item.image_paths)):
             return ""
-        identity, cap = self._subject.identity, self._subject.cap
-        tokens = cap.of(item) if cap is not None and item.likelihood is None else None
-        decoding = replace(identity, decoding={**identity.decoding, "max_tokens": tokens}).decoding_hash
-        try:
-            pictures = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in item.image_paths]
-        except OSError:
-            return ""
-        precision = identity.environment.get("dtype")
-        return request_key(__version__, identity.checkpoint, decoding, precision, item.content_hash, pictures)
+        # other versions of this package may build prompts or read answers otherwise
+        return completion_key(self._subject, item, __version__)
 
 
-def _scored(item: Item, completion: Completion) -> Completion | None:
-    """Return an answer by log-likelihoods with its score, None if they do not fit the item."""
+#: Fields of an item that are not asked.  The grader's name says how likelihoods are read, which has a field of its own.
+_UNASKED = ("id", "answer", "grader", "category", "formats", "images", "likelihood")
+
+
+def completion_key(subject: Subject, item: Item, *draw: Any) -> str:
+    """Return the hash of all that an answer depends on: the model, its decoding, the request, and the draw.
+
+    It covers what is asked, not how answers are graded.
+    """
+    identity, cap = subject.identity, subject.cap
+    tokens = cap.of(item) if cap is not None and item.likelihood is None else None
+    decoding = replace(identity, decoding={**identity.decoding, "max_tokens": tokens}).decoding_hash
+    data = {name: value for name, value in item.to_json().items() if name not in _UNASKED}
+    data["meta"] = {name: value for name, value in item.meta.items() if name != "sample"}
+    data["images"] = [_picture_hash(path) for path in item.image_paths]
+    data["likelihood"] = None if item.likelihood is None else item.likelihood.to_json()
+    precision = identity.environment.get("dtype")
+    return request_key(identity.checkpoint, decoding, precision, canonical_json(data), draw)
+
+
+def _picture_hash(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:  # the subject says what is wrong
+        return ""
+
+
+def scored(item: Item, completion: Completion) -> Completion | None:
+    """Return an answer with its score if it is one by log-likelihoods; None if they do not fit the item."""
+    if item.likelihood is None or not completion.likelihood:
+        return completion
     facts = completion.likelihood
     try:
         result = item.likelihood_result([*facts["log_likelihoods"], *facts.get("unconditional", ())])

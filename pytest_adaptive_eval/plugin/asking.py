@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,9 +18,8 @@ from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
-from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
@@ -29,20 +27,20 @@ from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, chec
 from pytest_adaptive_eval.plugin.recording import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, plain
+from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, InterviewRecord, plain
 from pytest_adaptive_eval.text import counted
 
 
 class DecodingCheck:
     """Evidence that another run would give other answers."""
 
-    def __init__(self, folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> None:
+    def __init__(self, folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> None:
         self._by_default = evaluation.repeat is None
         self._samples = identity.samples
         self.reason = "decoding samples" if self._samples else ""
         self._earlier: InterviewRecord | None = None
         if not self._samples and identity.checkpoint and (self._by_default or not evaluation.decodings):
-            self._earlier = _latest(folder, evaluation, identity, prompt)
+            self._earlier = _latest(folder, evaluation, identity)
             if self._earlier is not None and (self._earlier.decoding_noise or {}).get("variance"):
                 self.reason = "an earlier run of this checkpoint gave different answers to the same item"
 
@@ -50,14 +48,13 @@ class DecodingCheck:
         """Return the evaluation, with repeated items if these answers differ from those of an earlier run."""
         if self._earlier is None or self.reason:
             return evaluation
-        earlier = {_administration_key(entry): (entry.text, entry.score) for entry in self._earlier.administrations}
-        both = [
-            (earlier[key], (answer.text, answer.score))
-            for answer in answers
-            if (key := _administration_key(answer)) in earlier
-        ]
-        scored = [(old, new) for old, new in both if old[1] is not None and new[1] is not None]
-        if differ := sum(old != new for old, new in scored):
+        requests = self._earlier.requests
+        earlier = {entry.place: entry for entry in self._earlier.administrations}
+        alike = [answer for answer in answers if answer.request == requests.get(answer.place, UNKNOWN) != UNKNOWN]
+        both = [(earlier[answer.place], answer) for answer in alike if answer.score is not None]
+        # another grader is no other answer; of some tests the score is all that is known
+        scored = [(old, new) for old, new in both if old.score is not None and bool(old.text) == bool(new.text)]
+        if differ := sum((old.text or old.score) != (new.text or new.score) for old, new in scored):
             self.reason = (
                 f"an earlier run of this checkpoint answered {differ} of {counted(len(scored), 'item')} differently"
             )
@@ -84,20 +81,19 @@ class DecodingCheck:
         return []
 
 
-def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> InterviewRecord | None:
-    """Read the latest interview, not void, of the same checkpoint, decoding, bank and test, with its answers."""
+def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> InterviewRecord | None:
+    """Read the latest interview, not void, of the same checkpoint, decoding and bank, with its answers."""
     if not (folder / "runs").is_dir():
         return None
     from pytest_adaptive_eval.records.history import History
 
     history = History(folder)
-    same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash, prompt)
+    same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash)
     for run, record in reversed(list(history.interviews())):
         if not record.error and same == (
             record.subject.get("checkpoint"),
             record.subject.get("decoding_hash"),
             record.bank.get("content_hash"),
-            record.extra.get("prompt", ""),
         ):
             try:
                 whole = history.whole(run.run)
@@ -105,10 +101,6 @@ def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, pro
                 return None
             return next((other for other in whole.interviews if other.nodeid == record.nodeid), None)
     return None
-
-
-def _administration_key(entry: Administration) -> tuple[str, str, str, int]:
-    return entry.item, entry.item_hash, entry.format, entry.sample
 
 
 #: Names in the record of what a draw tells, and the columns of a `Proposal`.
@@ -170,7 +162,7 @@ class AskingLoop:
         self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
         self.fault: Fault | None = None
         self.respondent = Respondent()
-        self.recorder = AnswerRecorder(self.evaluation.unanswered)
+        self.recorder = AnswerRecorder()
         self.reuse = Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns, self.finding = "", 0, Finding()
@@ -369,9 +361,11 @@ class AskingLoop:
         position = items.index(self.node) if self.state.worker and self.node in items else None
         if position is not None:
             items[position] = test
+        self.recorder.current = test
         try:
             self._hook.pytest_runtest_protocol(item=test, nextitem=self.node)
         finally:
+            self.recorder.current = None
             if position is not None:
                 items[position] = self.node
 
@@ -381,12 +375,16 @@ class AskingLoop:
         if test.asked.read and taken is not None and test.asked.text != taken.text:
             self.finding.grades_answer = False
         response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
-        try:
-            self.recorder.keep(test, response)
-        except JournalError as error:  # an answer that could not be kept does not count
+        if (error := self.recorder.fault) is not None:  # an answer that could not be kept does not count
             response = Response(Status.ERROR, None, response.text, str(error))
             self.give_up(str(error), usage=True)
         self.recorder.add(test, response)
+        administration = test.administration
+        unseen = self.finding.random or (response.score is not None and test.requests.asks(test.asked.item) is None)
+        if request := UNKNOWN if unseen else test.requests.other_than(test.asked.item):
+            administration.extra["request"] = request
+        for file in self.gate_plan.baselines().values():
+            file.check_requests([administration])
         self._live.count(len(self.recorder.administrations))
         self.state.pipeline.advance(self)
         return response
@@ -405,16 +403,17 @@ class AskingLoop:
         known = isinstance(subject, Subject)
         return next((completion for source, completion in reversed(taken) if source is subject or not known), None)
 
-    def recall(self, test: Question) -> Response | None:
-        """Return the answer that an interrupted run of this interview left, if any."""
+    def begin(self, test: Question) -> None:
+        """Have a question answered before its test runs, if the test asks its item as it stands."""
         if not self._bound:
             self._bind(test.funcargs)
-        if (response := self.recorder.stored_response(test)) is not None:
-            return response
         subject = self.respondent.subject
         if isinstance(subject, Subject) and self._asks_by_itself(test):
             self.state.pipeline.answer(self, subject, self._batch[self._batch.index(test) :])
-        return None
+
+    def answers_of(self, subject: Subject) -> AnswerSource | None:
+        """Return the answers of a subject that the interview keeps; None where it keeps none."""
+        return self.recorder.answers_of(subject)
 
     def _asks_by_itself(self, test: Question) -> bool:
         """Whether the request of a test is known: that of its item, as far as made-up answers have shown."""
@@ -450,9 +449,8 @@ class AskingLoop:
         """
         self._bound = True
         self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject
-        if leader.node is self.node and (journal := leader.recorder.journal) is not None:
-            identity = leader.respondent.identity
-            self.recorder.open(journal, checkpoint=identity.checkpoint, decoding=leader.respondent.decoding)
+        if leader.node is self.node:
+            self.recorder.journal = leader.recorder.journal
         self._identify(self.respondent.subject.identity)
 
     def _bind(self, funcargs: dict[str, Any]) -> None:
@@ -468,6 +466,7 @@ class AskingLoop:
             )
         respondent.cap(self.evaluation.max_tokens, self.evaluation.name)
         self._identify(identity)
+        self.recorder.share_seed(self.generators)
 
     def _identify(self, identity: SubjectIdentity) -> None:
         respondent = self.respondent
@@ -476,12 +475,13 @@ class AskingLoop:
                 identity = identity.with_caps(recorded_caps(cap, self.evaluation.bank.items) or {cap.tokens})
             respondent.usage = respondent.subject.usage
             self._prepare(respondent.subject)
+            self.recorder.subject = respondent.subject
         respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
         respondent.identity = identity
         for file in self.gate_plan.baselines().values():
-            file.check(decoding=respondent.decoding, prompt=self.prompt_hash, unanswered=self.unanswered)
+            file.check(decoding=respondent.decoding, unanswered=self.unanswered)
         if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
-            respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity, self.prompt_hash)
+            respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity)
         self.evaluation = self.evaluation.for_subject(
             samples=bool(respondent.noise_check and respondent.noise_check.reason)
         )
@@ -509,9 +509,12 @@ class AskingLoop:
             )
 
     def _open_journal(self, respondent: Respondent) -> None:
-        evaluation, checkpoint = self.evaluation, respondent.identity.checkpoint
+        subject, identity = respondent.subject, respondent.identity
+        if not (isinstance(subject, Subject) or self.recorder.watch(subject, identity)):
+            return
+        evaluation = self.evaluation
         key = interview_key(
-            name=f"{self.nodeid} {evaluation.name} {self.prompt_hash}",
+            name=f"{self.nodeid} {evaluation.name}: completions",
             bank=evaluation.bank.content_hash,
             scale=evaluation.bank.scale,
             policy={
@@ -524,7 +527,7 @@ class AskingLoop:
                 **({"must_pass": evaluation.must_pass_ids} if evaluation.must_pass else {}),
             },
             seed=evaluation.stream,
-            checkpoint=checkpoint,
+            checkpoint=identity.checkpoint,
             decoding=respondent.decoding,
         )
         path = self.state.folder / "journal" / f"{key}.jsonl"
@@ -532,10 +535,6 @@ class AskingLoop:
         respondent.usage -= spent
         if journal is None:
             journal = Journal(path, fresh=self.state.settings.fresh)
-        self.recorder.open(journal, checkpoint=checkpoint, decoding=respondent.decoding)
-
-    @functools.cached_property
-    def prompt_hash(self) -> str:
-        """Hash of the code that determines prompts and scores; see `source_hash`."""
-        graders = self.state.settings.graders
-        return source_hash(self.node, self.node.config.rootpath, graders, self.respondent.fixture)
+        self.recorder.journal = journal
+        if evaluation.judge is not None:
+            evaluation.judge.kept = self.recorder

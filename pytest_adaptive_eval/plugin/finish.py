@@ -68,7 +68,6 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
             "name": identity.name,
             "checkpoint": identity.checkpoint,
             "decoding": loop.respondent.decoding,
-            "prompt": loop.prompt_hash,
         },
         **arguments,
     )
@@ -89,6 +88,7 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     yield from evaluation.notes
     if isinstance(loop.respondent.subject, CallableSubject):
         yield from filter(None, [loop.respondent.subject.unkept])
+    yield from filter(None, [loop.recorder.unkept])
     if evaluation.judge is not None:
         yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
@@ -188,7 +188,6 @@ def _extra(loop: AskingLoop) -> dict[str, Any]:
     fields = {
         "judge": {"name": judge.name, **judge.counts.to_json()} if judge is not None else {},
         "baselines": {name: dict(file.source) for name, file in loop.gate_plan.loaded.items() if file.source},
-        "prompt": loop.prompt_hash,
         "unanswered": loop.unanswered,
         "journal": journal.path.name if journal is not None else "",
         "reuse": loop.reuse.to_json(loop.recorder.administrations),

@@ -217,7 +217,7 @@ class GatePlan:
         )
         assert isinstance(node.evaluation, Evaluation)
         unanswered = node.evaluation.unanswered if unanswered_sentence(result.statuses) else ""
-        # no prompt hash: two tests of one run may differ, and the reader sees both
+        # without requests: two tests of one run may differ, and the reader sees both
         where, decoding = f"evaluation {name!r}", subject.get("decoding", "")
         checkpoint = subject.get("checkpoint", "")
         return BaselineFile(baseline, where, decoding, unanswered=unanswered, checkpoint=checkpoint)

@@ -292,12 +292,12 @@ class _Ahead:
             key = recorder.key(draw)
             if key in self.begun or key in self.arrived:
                 continue
-            if (stored := recorder.stored(draw)) is None:
+            if not recorder.knows(draw):
                 self._queue[key] = draw
                 continue
             self._sent += 1
-            if isinstance(stored, Completion):  # an interrupted run did not grade it
-                self._judge(draw, stored)
+            if (kept := recorder.find(key)) is not None:  # an interrupted run may not have graded it
+                self._judge(draw, kept)
         self._seen = session.drawn
         answered = self._sent - len(self.begun)
         if not session.adapts_length:

@@ -17,7 +17,7 @@ import pytest
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import RequestLog
 from pytest_adaptive_eval.plugin.question import NOT_ASKED, AskedItem, Question, find_model_fixture
-from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner
+from pytest_adaptive_eval.plugin.state import WRONG_ANSWER, QuestionOwner, drawn_so_far
 
 _WORD = "Qzxqzzqx"  #: A word that no benchmark has as an answer; its letters show where any part of it comes from.
 #: Made-up answers: words, then for tests that read other forms a number, and an object that a test may index.
@@ -208,7 +208,9 @@ def _run(interview: QuestionOwner, node: pytest.Function, asked: _ProbedItem, an
         warnings.simplefilter("ignore")
         try:
             if (fault := _run_phase(probe, "setup")) is None:
+                before = drawn_so_far()
                 _run_phase(probe, "call")
+                interview.finding.random |= drawn_so_far() != before
         finally:
             _run_phase(probe, "teardown", nextitem=node)
     return probe if fault is None else _line(fault)

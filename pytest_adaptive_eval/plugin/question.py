@@ -9,13 +9,12 @@ import numbers
 import traceback
 import warnings
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
 from pytest_adaptive_eval import clock
-from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.models.base import Completion, RequestLog, Subject, SubjectIdentity, repeated_request
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
@@ -116,7 +115,6 @@ class Question(Once):
     response: Response | None = None
     key = ""  #: Key of the answer in the journal.
     fault = ""  #: First line of the first report that did not pass.
-    lasting = False  #: Whether a fault of its grading is kept for later runs, since it would recur.
     _begun: frozenset[str] = frozenset()  #: Phases that have begun: each is run once.
     _raised: BaseException | None = None  #: Exception of the set-up or the test.
     _subtest: BaseException | None = None  #: The first fault of its subtests.
@@ -147,7 +145,7 @@ class Question(Once):
     @functools.cached_property
     def requests(self) -> RequestLog:
         """Requests of its fixtures and its body."""
-        return RequestLog()
+        return RequestLog() if self.interview is None else RequestLog(sources=self.interview.answers_of)
 
     @functools.cached_property
     def ihook(self) -> Any:
@@ -168,7 +166,7 @@ class Question(Once):
                     super().setup()
 
     def runtest(self) -> None:
-        """Run the test, or take the answer from the journal.  The first run counts."""
+        """Run the test.  The first run counts."""
         if self.interview is None:
             with self._sampled():
                 self._replay()
@@ -189,7 +187,8 @@ class Question(Once):
             return
         self._begun |= {phase}
         try:
-            with interview.generators.active() if runs_code else contextlib.nullcontext():
+            place = self.asked.item.id, self.asked.sample, phase
+            with interview.generators.active(*place) if runs_code else contextlib.nullcontext():
                 yield False
         except BaseException as error:
             self._raised = error
@@ -210,10 +209,8 @@ class Question(Once):
     def _administer(self, interview: QuestionOwner) -> None:
         start = clock.elapsed()
         try:
-            stored = interview.recall(self)
-            self.response = stored or self._answer(interview)
-            if stored is not None and stored.status.infrastructure:  # the journal keeps a fault that would recur
-                raise Unscored(stored.status.value, stored.detail, stored.text)
+            interview.begin(self)
+            self.response = self._answer(interview)
         finally:
             self.administration.seconds = clock.elapsed() - start
             self._properties()
@@ -302,41 +299,6 @@ class Question(Once):
             "item.score(item.grade(...) >= 0.5)"
         )
 
-    def regraded(self, stored: Mapping[str, Any], path: Path) -> Response:
-        """Return an answer from a journal, after grading its text again where the item's own grader decides.
-
-        Raises:
-            JournalError: The entry is not an answer, or its text now gets another score.
-        """
-        item = self.asked.item
-        anew = "begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
-        try:
-            response = Response(Status(stored["status"]), stored["score"], str(stored["text"]), str(stored["detail"]))
-            stored_score = stored.get("graded")
-        except (KeyError, TypeError, ValueError) as error:
-            raise JournalError(f"{path}: the answer to item {item.id!r} cannot be read ({error!r}): {anew}") from None
-        if response.score is None or not getattr(item.custom, "deterministic", True):
-            return response
-        toml = hasattr(self.function, "adaptive_eval_where")
-        right = response.score == 1 and self._methods == {"grade"}
-        by_item = right or (toml and bool(response.text))
-        if stored_score is None and not by_item:
-            return response  # the test scores with other code
-        try:
-            graded = item.grade(response.text)
-        except Unscored as fault:
-            if Status(fault.status).infrastructure:
-                raise
-            graded = 0.0
-        if stored_score not in (None, graded) or (by_item and response.score != graded):
-            raise JournalError(
-                f"{path}: the answer to item {item.id!r} is kept with the score {response.score:g}, and its grader "
-                f"gives the kept text {graded:g}: the file was edited, or the grader changed. Restore the file, or "
-                f"{anew}; a grading function that may give one text two scores says so by its attribute "
-                "deterministic = False"
-            )
-        return response
-
     def _answer(self, interview: QuestionOwner) -> Response:
         """Run the test, and return its score with the status of what the model did."""
         asked, score, taken = self.asked, None, self.requests.taken
@@ -349,7 +311,7 @@ class Question(Once):
             completion = Completion(cut_text(fault.text) or asked.text, Status(fault.status), detail=fault.detail)
             response = Response.of(completion.status, None, completion.text, fault.detail, interview.unanswered)
             if completion.status.infrastructure:
-                self.response, self.lasting = response, fault.lasting
+                self.response = response
                 raise
             if asked.fault is not fault:  # a model raised it, and what it wrote is graded
                 with contextlib.suppress(UsageError):

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import json
+import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_adaptive_eval.errors import JournalError
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.graders.kinds.words import folded
-from pytest_adaptive_eval.items.item import UNANSWERED, WRONG, Item, Response, Status, length_note
+from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text, length_note
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.truth import truth_of
-from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject, SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_warning
+from pytest_adaptive_eval.models.reuse import completion_key, request_key, scored
 from pytest_adaptive_eval.plugin.names import REUSED
-from pytest_adaptive_eval.records.journal import Journal, answer_key
+from pytest_adaptive_eval.records.journal import SEED, Journal
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.plugin.question import Draw, Question
+    from pytest_adaptive_eval.plugin.state import GeneratorStates
     from pytest_adaptive_eval.records.run_record import Administration
 
 FEWEST, SHARE = 20, 0.95  #: Answers from which on a constant one is named, and its share of them.
@@ -77,9 +81,8 @@ class ConstantAnswers:
         return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject says the same to every question"
 
 
-_COMPLETION = " completion"  #: Suffix of the journal's keys of completions that no test has graded yet.
 LIKELIHOOD = "likelihood"  #: Key of the log-likelihoods in journals and administrations.
-_sorted_json = json.JSONEncoder(sort_keys=True).encode
+_ABSENT = object()
 
 #: Why an answer that came too late for a verdict is missing.
 NOT_NEEDED = "the verdict was certain before the answer came"
@@ -87,54 +90,39 @@ FEWEST_WRONG = 3  #: Fewest wrong answers for a note that the expected answer st
 
 
 class AnswerRecorder:
-    """Administrations of one interview, and the journal for later runs, None where no answer may outlive the run."""
+    """Administrations of one interview, and the journal of completions, None where no answer may outlive the run.
 
-    def __init__(self, unanswered: str = WRONG) -> None:
-        self._unanswered = unanswered
+    A later run takes the completions from the journal, runs its tests again and grades by its own code.
+
+    Attributes:
+        subject: Model under evaluation, None while it is unknown or is no `Subject`.
+        current: Question whose fixtures and test run now.
+        fault: Why an answer could not be kept; None if all were.
+        unkept: Sentence on a model whose answers cannot be kept; empty for others.
+    """
+
+    def __init__(self) -> None:
         self.administrations: list[Administration] = []
         self.statuses: Counter[str] = Counter()
         self.journal: Journal | None = None
-        self._subject_hashes = {"checkpoint": "", "decoding": ""}
+        self.subject: Subject | None = None
+        self.current: Question | None = None
+        self.fault: JournalError | None = None
+        self.unkept = ""
         self.constant = ConstantAnswers()
         self._texts = self._unreadable = self._wrong = 0
         self._finding: Counter[str] = Counter()
-
-    def open(self, journal: Journal, *, checkpoint: str, decoding: str) -> None:
-        """Keep answers in a journal from now on, under the hashes of the subject and its decoding settings."""
-        self.journal = journal
-        self._subject_hashes = {"checkpoint": checkpoint, "decoding": decoding}
+        self._seed = ""
+        self._writing = threading.Lock()  # a test may ask from several threads
+        self._watched: _WatchedModel | None = None
 
     def close(self) -> None:
         """Close the journal."""
+        if self._watched is not None:
+            self._watched.release()
+            self._watched = None
         if self.journal is not None:
             self.journal.close()
-
-    def stored_response(self, test: Question) -> Response | None:
-        """Return the response of an earlier run, graded again, if the journal has one."""
-        stored = self.stored(test)
-        if not isinstance(stored, Mapping) or self.journal is None:
-            return None
-        test.administration.resumed = True
-        _note_likelihood(test, stored.get(LIKELIHOOD))
-        if stored.get(REUSED):
-            test.administration.extra[REUSED] = True
-        return test.regraded(stored, self.journal.path)
-
-    def keep(self, test: Question, response: Response) -> None:
-        """Write a response to the journal, unless a later run should ask again.
-
-        Raises:
-            JournalError: The journal cannot be written.
-        """
-        storable = test.lasting or not response.status.infrastructure
-        if self.journal is not None and storable and not test.administration.resumed:
-            asked = test.asked
-            entry = {**_journal_entry(asked.item, response), "graded": asked.graded}
-            if likelihood := test.administration.extra.get(LIKELIHOOD):
-                entry[LIKELIHOOD] = likelihood
-            if test.administration.extra.get(REUSED):
-                entry[REUSED] = True
-            self.journal.append(self.key(test), entry)
 
     def add(self, test: Question, response: Response) -> None:
         """Add a response to the administrations and the counts."""
@@ -155,57 +143,110 @@ class AnswerRecorder:
                 self._wrong += 1
                 self._finding[finding_kind(item, item.grader, response.text)] += 1
 
-    def prefetch(self, subject: Subject, questions: Sequence[Question]) -> None:
-        """Have questions answered in one call, except those whose completion or response an earlier run kept.
-
-        Each completion enters the journal as it arrives, before any test grades it.
-        """
-        unanswered = self.unanswered(subject, questions)
-        items, samples = [test.asked.item for test in unanswered], [test.asked.sample for test in unanswered]
-        subject.prefetch(items, samples, lambda index, completion: self.keep_completion(unanswered[index], completion))
-
     def unanswered(self, subject: Subject, questions: Sequence[Question]) -> list[Question]:
-        """Return the questions without an answer in the journal.  The subject gets kept completions of the others."""
+        """Return the questions without an answer in the journal.  The subject gets the kept completions of others."""
         unanswered: list[Question] = []
         for question in questions:
-            stored = self.stored(question)
-            if stored is None:
+            completion = self.recall(question, question.asked.item, self.key(question))
+            if completion is None:
                 unanswered.append(question)
-            elif isinstance(stored, Completion):
-                _note_likelihood(question, stored.likelihood)
-                subject.restore(question.asked.item, question.asked.sample, stored)
+            else:
+                subject.restore(question.asked.item, question.asked.sample, completion)
         return unanswered
 
-    def stored(self, test: Question | Draw) -> Mapping[str, Any] | Completion | None:
-        """Return the response in the journal as its data, else the completion that no test graded, else None."""
-        if self.journal is None:
-            return None
-        graded = self.journal.get(self.key(test))
-        # an earlier version kept unanswered ones without the score that they now have
-        if graded is not None and not (
-            self._unanswered == WRONG and graded.get("score") is None and str(graded.get("status")) in UNANSWERED
-        ):
-            return graded
-        if (entry := graded or self.journal.get(self.key(test) + _COMPLETION)) is None:
-            return None
-        status, facts = Status(entry["status"]), entry.get(LIKELIHOOD, {})
-        reused = entry.get(REUSED, False)
-        return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
+    def knows(self, test: Question | Draw) -> bool:
+        """Return whether the journal has the answer to a question."""
+        return self.journal is not None and self.journal.get(self.key(test)) is not None
 
-    def keep_completion(self, question: Question | Draw, completion: Completion, *, durable: bool = True) -> None:
-        """Write a completion to the journal, unless a later run should ask again; see `Journal.append`.
+    def recall(self, test: Question | Draw, item: Item, key: str) -> Completion | None:
+        """Return the completion of a request of a question from the journal, or None.
+
+        Raises:
+            JournalError: See `find`.
+        """
+        if (found := self.find(key)) is None or (completion := scored(item, found)) is None:
+            return None
+        assert self.journal is not None
+        test.administration.resumed |= key in self.journal.earlier
+        _note_likelihood(test, completion.likelihood)
+        return completion
+
+    def keep_completion(self, test: Question | Draw, completion: Completion, key: str = "") -> None:
+        """Write a completion to the journal, unless a later run should ask again.
+
+        Args:
+            key: Key of a request that the test makes; by default that of its item.
+
+        Raises:
+            JournalError: See `keep`.
+        """
+        _note_likelihood(test, completion.likelihood)
+        self.keep(key or self.key(test), completion, test.asked.item.id)
+
+    def find(self, key: str) -> Completion | None:
+        """Return the completion of a key from the journal, or None.
+
+        Raises:
+            JournalError: The entry is not an answer.
+        """
+        if self.journal is None or (entry := self.journal.get(key)) is None:
+            return None
+        try:
+            return _completion(**entry)
+        except (TypeError, ValueError) as error:
+            raise JournalError(
+                f"{self.journal.path}: the answer to {entry.get('item')!r} cannot be read ({error}): begin anew with "
+                "--adaptive-eval-fresh, which forgets the answers of this interview"
+            ) from None
+
+    def keep(self, key: str, completion: Completion, item: str) -> None:
+        """Write a completion to the journal, unless a later run should ask again; `item` is for its readers.
 
         Raises:
             JournalError: The journal cannot be written.
         """
-        _note_likelihood(question, completion.likelihood)
-        if self.journal is not None and not completion.status.infrastructure:
-            entry = _journal_entry(question.asked.item, completion)
-            if completion.likelihood:
-                entry[LIKELIHOOD] = plain(completion.likelihood)
-            if completion.reused:
-                entry[REUSED] = True
-            self.journal.append(self.key(question) + _COMPLETION, entry, durable=durable)
+        if self.journal is None or completion.status.infrastructure:
+            return
+        entry: dict[str, Any] = {"item": item, "status": completion.status.value, "text": completion.text}
+        for name in ("detail", "likelihood", "reused"):
+            if value := getattr(completion, name):
+                entry[name] = plain(value)
+        if completion.score is not None and not completion.likelihood:  # else it follows from them
+            entry["score"] = completion.score
+        try:
+            with self._writing:
+                if self._seed:  # before the first answer that may depend on it
+                    self.journal.append(SEED, {"seed": self._seed}, durable=False)
+                    self._seed = ""
+                self.journal.append(key, entry)
+        except JournalError as error:
+            self.fault = error
+            raise
+
+    def share_seed(self, generators: GeneratorStates) -> None:
+        """Go on with the random states of the run that began the journal, by which its tests may have asked."""
+        entry = None if self.journal is None else self.journal.get(SEED)
+        if entry is None:
+            self._seed = generators.seed
+        else:
+            generators.resume(str(entry["seed"]))
+
+    def answers_of(self, subject: Subject) -> AnswerSource | None:
+        """Return the kept answers of a subject to the requests of the current question; None where none may be kept."""
+        if self.journal is None or self.current is None or not subject.identity.checkpoint:
+            return None
+        return _KeptAnswers(self, self.current, subject)
+
+    def watch(self, model: Any, identity: SubjectIdentity) -> bool:
+        """Keep what `generate` of a user's own model returns, until `close`.  Return whether that is possible."""
+        try:
+            self._watched = _WatchedModel(self, model, identity)
+        except (AttributeError, TypeError):  # it has no such method, or the object is closed to changes
+            self.unkept = (
+                f"answers of {identity.name!r} are not kept for a later run, since it is asked by other ways than a "
+                "method generate: give the model one, or make it a Subject"
+            )
+        return not self.unkept
 
     def too_many_errors(self, budget: int) -> str:
         """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
@@ -240,20 +281,83 @@ class AnswerRecorder:
         return truncation_warning(self.statuses[Status.TRUNCATED.value], len(self.administrations), cap)
 
     def key(self, test: Question | Draw) -> str:
-        """Return the journal's key of the answer to a question."""
+        """Return the key of the answer to a question's item, if the test asks that as it stands."""
         if not test.key:
-            item, administration = test.asked.item, test.administration
-            prompt = item.prompt
-            if item.messages or item.images:
-                prompt = _sorted_json([prompt, [dict(m) for m in item.messages], item.images])
-            test.key = answer_key(
-                item_hash=administration.item_hash,
-                format=administration.format,
-                sample=administration.sample,
-                prompt_hash=hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-                **self._subject_hashes,
-            )
+            assert self.subject is not None
+            test.key = completion_key(self.subject, test.asked.item, *_place(test))
         return test.key
+
+
+def _place(test: Question | Draw) -> tuple[str, int]:
+    """Return what tells the draws of equal requests apart."""
+    return test.administration.item, test.administration.sample
+
+
+class _KeptAnswers:
+    """Answers of a subject to the requests of one question, in the journal; see `AnswerSource`."""
+
+    def __init__(self, recorder: AnswerRecorder, test: Question, subject: Subject) -> None:
+        self._recorder, self._test, self._subject = recorder, test, subject
+
+    def find(self, item: Item) -> Completion | None:
+        return self._recorder.recall(self._test, item, self._key(item))
+
+    def keep(self, item: Item, completion: Completion) -> None:
+        self._recorder.keep_completion(self._test, completion, self._key(item))
+
+    def _key(self, item: Item) -> str:
+        return completion_key(self._subject, item, *_place(self._test))
+
+
+class _WatchedModel:
+    """A user's model that is no `Subject`.  The journal answers for its `generate`, which is replaced on the object.
+
+    Texts are kept, for arguments that are JSON data or items.
+    """
+
+    def __init__(self, recorder: AnswerRecorder, model: Any, identity: SubjectIdentity) -> None:
+        self._recorder, self._model = recorder, model
+        self._identity = identity.checkpoint, identity.decoding_hash
+        self._numbers: Counter[str] = Counter()  # of equal requests within one question
+        self._own = vars(model).get("generate", _ABSENT)
+        self._function: Callable[..., Any] = model.generate
+        model.generate = functools.wraps(self._function)(lambda *args, **kwargs: self._generate(*args, **kwargs))
+
+    def release(self) -> None:
+        """Give the object its own method back."""
+        if self._own is _ABSENT:
+            del self._model.generate
+        else:
+            self._model.generate = self._own
+
+    def _generate(self, *args: Any, **kwargs: Any) -> Any:
+        recorder, test = self._recorder, self._recorder.current
+        if test is None:
+            return self._function(*args, **kwargs)
+        try:
+            request = json.dumps([args, kwargs], sort_keys=True, default=_content)
+        except (TypeError, ValueError):
+            return self._function(*args, **kwargs)
+        alone = args[0] if len(args) == 1 and not kwargs else None
+        prompt = getattr(alone, "item", alone)  # a test's `item` wraps that of the bank
+        test.requests.note(prompt if isinstance(prompt, Item) else Item("", prompt if type(prompt) is str else request))
+        draw = request_key(*self._identity, *_place(test), request)
+        number, self._numbers[draw] = self._numbers[draw], self._numbers[draw] + 1
+        key = request_key(draw, number)
+        if (kept := recorder.recall(test, test.asked.item, key)) is not None:
+            return kept.text
+        reply = self._function(*args, **kwargs)
+        if type(reply) is str:
+            recorder.keep_completion(test, Completion(cut_text(reply)), key)
+        return reply
+
+
+def _content(argument: Any) -> Any:
+    """Return an item as JSON data; raise TypeError for other objects."""
+    item = getattr(argument, "item", argument)  # a test's `item` wraps that of the bank
+    if isinstance(item, Item):
+        return item.to_json()
+    raise TypeError
 
 
 def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> None:
@@ -261,14 +365,18 @@ def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> 
         test.administration.extra[LIKELIHOOD] = plain(facts)
 
 
-def _journal_entry(item: Item, answer: Response | Completion) -> dict[str, Any]:
-    return {
-        "item": item.id,
-        "status": answer.status.value,
-        "score": answer.score,
-        "text": plain(answer.text),
-        "detail": plain(answer.detail),
-    }
+def _completion(
+    *,
+    item: str,  # noqa: ARG001 - for readers of the file
+    status: str,
+    text: str,
+    score: float | None = None,
+    detail: str = "",
+    likelihood: Mapping[str, Any] | None = None,
+    reused: bool = False,
+) -> Completion:
+    """Return the completion of a journal's entry."""
+    return Completion(text, Status(status), score, detail, likelihood or {}, reused=reused)
 
 
 #: Note of studies in a run that shares answers.
@@ -305,12 +413,12 @@ class Reuse:
             administration.extra[REUSED], self._taken = True, self._subject.reused
 
     def notes(self, administrations: list[Administration], *, judged: bool) -> list[str]:
-        """Return what to tell with any verdict: the number of such answers, or why there is none."""
+        """Return what to tell with any verdict: the number of such answers."""
         count = sum(bool(entry.extra.get(REUSED)) for entry in administrations)
         if self._store is None:  # an interrupted run may have taken some
             return [_sentence(count, len(administrations), "a store of earlier ones")] if count else []
         if self._refusal:
-            return [f"no answer was taken from the store (--adaptive-eval-reuse): {self._refusal}"]
+            return []  # a warning of the run says so
         anew = "; its judge graded them anew" if judged and count else ""
         notes = [_sentence(count, len(administrations), self._path) + anew]
         return [*notes, self._store.fault] if self._store.fault else notes

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
-    from pytest_adaptive_eval.items.item import Response
-    from pytest_adaptive_eval.models.base import Completion, Subject
+    from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject
     from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 
@@ -41,32 +40,42 @@ class GeneratorStates:
     """States of the generators of `random`, `numpy.random` and torch that belong to one interview.
 
     A sampling model may draw from a global generator. A plugin that seeds the generators before every test would give
-    it the same draws for every question, so that repeated answers are copies of one answer.
+    it the same draws for every question, so that repeated answers are copies of one answer. Each question has states of
+    its own, so that those of a resumed run are the same, although it asks for fewer answers.
+
+    Attributes:
+        seed: Seed of all states, drawn when they are first used, so that two runs differ.
     """
 
     def __init__(self, key: str) -> None:
-        self._key = key
-        self._states: tuple[Any, ...] | None = None
+        self._key, self._place = key, ""
+        self._numpy = np.random.MT19937(0)
+        self.seed = ""
 
     @contextlib.contextmanager
-    def active(self) -> Iterator[None]:
-        """Use the interview's random states in this context, and restore the earlier states at the end."""
+    def active(self, *place: object) -> Iterator[None]:
+        """Use the states of a question's phase in this context, and restore the earlier states at the end."""
         outside = _states()
-        _restore(self._first() if self._states is None else self._states)
+        self.seed = self.seed or str(random.Random(f"{self._key} {outside[0]} {np.random.get_state()}").getrandbits(64))
+        self._place = repr(place)
+        self._begin()
         try:
             yield
         finally:
-            self._states = _states()
             _restore(outside)
 
-    def _first(self) -> tuple[Any, ...]:
-        source = random.Random(f"{self._key} {random.getstate()} {np.random.get_state()}")
-        python_state = random.Random(source.getrandbits(64)).getstate()
-        numpy = np.random.MT19937(source.getrandbits(64))
-        if (torch := _torch()) is None:
-            return python_state, numpy, None, None
-        torch.manual_seed(source.getrandbits(63))
-        return python_state, numpy, *_torch_states(torch)
+    def resume(self, seed: str) -> None:
+        """Use the seed of an earlier run, from now on."""
+        self.seed = seed
+        self._begin()
+
+    def _begin(self) -> None:
+        words = hashlib.sha512(f"{self.seed} {self._place}".encode()).digest()
+        random.seed(words[:24])
+        set_bit_generator(self._numpy)
+        np.random.seed(int.from_bytes(words[24:28], "little"))  # a number is fifteen times as quick as an array
+        if (torch := _torch()) is not None:
+            torch.manual_seed(int.from_bytes(words[28:36], "little"))
 
 
 def _torch() -> Any:
@@ -83,6 +92,12 @@ def _states() -> tuple[Any, ...]:
     # numpy's generator is exchanged as a whole, since its state takes a hundred times as long to copy
     numpy = get_bit_generator()
     return random.getstate(), numpy, *((None, None) if torch is None else _torch_states(torch))
+
+
+def drawn_so_far() -> object:
+    """Return what differs after a draw from the generators of `random` or `numpy.random`."""
+    state: Any = np.random.get_state(legacy=False)
+    return random.getstate(), state["state"]["pos"], state["state"]["key"].tobytes()
 
 
 def _restore(states: tuple[Any, ...]) -> None:
@@ -360,6 +375,7 @@ class Finding:
         fault: Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
         asks_item: Whether the test asked for an answer to its item as it stands, and for nothing else; None if unknown.
         grades_answer: Whether the test gave made-up answers to ``item.grade`` as they are, and all real ones so far.
+        random: Whether the test drew from the generators of `random` or `numpy.random`, as for a part of its prompt.
     """
 
     def __init__(self) -> None:
@@ -367,6 +383,7 @@ class Finding:
         self.fault = ""
         self.asks_item: bool | None = None
         self.grades_answer = False
+        self.random = False
 
     @property
     def doubt(self) -> str:
@@ -396,8 +413,11 @@ class QuestionOwner(Protocol):
     def latest(self, taken: Sequence[tuple[Subject, Completion]]) -> Completion | None:
         """Return the latest of the completions that the model under evaluation gave; None if it is no `Subject`."""
 
-    def recall(self, test: Any) -> Response | None:
-        """Return the answer that an earlier, killed run left to a question, if any."""
+    def begin(self, test: Any) -> None:
+        """Have a question answered before its test runs, if the test asks its item as it stands."""
+
+    def answers_of(self, subject: Subject) -> AnswerSource | None:
+        """Return the answers of a subject that the interview keeps; None where it keeps none."""
 
     def give_up(self, sentence: str, *, usage: bool = False) -> None:
         """End the interview as void; the first reason stands."""

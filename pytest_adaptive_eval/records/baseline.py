@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,15 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, copied_from
+from pytest_adaptive_eval.records.run_record import (
+    Administration,
+    InterviewRecord,
+    Place,
+    RunRecord,
+    StudyRecord,
+    changed_requests,
+    copied_from,
+)
 from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.registry import service
 
@@ -34,7 +42,8 @@ class BaselineFile:
 
     Args:
         where: The file, and the interview in it, for messages.
-        decoding, prompt: Hashes of the decoding settings, and of the test that made the prompts.
+        decoding: Hash of the decoding settings.
+        requests: What its tests asked, see `InterviewRecord.requests`.
         unanswered: What its answers that are empty, refused or cut count as, see `items.item.Response.of`; empty
             without any.
         started: Time of recording, ISO 8601; empty if unknown.
@@ -46,12 +55,12 @@ class BaselineFile:
     baseline: Baseline
     where: str
     decoding: str = ""
-    prompt: str = ""
     unanswered: str = ""
     started: str = ""
     checkpoint: str = ""
     refusal: str = ""
     source: Mapping[str, str] = field(default_factory=dict)
+    requests: Mapping[Place, str] = field(default_factory=dict)
 
     def age(self, now: datetime) -> str:
         """Return a note on an old baseline, an empty text for a recent one."""
@@ -78,27 +87,30 @@ class BaselineFile:
         if self.refusal:
             yield f"the baseline {name} is of a run that did not pass ({self.refusal}): compare with one that passed"
 
-    def check(self, *, decoding: str, prompt: str, unanswered: str) -> None:
-        """Raise if a candidate is asked or counted in another way.
+    def check_requests(self, administrations: Iterable[Administration]) -> None:
+        """Raise BaselineError if a candidate was asked something else."""
+        if changed := changed_requests(self.requests, administrations):
+            raise BaselineError(
+                f"{self.where}: {changed} the prompts changed since the baseline was recorded, so the results are not "
+                "comparable: record the baseline again"
+            )
+
+    def check(self, *, decoding: str, unanswered: str) -> None:
+        """Raise if a candidate is decoded or counted in another way.
 
         Raises:
-            BaselineError: The decoding settings, the test or what unanswered items count as changed; the message names
-                which.
+            BaselineError: The decoding settings or what unanswered items count as changed; the message names which.
         """
         if self.unanswered not in ("", unanswered):
             raise BaselineError(
                 f"{self.where}: answers that are empty, refused or cut count as {self.unanswered} in the baseline and "
                 f'as {unanswered} here: record the baseline again, or write unanswered = "{self.unanswered}"'
             )
-        for part, before, now in (
-            ("the decoding settings", self.decoding, decoding),
-            ("the test that makes the prompts", self.prompt, prompt),
-        ):
-            if before and now and before != now:
-                raise BaselineError(
-                    f"{self.where}: {part} changed since the baseline was recorded (hash {before} then, {now} now), so "
-                    "the results are not comparable: record the baseline again"
-                )
+        if self.decoding and decoding and self.decoding != decoding:
+            raise BaselineError(
+                f"{self.where}: the decoding settings changed since the baseline was recorded (hash {self.decoding} "
+                f"then, {decoding} now), so the results are not comparable: record the baseline again"
+            )
 
 
 def read_baseline(
@@ -272,12 +284,11 @@ def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started:
             f"{interview.bank.get('content_hash')} then, {bank.content_hash} now): record the baseline again"
         )
     name = str(interview.subject.get("name") or interview.name)
-    decoding, prompt = str(interview.subject.get("decoding_hash", "")), str(interview.extra.get("prompt", ""))
+    decoding = str(interview.subject.get("decoding_hash", ""))
     unanswered = interview.counting if unanswered_sentence(interview.statuses) else ""
     checkpoint = str(interview.subject.get("checkpoint") or "")
-    return BaselineFile(
-        _of_draws(name, interview, bank, where), where, decoding, prompt, unanswered, started, checkpoint
-    )
+    baseline, requests = _of_draws(name, interview, bank, where), interview.requests
+    return BaselineFile(baseline, where, decoding, unanswered, started, checkpoint, requests=requests)
 
 
 def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str) -> Baseline:

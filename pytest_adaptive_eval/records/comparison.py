@@ -11,7 +11,13 @@ from typing import Any
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
-from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import (
+    InterviewRecord,
+    Quantity,
+    RunRecord,
+    StudyRecord,
+    changed_requests,
+)
 
 Estimate = tuple[float | None, float | None]  #: A value and its standard error.
 
@@ -129,7 +135,6 @@ def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
     hashes = {
         "the bank": (before.bank.get("content_hash"), after.bank.get("content_hash")),
         "the decoding settings": (before.subject.get("decoding_hash"), after.subject.get("decoding_hash")),
-        "the test that makes the prompts": (before.extra.get("prompt"), after.extra.get("prompt")),
     }
     if before.levels and after.levels:
         if population(before) != population(after):
@@ -139,6 +144,8 @@ def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
     for part, (old, new) in hashes.items():
         if old and new and old != new:
             return f"{part} changed between the two (hash {old}, then {new})"
+    if changed := changed_requests(before.requests, after.administrations if after.requests else ()):
+        return f"{changed} the prompts changed between the two"
     return ""
 
 

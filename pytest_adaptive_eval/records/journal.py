@@ -113,13 +113,12 @@ _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", 
 _sorted = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True).encode
 
 
+#: Key of the seed of the random states, the only entry that is no answer.
+SEED = "seed"
+
+
 def _digest(parts: list[Any]) -> str:
     return hashlib.sha256(_sorted(parts).encode("ascii")).hexdigest()[:24]
-
-
-def answer_key(*, item_hash: str, format: str, sample: int, prompt_hash: str, checkpoint: str, decoding: str) -> str:
-    """Return the key of one answer, a hash of everything that it depends on."""
-    return _digest([item_hash, format, sample, prompt_hash, checkpoint, decoding])
 
 
 def interview_key(
@@ -146,6 +145,7 @@ class Journal:
 
     Attributes:
         repaired: Bytes of a half-written last record that opening cut off.
+        earlier: Keys of the answers that were there when it was opened.
 
     Raises:
         JournalError: Another process writes this journal, a record is damaged, or the file cannot be opened, locked or
@@ -178,6 +178,7 @@ class Journal:
             if fresh:
                 os.ftruncate(self._fd, 0)
             self._load()
+            self.earlier = frozenset(self._records)
             sync_folder(path.parent)
         except OSError as error:
             self.close()
@@ -227,7 +228,7 @@ class Journal:
         of the machine, unless another was synced less than `SYNC_EVERY` ago.
 
         Args:
-            key: See `answer_key`.
+            key: Hash of everything that the answer depends on.
             data: JSON data; texts may hold lone surrogates, numbers must be finite.
             durable: False leaves the sync to the next answer that needs one, or to `close`.
 
@@ -256,9 +257,10 @@ class Journal:
             self._end += len(line)
         except OSError as error:
             fault = "disk full" if error.errno in _FULL else "cannot write"
+            safe = len(self._records) - (SEED in self._records)
             self._broken = (
-                f"{self.path}: {fault} ({error.strerror or error}): {len(self._records)} answers are safe and the next "
-                "run resumes after them. Free space, check the disk, or choose another folder with --adaptive-eval-dir"
+                f"{self.path}: {fault} ({error.strerror or error}): {safe} answers are safe and the next run resumes "
+                "after them. Free space, check the disk, or choose another folder with --adaptive-eval-dir"
             )
             self._cut()
             raise JournalError(self._broken) from error

@@ -158,6 +158,9 @@ def _separated(kind: type[_Record], data: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "extra": extra}
 
 
+Place = tuple[str, str, str, int]  #: Item, its hash, its format, and the number of the answer.
+
+
 @dataclass(slots=True)
 class Administration(_Record):
     """One item given once.
@@ -196,6 +199,28 @@ class Administration(_Record):
     seconds: float | None = None
     resumed: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Place:
+        """Item, as it was, and number of its answer."""
+        return self.item, self.item_hash, self.format, self.sample
+
+    @property
+    def request(self) -> str:
+        """Hash of what its test asked, see `changed_requests`; empty for the item as it stands."""
+        return str(self.extra.get("request", ""))
+
+
+UNKNOWN = "unknown"  #: Request of a model that is asked unseen, or by a test that draws a part of it at random.
+
+
+def changed_requests(before: Mapping[Place, str], after: Iterable[Administration]) -> str:
+    """Return how many of the common administrations asked something else, as the start of a sentence; else empty."""
+    common = [entry for entry in after if UNKNOWN not in (entry.request, before.get(entry.place, UNKNOWN))]
+    changed = [entry.item for entry in common if entry.request != before[entry.place]]
+    if not changed:
+        return ""
+    return f"the test asks {len(changed)} of {counted(len(common), 'common item')} otherwise, such as {changed[0]!r}:"
 
 
 def by_item(administrations: list[Administration], samples: int) -> list[Administration]:
@@ -317,6 +342,13 @@ class InterviewRecord(_Record):
         Earlier versions counted them as missing; where a record of them has none, both are the same.
         """
         return self.unanswered or (MISSING if unanswered_sentence(self.statuses) else WRONG)
+
+    @property
+    def requests(self) -> dict[Place, str]:
+        """Requests by place, see `changed_requests`; none of a Python test that an earlier version recorded."""
+        if self.extra.get("prompt"):  # it kept a hash of the test's source instead
+            return {}
+        return {entry.place: entry.request for entry in self.administrations}
 
     def by_item(self) -> list[Administration]:
         """Return the administrations by item, see `by_item`."""
@@ -487,7 +519,10 @@ class RunRecord(_Record):
             decoding = i.subject.get("decoding")
             cap = decoding.get("max_tokens") if isinstance(decoding, Mapping) else None
             cut = truncation_warning(i.statuses.get(Status.TRUNCATED, 0), sum(i.statuses.values()), cap)
-            sentences = filter(None, [cut, *interviewer_faults(i.interviewer)])
+            reuse = i.extra.get("reuse")
+            refused = reuse.get("refused") if isinstance(reuse, Mapping) else None
+            unshared = f"no answer was taken from the store (--adaptive-eval-reuse): {refused}" if refused else ""
+            sentences = filter(None, [cut, unshared, *interviewer_faults(i.interviewer)])
             self.warnings += [f"{i.name or i.nodeid}: {sentence}" for sentence in sentences]
 
     def _opinion_warning(self) -> str:

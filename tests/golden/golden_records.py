@@ -316,8 +316,9 @@ def make_journals(folder: Path) -> dict[str, Any]:
 
 
 def _timeless(line: str) -> str:
-    """Return a line of a journal, ``crc32 json``, with times that are the same whenever it is made."""
+    """Return a line of a journal, ``crc32 json``, with times and a seed that are the same whenever it is made."""
     payload = re.sub(r'(seconds\\*": ?)[0-9.e-]+', r"\g<1>0.25", line[9:])
+    payload = re.sub(r'"seed":"[0-9]+"', '"seed":"7"', payload)
     return f"{zlib.crc32(payload.encode('ascii')):08x} {payload}"
 
 

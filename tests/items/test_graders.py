@@ -172,9 +172,8 @@ def test_a_comparison_without_a_worker_is_a_missing_score(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(worker, "call", gone)
     monkeypatch.setattr(mathematics, "_verifies", lambda: True)
-    with pytest.raises(Unscored, match="error: item 'i': no worker") as caught:
+    with pytest.raises(Unscored, match="error: item 'i': no worker"):
         grade("math", "a+b+c", r"\boxed{b+a+c}")
-    assert not caught.value.lasting
 
 
 def test_a_grader_that_finds_the_answer_is_named() -> None:

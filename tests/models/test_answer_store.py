@@ -75,7 +75,7 @@ def test_a_batch_asks_what_no_other_run_knows_and_notes_arrivals(store: AnswerSt
         ({"decoding": {"temperature": 0.0, "template": "none"}}, ITEM),
         ({"dtype": "bfloat16"}, ITEM),
         ({}, Item("q", "Question!", "yes")),
-        ({}, Item("q", "Question?", "yes", grader="regex")),
+        ({}, Item("q", "Question?", "yes", choices=("yes", "no"))),
         ({}, Item("q", "", "yes", messages=({"role": "system", "content": "Be terse."},))),
         ({}, Item("q", "Question?", "yes", meta={"sample": 1})),
     ],
@@ -85,6 +85,13 @@ def test_anything_else_is_asked_anew(store: AnswerStore, change: dict[str, Any],
     subject = sharing(store, **change)
     subject.generate(item)
     assert subject.asked == ["q"]
+
+
+def test_another_key_or_grader_is_no_other_request(store: AnswerStore) -> None:
+    sharing(store).generate(ITEM)
+    subject = sharing(store)
+    assert subject.generate(Item("other", "Question?", "no", "regex", category=("new",))) == "yes"
+    assert (subject.asked, subject.reused) == ([], 1)
 
 
 def test_a_cap_that_an_evaluation_sets_belongs_to_the_answer(store: AnswerStore) -> None:

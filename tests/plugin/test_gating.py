@@ -480,9 +480,18 @@ def test_a_changed_prompt_is_refused(compared: Any) -> None:
     path.write_text(path.read_text().replace("generate(item.prompt)", "generate('Well: ' + item.prompt)"))
     refused(
         compared,
-        "first.json: interview 'toy': the test that makes the prompts changed since the baseline was recorded (hash ",
-        "record the baseline again",
+        "first.json: interview 'toy': the test asks 1 of 1 common item otherwise, such as 'q",
+        "the prompts changed since the baseline was recorded, so the results are not comparable: record the baseline",
     )
+
+
+@pytest.mark.slow
+def test_prompts_with_a_random_part_are_not_compared(compared: Any) -> None:
+    path = compared.path / "test_it.py"
+    drawn = path.read_text().replace("generate(item.prompt)", "generate(f'{random.random()}: {item.prompt}')")
+    path.write_text("import random\n" + drawn)
+    assert compared.run().ret == 0
+    assert {entry["request"] for entry in compared.record["interviews"][0]["administrations"]} == {"unknown"}
 
 
 @pytest.mark.fast_rows(2)

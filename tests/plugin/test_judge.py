@@ -111,3 +111,24 @@ def test_calls_tokens_and_money_of_a_judge_are_told(lab: Any, server: PeerServer
     assert '<dt>Cost of the judge</dt><dd dir="auto">64 calls</dd>' in page
     assert "€0.45, in this run" in page
     assert "Cost of the subject" not in page, "a fixture does not tell its calls"
+
+
+def test_an_interrupted_run_leaves_the_ranks_of_its_judge_too(lab: Any, server: PeerServer, comparable: Any) -> None:
+    write(lab, server)
+    known = CONFTEST.replace(
+        "class Pupil:",
+        'from pytest_adaptive_eval import SubjectIdentity\nclass Pupil:\n    identity = SubjectIdentity("p", "1")',
+    )
+    lab.tests(known, "conftest")
+    lab.run()
+    whole, ranks = comparable(lab.record, "resumed", "costs", "journal"), server.asked["sol"]
+    stop = known.replace("        number =", "        if prompt.endswith(' 7?'): pytest.exit('stop')\n        number =")
+    lab.tests(stop, "conftest")
+    lab.run()
+    before = server.asked["sol"]
+    assert ranks < before < 2 * ranks
+    lab.tests(known, "conftest")
+    lab.run()
+    assert comparable(lab.record, "resumed", "costs", "journal") == whole
+    checks = ranks - 40 - 20  # before the first question of each run; 20 answers are judged twice
+    assert server.asked["sol"] == 3 * checks + 2 * (40 + 20)

@@ -65,3 +65,78 @@ def test_a_killed_run_asks_no_answer_of_a_batch_again(pytester: pytest.Pytester,
     assert result.ret == 0
     names = asked.read_text().split()
     assert len(names) == len(set(names)) == 24
+
+
+VOTES = """
+import random
+import pytest
+
+@pytest.mark.adaptive_eval(bank="b.jsonl", budget=24, batch=BATCH, stop="budget")
+def test_b(item, model):
+    hints = [f"{item.prompt} Hint {random.random()}", f"Well: {item.prompt}"]
+    assert [model.generate(hint) for hint in hints].count("yes") >= 1
+    item.score(SCORE)
+
+def test_gate(adaptive_eval):
+    assert adaptive_eval["b"].accuracy.at_least(0.1)
+"""
+OWN = """
+from pathlib import Path
+import pytest
+from pytest_adaptive_eval import SubjectIdentity
+
+class Model:
+    identity = SubjectIdentity("m", "checkpoint")
+
+    def generate(self, prompt):
+        with open("asked.txt", "a") as file:
+            file.write(prompt.replace(" ", "_") + "\\n")
+        if len(Path("asked.txt").read_text().split()) == 20:
+            pytest.exit("stop")
+        return "yes"
+
+@pytest.fixture(scope="session")
+def model():
+    return Model()
+"""
+SUBJECT = (
+    OWN.replace("import SubjectIdentity", "import Completion, Subject, SubjectIdentity")
+    .replace(
+        'class Model:\n    identity = SubjectIdentity("m", "checkpoint")\n\n    def generate(self, prompt):',
+        "class Model(Subject):\n    def answer(self, items):\n        prompt = items[0].prompt",
+    )
+    .replace('return "yes"', 'return [Completion("yes")]')
+    .replace("Model()", 'Model(SubjectIdentity("m", "checkpoint"))')
+)
+
+
+@pytest.mark.parametrize("model", [OWN, SUBJECT], ids=["own", "subject"])
+@pytest.mark.parametrize("batch", [1, 8])
+def test_each_request_of_a_test_is_kept_and_graded_by_the_code_of_the_run_that_goes_on(
+    lab: Any, model: str, batch: int
+) -> None:
+    lab.bank("b", n=24)
+    lab.tests(model, "conftest")
+    text = VOTES.replace("BATCH", str(batch))
+    lab.tests(text.replace("SCORE", "1"), "test_b")
+    assert lab.run().ret == 2
+    assert len(lab.asked) == 20
+    lab.tests(text.replace("SCORE", "0.25"), "test_b")
+    assert lab.run().ret == 0
+    assert len(lab.asked) == 2 * 24 + 1  # the request that was open when the first run ended, and the rest
+    assert len(set(lab.asked)) == 2 * 24  # random parts of prompts are the same again
+    administrations = lab.record["interviews"][0]["administrations"]
+    assert [entry["resumed"] for entry in administrations] == [n < 10 for n in range(24)]
+    assert {entry["score"] for entry in administrations} == {0.25}
+
+
+def test_an_own_model_without_generate_says_that_nothing_is_kept(lab: Any) -> None:
+    lab.bank("b", n=24)
+    lab.tests(OWN.replace("def generate", "def chat"), "conftest")
+    lab.tests(VOTES.replace("BATCH", "8").replace("SCORE", "1").replace("generate", "chat"), "test_b")
+    lab.run()
+    assert lab.journals == []
+    lab.tests(OWN.replace("def generate", "def chat").replace("== 20", "== 0"), "conftest")
+    result = lab.run()
+    assert "answers of 'm' are not kept for a later run" in " ".join(result.stdout.str().split())
+    assert len(lab.asked) == 20 + 48

@@ -102,8 +102,8 @@ def test_the_state_outside_is_the_same_after_an_interview() -> None:
     )
     states = GeneratorStates("an interview")
     draws = []
-    for _ in range(3):
-        with states.active():
+    for place in range(3):
+        with states.active(place):
             draws.append((random.random(), np.random.random(), float(torch.rand(1))))
         random.seed(1)
     assert (
@@ -112,6 +112,8 @@ def test_the_state_outside_is_the_same_after_an_interview() -> None:
         torch.get_rng_state().tolist(),
     ) == before
     assert len(set(draws)) == 3
+    with states.active(1):
+        assert (random.random(), np.random.random(), float(torch.rand(1))) == draws[1]
     other = GeneratorStates("another")
     with other.active():
         assert (random.random(), np.random.random(), float(torch.rand(1))) != draws[0]

@@ -6,7 +6,6 @@ import json
 import signal
 import sys
 import time
-import zlib
 from typing import Any
 
 import pytest
@@ -113,16 +112,12 @@ def test_fresh_starts_anew(project: Any) -> None:
         {"identity": '"toy", ""'},
         {"args": ("--adaptive-eval-seed=1",)},
         {"args": ("--adaptive-eval-budget=29",)},
-        {"prompt": True},
     ],
 )
 def test_another_interview_shares_nothing(project: Any, change: dict[str, Any]) -> None:
     project.toy(fault=INTERRUPT)
     project.run()
     project.toy(**({"identity": change["identity"]} if "identity" in change else {}))
-    if "prompt" in change:
-        path = project.path / "test_it.py"
-        path.write_text(path.read_text().replace("generate(item.prompt)", "generate('Well: ' + item.prompt)"))
     assert project.run(*change.get("args", ())).ret == 0
     assert not any(a["resumed"] for a in project.record["interviews"][0]["administrations"])
 
@@ -248,10 +243,10 @@ def asking(
         ({"gate": "at_least(0.2)"}, 9),  # which is no part of the question
         ({"shot": "Q: "}, 0),
         ({"helper": "Q: "}, 0),
-        ({"plain": "item.prompt + ''"}, 0),
+        ({"plain": "item.prompt + ''"}, 9),  # the same request
     ],
 )
-def test_what_makes_the_prompt_is_part_of_the_interview(lab: Any, change: dict[str, str], resumed: int) -> None:
+def test_an_answer_is_kept_for_the_request_that_got_it(lab: Any, change: dict[str, str], resumed: int) -> None:
     lab.bank()
     lab.toy(fault="if n == 10: pytest.exit('stop')")
     asking(lab)
@@ -351,25 +346,3 @@ def test_a_grader_that_does_not_return_is_an_error_of_its_item(lab: Any) -> None
     assert interview["statuses"] == {"ok": 59, "error": 1}
     (asked,) = [a for a in interview["administrations"] if a["item"] == "q3"]
     assert "item 'q3': its grader 'python:mine:grade' did not return within 0.2 s" in asked["detail"]
-
-
-@pytest.mark.slow
-def test_a_score_that_the_kept_text_does_not_get_is_refused(lab: Any) -> None:
-    lab.bank()
-    lab.toy(tenths=3, fault="if n == 50: pytest.exit('stop')")
-    lab.tests(WHOLE)
-    lab.run()
-    (path,) = lab.journals
-    lines = []
-    for line in path.read_text().splitlines():
-        record = json.loads(line[9:])
-        record["data"]["score"] = 1.0
-        text = json.dumps(record, separators=(",", ":"))
-        lines.append(f"{zlib.crc32(text.encode()):08x} {text}\n")
-    path.write_text("".join(lines))
-    lab.toy(tenths=3)
-    result = lab.run()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    (interview,) = lab.record["interviews"]
-    assert "is kept with the score 1, and its grader gives the kept text 0" in interview["error"]
-    assert lab.run("--adaptive-eval-fresh").ret == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from datetime import UTC, datetime
 from typing import Any
 
@@ -194,28 +193,6 @@ def test_an_error_of_a_test_on_a_whole_answer_is_an_error(lab: Any) -> None:
     lab.tests(TEST.format(body=READ, settings=""))
     lab.run()
     assert lab.record["interviews"][0]["statuses"]["error"] == 1  # one is more than 5 % of 8
-
-
-def test_an_answer_that_an_earlier_version_kept_without_a_score_gets_one(lab: Any) -> None:
-    lab.bank(n=8)
-    stopping = "        if n == 1:\n            raise KeyboardInterrupt\n"
-    lab.tests(SUBJECT.replace("        if n % 4 == 0", f"{stopping}        if n % 4 == 0"), "conftest")
-    lab.tests(TEST.format(body="item.score(item.grade(model.generate(item)))", settings=", batch=1"))
-    lab.run()
-    (path,) = lab.journals
-    entries = [json.loads(line.split(" ", 1)[1]) for line in path.read_text().splitlines()]
-    kept = [entry["data"] for entry in entries if entry["data"].get("status") in ("empty", "truncated")]
-    assert kept
-    for data in kept:
-        data |= {"score": None, "graded": None}
-    texts = [json.dumps(entry, separators=(",", ":")) for entry in entries]
-    path.write_text("".join(f"{zlib.crc32(text.encode()):08x} {text}\n" for text in texts))
-    lab.tests(SUBJECT, "conftest")
-    lab.run()
-    interview = lab.record["interviews"][0]
-    assert {(int(a["item"][1:]), a["score"]) for a in interview["administrations"]} == {
-        (n, [0.0, 1.0, 1.0, 0.0][n % 4]) for n in range(8)
-    }
 
 
 @pytest.mark.parametrize(("settings", "interval"), [("", [0.75] * 3), ('unanswered = "missing"', [0.875, 0.75, 1.0])])

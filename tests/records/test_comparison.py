@@ -72,16 +72,24 @@ def test_changes_with_their_errors_and_the_items_that_changed() -> None:
     [
         ({"bank": {"content_hash": "b2", "scale": "s"}}, "the bank changed between the two (hash b, then b2)"),
         ({"subject": {"decoding_hash": "e"}}, "the decoding settings changed between the two (hash d, then e)"),
-        ({"extra": {"prompt": "q"}}, "the test that makes the prompts changed between the two (hash p, then q)"),
         ({"error": "no answers"}, "the second interview is void: no answers"),
         ({"stop": ""}, "the second interview is void: it did not finish"),
     ],
 )
 def test_what_was_asked_in_another_way_does_not_compare(changes: dict[str, Any], why: str) -> None:
-    found = compare(interview(extra={"prompt": "p"}), interview(**changes))
+    found = compare(interview(), interview(**changes))
     assert found.refused == why
     assert found.ability is found.accuracy is None
-    assert compare(interview(), interview(extra={"prompt": "q"})).refused == "", "what is not known refuses nothing"
+
+
+def test_interviews_that_asked_common_items_otherwise_do_not_compare() -> None:
+    before, after = (interview({"a": 1.0, "b": 0.0, "c": 1.0}) for _ in range(2))
+    after.administrations[0].extra["request"] = "another"
+    found = compare(before, after)
+    assert found.refused.startswith("the test asks 1 of 3 common items otherwise, such as ")
+    assert found.refused.endswith(": the prompts changed between the two")
+    before.extra["prompt"] = "hash of a source"  # of an earlier version, which knew no requests
+    assert not compare(before, after).refused
 
 
 def test_abilities_on_two_scales_or_of_several_dimensions_do_not_compare() -> None:
