@@ -247,6 +247,11 @@ class Session:
         return bool((least == most).all() and (least != 0).all())
 
     @property
+    def decides(self) -> bool:
+        """Whether the interview ends when all claims are decided."""
+        return self._decision is not None
+
+    @property
     def _decision(self) -> Decision | None:
         return next((rule for rule in self._rules if isinstance(rule, Decision)), None)
 

@@ -251,7 +251,7 @@ class AskingLoop:
     def _together(self) -> int:
         """How many questions are asked before the session knows their scores: one where the verdict may be near."""
         batch = self.evaluation.policy.batch
-        return 1 if self.session.adapts_length and self.session.remaining() <= NEAR * batch else batch
+        return 1 if self.session.decides and self.session.remaining() <= NEAR * batch else batch
 
     def _affordable(self, items: int) -> bool:
         """Return whether the next items fit into the budgets in tokens and money."""
