@@ -156,17 +156,25 @@ def test_gates_in_python(lab: Any, server: PeerServer) -> None:
     lab.tests(
         """
         import pytest
-        from pytest_adaptive_eval.errors import ConfigError
 
         @pytest.mark.adaptive_gate("web", metric="energy", at_least=0.3)
         @pytest.mark.adaptive_gate("web", metric="auc", at_least=1.0, subject="first")
         def test_web(adaptive_eval):
             assert adaptive_eval.verdicts
-            with pytest.raises(ConfigError, match="auc has no such condition"):
-                web.auc.above("second", subject="first")
         """
     )
     assert lab.run().ret == 0
+    lab.tests(
+        """
+        import pytest
+
+        @pytest.mark.adaptive_gate("web", metric="auc", above="second", subject="first")
+        def test_web(adaptive_eval):
+            assert adaptive_eval.verdicts
+        """
+    )
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR, result.outlines
 
 
 @pytest.mark.slow

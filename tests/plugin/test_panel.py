@@ -484,7 +484,9 @@ def test_a_gate_that_asks_another_evaluation_s_words(lab: Any, server: PeerServe
     write(lab, council(server, panel="rounds = 4"))
     lab.tests(
         """
-        @pytest.mark.adaptive_gate("council", at_least=0.5)
+        import pytest
+
+        @pytest.mark.adaptive_gate("council", metric="accuracy", at_least=0.5)
         def test_gate(adaptive_eval):
             assert adaptive_eval.verdicts
         """
