@@ -282,7 +282,14 @@ def test_a_baseline_of_other_prompts_is_refused(lab: Any) -> None:
     lab.toy()
     asking(lab)
     assert lab.run("--adaptive-eval-record=base.json").ret == 0
-    asking(lab, shot="Q: ", gate="not_worse_than('baseline', margin=0.2)")
+    asking(lab, shot="Q: ")
+    test = ASKING.format(shot="Q: ", gate="at_least(0.1)")
+    start = test.index("def test_gate")
+    lab.tests(
+        test[:start]
+        + '@pytest.mark.adaptive_gate("toy", not_worse_than="baseline", margin=0.2)\n'
+        + "def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
+    )
     result = lab.run("--adaptive-eval-baseline=base.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "changed since the baseline was recorded" in " ".join(result.stdout.str().split())
