@@ -118,6 +118,8 @@ class Pipeline:
         if busy and not subject.waits_apart:
             return
         room = subject.shared_batch - busy - len(wanted)
+        if not subject.waits_apart:  # a test waits for all that one call asks
+            room = min(room, self._leader.evaluation.policy.batch - len(wanted))
         requests = [(own, draw) for draw in [*wanted, *own.take(room)]]
         if requests or subject.waits_apart:
             together = all(draw.asked.item.likelihood is None for _, draw in requests)  # else prompts begin alike
