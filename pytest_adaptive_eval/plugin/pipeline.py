@@ -52,24 +52,27 @@ class Pipeline:
         Those that follow are begun as well, and questions that the session has drawn ahead.
         """
         own, key = self._lead(loop, subject), loop.recorder.key(questions[0])
-        if loop.recorder.unanswered(subject, questions[:1]):
-            while key not in own.arrived:
-                self._fill(subject, own.expect(questions))
-                if key not in own.arrived:
-                    self._take(subject, wait=True)
-            subject.restore(questions[0].asked.item, questions[0].asked.sample, own.arrived[key])
+        if key in own.arrived or loop.recorder.unanswered(subject, questions[:1]):
+            self._wait(loop, subject, questions)
+            loop.recorder.hand(subject, questions[0], own.arrived[key])
         self._fill(subject, [])
         while any(not judgment.done() for judgment in own.judgments.get(key, ())):  # each wakes the subject
             self._take(subject, wait=True)
             self._fill(subject, [])
-        own.arrived.pop(key, None)
+        own.arrived.pop(key, None)  # not before: what is drawn is looked at meanwhile, and this one is no news
         own.judgments.pop(key, None)
 
     def needs(self, loop: AskingLoop, subject: Subject, questions: Sequence[Question]) -> bool:
         """Wait for the answer to the first question; return False where the verdict is certain without it."""
+        return loop.recorder.knows(questions[0]) or self._wait(loop, subject, questions, unless_settled=True)
+
+    def _wait(
+        self, loop: AskingLoop, subject: Subject, questions: Sequence[Question], *, unless_settled: bool = False
+    ) -> bool:
+        """Wait until the answer to the first question is there, or until the verdict is certain without it."""
         own, key = self._lead(loop, subject), loop.recorder.key(questions[0])
-        while key not in own.arrived and loop.recorder.unanswered(subject, questions[:1]):
-            if loop.session.settled(own.scores()):
+        while key not in own.arrived:
+            if unless_settled and loop.session.settled(own.scores()):
                 return False
             self._fill(subject, own.expect(questions))
             if key not in own.arrived:
@@ -325,9 +328,11 @@ class _Ahead:
         key = self.loop.recorder.key(draw)
         del self.begun[key]
         self.arrived[key] = completion
-        if self.loop.asks_items and draw.asked.item.custom is None and not draw.asked.sample:  # quick to grade
-            score = completion.response(draw.asked.item, self.loop.unanswered).score
-            self._scores[draw.asked.item.id] = math.nan if score is None else score
+        item, loop = draw.asked.item, self.loop
+        # for the forecast, where grading is quick
+        if loop.session.decides and loop.asks_items and item.custom is None and not draw.asked.sample:
+            score = completion.response(item, loop.unanswered).score
+            self._scores[item.id] = math.nan if score is None else score
         with contextlib.suppress(AdaptiveEvalError):
             self.loop.recorder.keep_completion(draw, completion)
         self._judge(draw, completion)

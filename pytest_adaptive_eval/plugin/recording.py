@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.plugin.question import Draw, Question
     from pytest_adaptive_eval.plugin.state import GeneratorStates
-    from pytest_adaptive_eval.records.run_record import Administration
 
 FEWEST, SHARE = 20, 0.95  #: Answers from which on a constant one is named, and its share of them.
 LABELS, QUESTIONS_PER_LABEL = 3, 10  #: Labels of a bank at most that one guesses, and questions for each of them.
@@ -151,8 +150,13 @@ class AnswerRecorder:
             if completion is None:
                 unanswered.append(question)
             else:
-                subject.restore(question.asked.item, question.asked.sample, completion)
+                self.hand(subject, question, completion)
         return unanswered
+
+    def hand(self, subject: Subject, question: Question, completion: Completion) -> None:
+        """Let the test of a question find its completion with the subject."""
+        _note_likelihood(question, completion.likelihood)
+        subject.restore(question.asked.item, question.asked.sample, completion)
 
     def knows(self, test: Question | Draw) -> bool:
         """Return whether the journal has the answer to a question."""
