@@ -51,16 +51,16 @@ class Pipeline:
 
         Those that follow are begun as well, and questions that the session has drawn ahead.
         """
-        own, key = self._lead(loop, subject), loop.recorder.key(questions[0])
-        if key in own.arrived or loop.recorder.unanswered(subject, questions[:1]):
+        leading, key = self._lead(loop, subject), loop.recorder.key(questions[0])
+        if key in leading.arrived or loop.recorder.unanswered(subject, questions[:1]):
             self._wait(loop, subject, questions)
-            loop.recorder.hand(subject, questions[0], own.arrived[key])
+            loop.recorder.hand(subject, questions[0], leading.arrived[key])
         self._fill(subject, [])
-        while any(not judgment.done() for judgment in own.judgments.get(key, ())):  # each wakes the subject
+        while any(not judgment.done() for judgment in leading.judgments.get(key, ())):  # each wakes the subject
             self._take(subject, wait=True)
             self._fill(subject, [])
-        own.arrived.pop(key, None)  # not before: what is drawn is looked at meanwhile, and this one is no news
-        own.judgments.pop(key, None)
+        leading.arrived.pop(key, None)  # not before: what is drawn is looked at meanwhile, and this one is no news
+        leading.judgments.pop(key, None)
 
     def needs(self, loop: AskingLoop, subject: Subject, questions: Sequence[Question]) -> bool:
         """Wait for the answer to the first question; return False where the verdict is certain without it."""
@@ -70,12 +70,12 @@ class Pipeline:
         self, loop: AskingLoop, subject: Subject, questions: Sequence[Question], *, unless_settled: bool = False
     ) -> bool:
         """Wait until the answer to the first question is there, or until the verdict is certain without it."""
-        own, key = self._lead(loop, subject), loop.recorder.key(questions[0])
-        while key not in own.arrived:
-            if unless_settled and loop.session.settled(own.scores()):
+        leading, key = self._lead(loop, subject), loop.recorder.key(questions[0])
+        while key not in leading.arrived:
+            if unless_settled and loop.session.settled(leading.scores()):
                 return False
-            self._fill(subject, own.expect(questions))
-            if key not in own.arrived:
+            self._fill(subject, leading.expect(questions))
+            if key not in leading.arrived:
                 self._take(subject, wait=True)
         return True
 
@@ -89,17 +89,17 @@ class Pipeline:
 
     def finish(self, loop: AskingLoop) -> int:
         """Break off what is asked ahead of an interview that has ended; return the number of calls it did not need."""
-        own = self._ahead.get(loop.nodeid)
-        if own is None or own.loop is not loop:
+        leading = self._ahead.get(loop.nodeid)
+        if leading is None or leading.loop is not loop:
             return 0
         subject = loop.respondent.subject
         with contextlib.suppress(Exception):  # what came so far is kept
             self._take(subject, wait=False)
-        unneeded = len(own.begun) + len(own.arrived)
-        for cancel in own.begun.values():
+        unneeded = len(leading.begun) + len(leading.arrived)
+        for cancel in leading.begun.values():
             cancel()
-        self._open[id(subject)] -= len(own.begun)
-        own.begun.clear()
+        self._open[id(subject)] -= len(leading.begun)
+        leading.begun.clear()
         del self._ahead[loop.nodeid]
         return unneeded
 
@@ -114,16 +114,16 @@ class Pipeline:
             self._followers, self._rest = [], (follower for follower in joined if follower is not None)
         return self._ahead[loop.nodeid]
 
-    def _fill(self, subject: Subject, wanted: Sequence[Draw]) -> None:
+    def _fill(self, subject: Subject, awaited: Sequence[Draw]) -> None:
         """Begin calls for the wanted questions, for the leader's next ones, and for its followers' if there is room."""
         assert self._leader is not None
-        own, busy = self._ahead[self._leader.nodeid], self._open[id(subject)]
+        leading, busy = self._ahead[self._leader.nodeid], self._open[id(subject)]
         if busy and not subject.waits_apart:
             return
-        room = subject.shared_batch - busy - len(wanted)
+        capacity = subject.shared_batch - busy - len(awaited)
         if not subject.waits_apart:  # a test waits for all that one call asks
-            room = min(room, self._leader.evaluation.policy.batch - len(wanted))
-        requests = [(own, draw) for draw in [*wanted, *own.take(room)]]
+            capacity = min(capacity, self._leader.evaluation.policy.batch - len(awaited))
+        requests = [(leading, draw) for draw in [*awaited, *leading.take(capacity)]]
         if requests or subject.waits_apart:
             together = all(draw.asked.item.likelihood is None for _, draw in requests)  # else prompts begin alike
             requests += self._of_followers(subject.shared_batch - busy - len(requests)) if together else []
@@ -131,14 +131,14 @@ class Pipeline:
             if group:
                 self._begin(subject, group)
 
-    def _of_followers(self, room: int) -> list[tuple[_Ahead, Draw]]:
-        """Return the next questions of later interviews, up to `room`; the interviews come in their order."""
+    def _of_followers(self, capacity: int) -> list[tuple[_Ahead, Draw]]:
+        """Return the next questions of later interviews, up to `capacity`; the interviews come in their order."""
         requests: list[tuple[_Ahead, Draw]] = []
         for follower in self._followers:
-            requests += [(follower, draw) for draw in follower.take(room - len(requests))]
-        while len(requests) < room and (further := next(self._rest, None)) is not None:
+            requests += [(follower, draw) for draw in follower.take(capacity - len(requests))]
+        while len(requests) < capacity and (further := next(self._rest, None)) is not None:
             self._followers.append(further)
-            requests += [(further, draw) for draw in further.take(room - len(requests))]
+            requests += [(further, draw) for draw in further.take(capacity - len(requests))]
         return requests
 
     def _begin(self, subject: Subject, requests: Sequence[tuple[_Ahead, Draw]]) -> None:
@@ -263,25 +263,25 @@ class _Ahead:
 
     def expect(self, questions: Sequence[Question]) -> list[Draw]:
         """Return those of the questions that tests wait for which no call has begun."""
-        wanted = []
+        awaited = []
         for question in self.loop.recorder.unanswered(self.loop.respondent.subject, questions):
             key = self.loop.recorder.key(question)
             if key not in self.begun and key not in self.arrived:
                 self._queue.pop(key, None)
                 self.begun[key] = _nothing
-                wanted.append(Draw(question.asked, question.administration, key))
-        self._sent += len(wanted)
-        return wanted
+                awaited.append(Draw(question.asked, question.administration, key))
+        self._sent += len(awaited)
+        return awaited
 
-    def take(self, room: int) -> list[Draw]:
-        """Return the next questions without an answer, up to `room` and to the forecast of those that are needed."""
-        if room <= 0 or not self.loop.asks_ahead:
+    def take(self, capacity: int) -> list[Draw]:
+        """Return the next questions without an answer, up to `capacity` and to the forecast of those needed."""
+        if capacity <= 0 or not self.loop.asks_ahead:
             return []
         try:
             most = self._most()
         except Exception:  # code of a user, such as a selector, which fails when its turn comes
             return []
-        taken = list(itertools.islice(self._queue, max(0, min(room, most - self._sent))))
+        taken = list(itertools.islice(self._queue, max(0, min(capacity, most - self._sent))))
         self._sent += len(taken)
         return [self._queue.pop(key) for key in taken]
 
