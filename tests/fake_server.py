@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,18 @@ def completion(model: str, text: str, **more: Any) -> dict[str, Any]:
 def failure(message: str) -> dict[str, Any]:
     """The body of a reply that is none."""
     return {"error": {"message": message}}
+
+
+class _Server(ThreadingHTTPServer):
+    """A server to whom a client that hangs up is no news.
+
+    Its traceback would be read in a thread of its own, and two threads that parse sources disturb each other in Python
+    3.11 (`SystemError: AST constructor recursion depth mismatch`).
+    """
+
+    def handle_error(self, *about: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(*about)
 
 
 class LoopbackServer:
@@ -53,7 +66,7 @@ class LoopbackServer:
 
     def bind(self) -> ThreadingHTTPServer:
         """Take the address."""
-        return ThreadingHTTPServer((self.host, self.port), self._handler)
+        return _Server((self.host, self.port), self._handler)
 
     @property
     def url(self) -> str:

@@ -23,7 +23,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
 
 #: Faults that are waited out up to the deadline.
-PASSING = tuple(f"http {code}" for code in (408, 425, 429, 502, 503, 504, 529))
+PASSING = (*(f"http {code}" for code in (408, 425, 429, 502, 503, 504, 529)), "error as a success")
 KEY = "sk-test/0123456789+abc="
 #: Seconds, by the status that a fault must end with; the first is waited for.
 DEADLINES = {"timeout": 0.3, "other": 60.0}

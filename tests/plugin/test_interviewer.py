@@ -161,7 +161,7 @@ def test_more_mistakes(lab: Any) -> None:
     assert "interview goes with selector = 'autojudger'" in lab.run().stderr.str()
     folder = lab.path / "empty"
     folder.mkdir()
-    ungated = TEST.partition("def test_gate")[0]
+    ungated = TEST.partition("@pytest.mark.adaptive_gate")[0]
     lab.tests(ungated.format(more=", interview={'interviewer': 'empty', 'count': 1}"))
     result = lab.spawn()
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -178,7 +178,7 @@ def test_workers_share_the_store(shared: Any) -> None:
     pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
     for name in ("one", "two"):
         test = EVAL.replace("BATCH", "8").replace("ITEM", "item").replace('toy.jsonl"', f'toy.jsonl", name="{name}"')
-        shared.tests(test.replace('["toy"]', f'["{name}"]'), f"test_{name}")
+        shared.tests(test.replace('adaptive_gate("toy"', f'adaptive_gate("{name}"'), f"test_{name}")
     shared.tests("", "test_it")
     assert shared.spawn(STORE, "-n2").ret == 0
     assert shared.spawn(STORE, "-n2").ret == 0

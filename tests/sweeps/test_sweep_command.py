@@ -100,12 +100,14 @@ def slow_grid(grid: Path) -> Path:
     return grid
 
 
-def each_item_once(grid: Path, lost: int) -> None:
-    """Check that no answer in the journal was asked for again: those in flight at a kill alone."""
+def goes_on_from_the_journal(grid: Path, in_flight: int) -> None:
+    """Check that the second process took the answers of the first, but for those in flight at a kill."""
     lines = wait_for(grid, 20)
     assert len({item for _, item in lines}) == 20
-    probes = len({process for process, _ in lines})  # each process runs the test on a made-up answer first
-    assert len(lines) <= 20 + probes + lost
+    first = sum(process == lines[0][0] for process, _ in lines) - 1  # it runs the test on a made-up answer first
+    (record,) = grid.glob(".adaptive-eval-sweep/cells/*/record.json")
+    resumed = [a.resumed for i in read_run(record).interviews for a in i.administrations]
+    assert sum(resumed) >= max(first - in_flight, 4)
 
 
 @pytest.mark.slow
@@ -120,10 +122,7 @@ def test_a_killed_driver_takes_its_cells_along_and_goes_on(slow_grid: Path) -> N
     again = started(slow_grid)
     out, _ = again.communicate(timeout=60)
     assert again.returncode == 0, out
-    each_item_once(slow_grid, 1)
-    (record,) = slow_grid.glob(".adaptive-eval-sweep/cells/*/record.json")
-    resumed = [a.resumed for i in read_run(record).interviews for a in i.administrations]
-    assert sum(resumed) >= 5
+    goes_on_from_the_journal(slow_grid, 1)
 
 
 @pytest.mark.slow
@@ -134,7 +133,7 @@ def test_a_cell_whose_process_is_killed_runs_again(slow_grid: Path) -> None:
     assert driver.returncode == 0, out
     assert b"ended by SIGKILL" in out
     assert b"run again, number 1" in out
-    each_item_once(slow_grid, 1)
+    goes_on_from_the_journal(slow_grid, 1)
     (path,) = slow_grid.glob(".adaptive-eval-sweep/cells/*/cell.json")
     assert json.loads(path.read_text())["attempts"] == 2
 
