@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, converted
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "import sys; from pytest_adaptive_eval.cli.command import main; sys.exit(main())"
@@ -165,23 +165,26 @@ def recorded(run: int, answers: int, rng: np.random.Generator) -> RunRecord:
     ]
     accuracy = float(right.mean())
     interval = {"estimate": accuracy, "low": accuracy - 0.05, "high": accuracy + 0.05, "confidence": 0.975}
-    interview = InterviewRecord(
-        name="large",
-        nodeid="large.eval.toml::large",
-        subject={"name": f"step-{run:05}"},
-        bank={"name": "large", "content_hash": "c", "scale": "s", "size": size, "calibrated": False},
-        policy={"selector": "random", "estimator": "map"},
-        asked=answers,
-        scored=answers,
-        size=size,
-        statuses={"ok": answers},
-        stop="BUDGET",
-        stop_sentence="the budget is spent",
-        theta=[1.0],
-        standard_error=[0.05],
-        accuracy={**interval, "method": "design-based"},
-        accuracy_model=None,
-        administrations=asked,
+    interview = converted(
+        InterviewRecord,
+        {
+            "name": "large",
+            "nodeid": "large.eval.toml::large",
+            "subject": {"name": f"step-{run:05}"},
+            "bank": {"name": "large", "content_hash": "c", "scale": "s", "size": size, "calibrated": False},
+            "policy": {"selector": "random", "estimator": "map"},
+            "asked": answers,
+            "scored": answers,
+            "size": size,
+            "statuses": {"ok": answers},
+            "stop": "BUDGET",
+            "stop_sentence": "the budget is spent",
+            "theta": [1.0],
+            "standard_error": [0.05],
+            "accuracy": {**interval, "method": "design-based"},
+            "accuracy_model": None,
+            "administrations": asked,
+        },
     )
     day = np.datetime64("2031-01-01T00:00:00") + np.timedelta64(run, "h")
     return RunRecord(f"run-{run:05}", f"{day}Z", exit_status=0, interviews=[interview])

@@ -26,7 +26,7 @@ from PIL import Image
 
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, converted
 from pytest_adaptive_eval.reports.page import html_page
 
 BANK, ASKED, PICTURES = 4_000, 2_000, 200
@@ -118,23 +118,26 @@ def largest(folder: Path) -> tuple[RunRecord, ItemBank]:
                 category=list(items[n].category),
             )
         )
-    interview = InterviewRecord(
-        name="large",
-        nodeid="large.eval.toml::large",
-        subject={"name": "subject"},
-        bank={"name": "large", "content_hash": "c", "scale": "s", "size": BANK, "calibrated": True},
-        policy={"selector": "uniform", "estimator": "map"},
-        asked=ASKED,
-        scored=ASKED,
-        size=BANK,
-        statuses={"ok": ASKED},
-        stop="BUDGET",
-        stop_sentence="the budget is spent",
-        theta=[1.0],
-        standard_error=[0.05],
-        accuracy=None,
-        accuracy_model=None,
-        administrations=asked,
+    interview = converted(
+        InterviewRecord,
+        {
+            "name": "large",
+            "nodeid": "large.eval.toml::large",
+            "subject": {"name": "subject"},
+            "bank": {"name": "large", "content_hash": "c", "scale": "s", "size": BANK, "calibrated": True},
+            "policy": {"selector": "uniform", "estimator": "map"},
+            "asked": ASKED,
+            "scored": ASKED,
+            "size": BANK,
+            "statuses": {"ok": ASKED},
+            "stop": "BUDGET",
+            "stop_sentence": "the budget is spent",
+            "theta": [1.0],
+            "standard_error": [0.05],
+            "accuracy": None,
+            "accuracy_model": None,
+            "administrations": asked,
+        },
     )
     return RunRecord("benchmark", "2031-05-06T07:08:09Z", exit_status=0, interviews=[interview]), bank
 

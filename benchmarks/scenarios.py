@@ -730,7 +730,7 @@ def faults(scenario: Scenario, folder: Path, status: int | None) -> list[str]:
         complaints.append("traceback")
     path = folder / RECORD
     record = RunRecord.from_json(json.loads(path.read_text("utf-8"))) if path.is_file() else None
-    outcomes = [gate.verdict.get("outcome") for gate in record.gates] if record else []
+    outcomes = [gate.outcome.value for gate in record.gates] if record else []
     if record and record.promote and (scenario.passes is False or Outcome.PASS not in outcomes):
         complaints.append(f"promoted with {outcomes}")
     if status == 0 and scenario.passes is False and not (record is None and "os._exit" in scenario.name):

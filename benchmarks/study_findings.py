@@ -108,15 +108,16 @@ def last_level_of_a_climb() -> str:
     from pytest_adaptive_eval.ladder.policy import Climb
     from pytest_adaptive_eval.ladder.result import Ladder
     from pytest_adaptive_eval.records.repetitions import ladder_of
-    from pytest_adaptive_eval.records.run_record import InterviewRecord
+    from pytest_adaptive_eval.records.run_record import InterviewRecord, converted
 
     levels = {"cap": 4, "accuracy": [1.0, 0.9, 0.6, 0.3]}
     settings = {"queries": 10, "stop_at": 0.5, "settle": False}
-    record = InterviewRecord(
-        name="x", nodeid="x", subject={}, bank={}, policy={"settings": settings}, asked=40, scored=40, size=40,
-        statuses={"ok": 40}, stop="LEVEL", stop_sentence="", levels=levels, theta=None,
-        standard_error=None, accuracy=None, accuracy_model=None,
-    )  # fmt: skip
+    record = converted(InterviewRecord, {
+        "name": "x", "nodeid": "x", "subject": {}, "bank": {}, "policy": {"settings": settings},
+        "asked": 40, "scored": 40, "size": 40, "statuses": {"ok": 40}, "stop": "LEVEL", "stop_sentence": "",
+        "levels": levels, "theta": None,
+        "standard_error": None, "accuracy": None, "accuracy_model": None,
+    })  # fmt: skip
     ladder = Ladder(tuple(map(np.array, HALVED)), 4)
     return f"history {ladder_of(record)}, gate {Climb(10, 0.5).last(ladder, 0.95).estimate:.0f}"
 
@@ -205,7 +206,7 @@ def test_it(item, model):
 def verbs(kind: str, metric: str, start: float, subject: str = "") -> str:
     """`compare`, `drift` and `correlate` over 14 runs of a study, whose quantity falls at the end."""
     from pytest_adaptive_eval.cli import main
-    from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
+    from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord, converted
     from pytest_adaptive_eval.records.runs import write_run
 
     told = []
@@ -217,7 +218,22 @@ def verbs(kind: str, metric: str, start: float, subject: str = "") -> str:
             row |= {"high": value + 0.033, "confidence": 0.95, "method": "by levels and routes"}
             record = RunRecord(f"203105{day:02d}T0Z-{day}", f"2031-05-{day:02d}T00:00:00+00:00", exit_status=0)
             metrics = {metric: [row]}
-            record.studies = [StudyRecord("web", "t::web", kind, name, [{"name": name}], metrics, 1, 1, "nodes")]
+            record.studies = [
+                converted(
+                    StudyRecord,
+                    {
+                        "name": "web",
+                        "nodeid": "t::web",
+                        "kind": kind,
+                        "candidate": name,
+                        "members": [{"name": name}],
+                        "metrics": metrics,
+                        "asked": 1,
+                        "size": 1,
+                        "unit": "nodes",
+                    },
+                )
+            ]
             write_run(Path(folder), record)
         reference = Path(folder, "scores.csv")
         reference.write_text("subject,mmlu\n" + "".join(f"s{day},{day}\n" for day in range(1, 15)))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from made import made
 
 from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
@@ -30,7 +31,7 @@ def bare(**changes: Any) -> InterviewRecord:
         "accuracy": None,
         "accuracy_model": None,
     }
-    return InterviewRecord(**{**values, **changes})
+    return made(InterviewRecord, **{**values, **changes})
 
 
 def climb_of(scores: Sequence[Sequence[float]], cap: int, *, seed: int = 0, **changes: Any) -> InterviewRecord:

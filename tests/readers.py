@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made import made
 
 from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.banks.responses import read_responses
@@ -55,7 +56,8 @@ class Reader:
 
 
 def _record(run: str = "20310506T000000000Z-00000001", bank: str = "b1") -> RunRecord:
-    interview = InterviewRecord(
+    interview = made(
+        InterviewRecord,
         name="text",
         nodeid="t.toml::text",
         subject={"name": "step-1", "checkpoint": "c1"},

@@ -31,9 +31,9 @@ def test_the_path_is_kept_as_given_in_the_first_folder_and_in_full_elsewhere(fol
     for folder, path in ((folders[1], str(folders[1] / "old.csv")), (folders[0], "old.csv")):
         (folder / "old.csv").write_text(MATRIX)
         file = read_baseline("old.csv#late", folders, BANK, "toy")
-        assert file.source["path"] == path
-        assert file.source["subject"] == "late"
-        assert len(file.source["hash"]) == 16
+        assert file.source.path == path
+        assert file.source.subject == "late"
+        assert len(file.source.hash) == 16
         assert file.baseline.name == "late"
         np.testing.assert_array_equal(file.baseline.scores, [1, 1, 1, 1])
         again = read_again(file.source, folders, BANK, "toy")
@@ -86,7 +86,7 @@ def test_a_change_of_decoding_is_refused_where_both_are_known() -> None:
 
 
 def asked(item: str, request: str = "") -> Administration:
-    return Administration(1, item, "hash", extra={"request": request} if request else {})
+    return Administration(1, item, "hash", request=request)
 
 
 @pytest.mark.parametrize(

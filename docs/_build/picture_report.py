@@ -70,17 +70,19 @@ def run(folder: Path, checkpoint: str, seed: int) -> RunRecord:
 def history(records: Sequence[RunRecord]) -> list[Series]:
     """The series of these runs: ability, and accuracy by category."""
     first = records[0].interviews[0]
-    about = [first.name, *(str(first.bank[name]) for name in ("name", "content_hash", "scale"))]
+    about = [first.name, *(getattr(first.bank, name) for name in ("name", "content_hash", "scale"))]
     points: dict[tuple[str, str], list[Point]] = {}
     for record in records:
         held = record.interviews[0]
-        who = (record.run, record.started, str(held.subject["name"]), str(held.subject["checkpoint"]))
+        who = (record.run, record.started, held.subject.name, held.subject.checkpoint)
         assert held.theta
         assert held.standard_error
         points.setdefault(("ability", ""), []).append(Point(*who, held.theta[0], held.standard_error[0]))
         for row in held.categories:
-            point = Point(*who, row["accuracy"]["estimate"], row["standard_error"])
-            points.setdefault(("accuracy", row["category"]), []).append(point)
+            assert row.accuracy
+            assert row.standard_error
+            point = Point(*who, row.accuracy.estimate, row.standard_error)
+            points.setdefault(("accuracy", row.category), []).append(point)
     return [Series(*about, metric, category, tuple(these)) for (metric, category), these in points.items()]
 
 

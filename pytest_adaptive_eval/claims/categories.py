@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,17 +46,6 @@ class CategoryResult:
     scored: int
     accuracy: Interval | None = None
     standard_error: float | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the result as it stands in a record."""
-        return {
-            "category": self.category,
-            "size": self.size,
-            "asked": self.asked,
-            "scored": self.scored,
-            "accuracy": self.accuracy.to_json() if self.accuracy else None,
-            "standard_error": self.standard_error,
-        }
 
 
 def by_category(

@@ -70,10 +70,8 @@ def _service(variable: str) -> Any:
 
 def _check_patterns(history: History, options: argparse.Namespace) -> None:
     """Refuse patterns that match nothing in a history."""
-    from pytest_adaptive_eval.records.run_record import copied_from
-
     patterns = {name: pattern for name, pattern in history_patterns(options).items() if pattern != "*"}
-    names = sorted({entry.name for record, entry in history.evaluations() if not copied_from(record)})
+    names = sorted({entry.name for record, entry in history.evaluations() if not record.copied_from})
     if names and not any(history.evaluations(**patterns)):
         flags = " ".join(f"--{name} {pattern}" for name, pattern in patterns.items())
         raise ConfigError(
@@ -129,10 +127,8 @@ def _alert(alert: Alert, service: Any, path: Path | None) -> None:
 
 def _unwatched(history: History, options: argparse.Namespace) -> str:
     """Return the reason why no run is watched."""
-    from pytest_adaptive_eval.records.run_record import copied_from
-
     evaluations = list(history.evaluations(**history_patterns(options)))
-    asked = [evaluation for record, evaluation in evaluations if not copied_from(record)]
+    asked = [evaluation for record, evaluation in evaluations if not record.copied_from]
     if not evaluations:
         return no_runs_text(options)
     if not asked:

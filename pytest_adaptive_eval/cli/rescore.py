@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, POLICIES
@@ -18,7 +19,7 @@ from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
 from pytest_adaptive_eval.evaluation import EvalSpec, StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.findings import findings, with_misfit_note
+from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
@@ -29,11 +30,15 @@ from pytest_adaptive_eval.items.item import WRONG, Item, Status, unanswered_sent
 from pytest_adaptive_eval.ladder.policy import levelled
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.records.baseline import BaselineFile, baseline_of, read_again, read_baseline
+from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.run_record import (
     Administration,
+    BaselineSource,
+    ConditionRecord,
     GateRecord,
     InterviewRecord,
     RunRecord,
+    VerdictRecord,
     noise_of,
     recorded_must_pass,
 )
@@ -61,14 +66,15 @@ class _Rescored:
     notes: list[str] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     baselines: dict[str, Baseline] = field(default_factory=dict)
-    sources: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    sources: dict[str, BaselineSource] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     result: SessionResult | None = None
 
     @property
-    def extra(self) -> dict[str, Any]:
-        """Further fields of the record, with what unanswered items count as now."""
-        return {**self.old.extra, "unanswered": self.unanswered}
+    def regraded(self) -> InterviewRecord:
+        """The record with the new scores, and with what unanswered items count as now."""
+        changes = {"administrations": self.administrations, "unanswered": self.unanswered, "schema1_hash": ""}
+        return msgspec.structs.replace(self.old, **changes)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -114,16 +120,17 @@ def rescore(
     verdicts = [*_verdicts(interviews, judgments), *study_gates]
     # gates of a file do not depend on what the recorded run missed
     carried = ("required",) if gates else ("missing", "deselected", "shard", "required")
-    extra = {name: record.extra[name] for name in carried if record.extra.get(name)}
+    carried_facts: dict[str, Any] = {name: getattr(record, name) for name in carried}
     new_record = RunRecord(
         run,
         now.astimezone(UTC).isoformat(timespec="milliseconds"),
         versions=dict(record.versions),
-        exit_status=0 if _passes(record, verdicts) and "missing" not in extra else 1,
+        exit_status=0 if _passes(record, verdicts) and not carried_facts.get("missing") else 1,
         interviews=[_new_record(interview) for interview in interviews],
         studies=record.studies,
         gates=verdicts,
-        extra={"rescored_from": record.run, **extra},
+        rescored_from=record.run,
+        **carried_facts,
     )
     new_record.fail_without_required()
     new_record.warn()
@@ -162,7 +169,7 @@ def _same_items(old: InterviewRecord, bank: ItemBank | None) -> ItemBank:
     """Return the interview's bank; refuse a missing one, and one with other items."""
     if bank is None:
         raise ConfigError(
-            f"the bank of {old.name!r}, {old.bank.get('path') or old.bank.get('name')}, is not at hand: name it with "
+            f"the bank of {old.name!r}, {old.bank.path or old.bank.name}, is not at hand: name it with "
             f"--bank {old.name}=PATH"
         )
     ids = set(map(str, bank.ids))
@@ -185,7 +192,7 @@ def _regraded(entry: Administration, item: Item, unanswered: str) -> Administrat
             response = Completion(entry.text, status).response(item, unanswered)
             if response.status.infrastructure == status.infrastructure:  # else it cannot be graded here
                 score = response.score
-    return replace(entry, score=score, item_hash=item.content_hash)
+    return msgspec.structs.replace(entry, score=score, item_hash=item.content_hash)
 
 
 def _conditions(
@@ -203,7 +210,7 @@ def _conditions(
     if not judgments and not study_gates:
         raise ConfigError("the run has no gates to judge again: give some with --gates FILE.toml")
     for _, interview, condition in judgments:
-        condition.check(interview.bank, climbed=interview.old.policy.get("stop") == "level")
+        condition.check(interview.bank, climbed=interview.old.policy.stop == "level")
         interview.conditions.append(condition)
     return judgments
 
@@ -220,7 +227,8 @@ def _file_conditions(
         where, _, line = evaluation.spec.where.rpartition(":")
         for spec in evaluation.gates:
             name = f"{evaluation.spec.name}-{spec.name}"
-            gate = GateRecord(name, f"{where}::{name}", interview.old.name, {}, where, spec.line or int(line or 0))
+            verdict, line_number = VerdictRecord(Outcome.ERROR), spec.line or int(line or 0)
+            gate = GateRecord(name, f"{where}::{name}", interview.old.name, verdict, where, line_number)
             assert isinstance(spec.condition, Condition)
             judgments.append((gate, interview, spec.condition))
     return judgments
@@ -228,19 +236,13 @@ def _file_conditions(
 
 def _recorded_condition(gate: GateRecord) -> Condition:
     """Return the condition that a recorded gate was judged by."""
-    data = gate.verdict.get("condition")
-    if not data:
+    recorded = gate.verdict.condition
+    if recorded is None:
         raise ConfigError(
             f"the gate {gate.name} left no condition in the record (its test failed before it judged, or the record is "
             "of an older version): give gates with --gates FILE.toml"
         )
-    try:
-        return Condition(**data)
-    except TypeError as error:
-        raise ConfigError(
-            f"the gate {gate.name} has a damaged condition in the record, {data!r:.80} ({error}): give gates with "
-            "--gates FILE.toml"
-        ) from error
+    return recorded.condition()
 
 
 def _named(interviews: Sequence[_Rescored], name: str, where: str) -> _Rescored:
@@ -269,7 +271,7 @@ def _compare_with(
             else:
                 file = _read(interview, name, recorded_gates, spec if name == "baseline" else name, folders)
                 interview.sources[name] = file.source
-            file.check(decoding=str(old.subject.get("decoding_hash", "")), unanswered=interview.unanswered)
+            file.check(decoding=old.subject.decoding_hash, unanswered=interview.unanswered)
             file.check_requests(old.administrations if old.requests else ())
             interview.baselines[name] = file.baseline
             interview.notes += file.doubts(old.subject)
@@ -281,8 +283,8 @@ def _compare_with(
 
 def _other_interview(interview: _Rescored, other: _Rescored, name: str) -> BaselineFile:
     """Return another interview of the run as a baseline."""
-    bank = {**other.old.bank, "content_hash": other.bank.content_hash}
-    record = replace(other.old, administrations=other.administrations, bank=bank, extra=other.extra)
+    bank = msgspec.structs.replace(other.old.bank, content_hash=other.bank.content_hash)
+    record = msgspec.structs.replace(other.regraded, bank=bank)
     baseline_bank = other.bank if other.bank.comparable(interview.bank) else interview.bank
     file = baseline_of(record, baseline_bank, f"evaluation {name!r}", "")
     twins = baseline_bank.content_hash != interview.bank.content_hash
@@ -298,9 +300,8 @@ def _read(
     folders: Sequence[Path],
 ) -> BaselineFile:
     """Read the baseline of a file, else the one that the run was compared with."""
-    recorded_baselines = interview.old.extra.get("baselines")
-    source = recorded_baselines.get(name) if isinstance(recorded_baselines, Mapping) else None
-    if spec is None and isinstance(source, Mapping):
+    source = interview.old.baselines.get(name)
+    if spec is None and source:
         return read_again(source, folders, interview.bank, interview.old.name, unanswered=interview.unanswered)
     if spec is None:
         if any(_compared(gate, name) for gate in recorded_gates):
@@ -309,32 +310,29 @@ def _read(
             )
         raise BaselineMissing("there is no baseline: name one with --baseline FILE")
     file = read_baseline(spec, folders, interview.bank, interview.old.name, unanswered=interview.unanswered)
-    if isinstance(source, Mapping) and source.get("hash") != file.source["hash"]:
+    if source and source.hash != file.source.hash:
         interview.notes.append(f"{spec} is another baseline than the run was compared with")
     return file
 
 
 def _compared(gate: GateRecord, name: str) -> bool:
     """Return whether the recorded gate was judged against the baseline of a name."""
-    condition = gate.verdict.get("condition") or {}
-    return (
-        condition.get("kind") == "not_worse_than" and condition.get("name") == name and not gate.verdict.get("notice")
-    )
+    condition = gate.verdict.condition
+    compares = condition is not None and condition.kind == "not_worse_than" and condition.name == name
+    return compares and not gate.verdict.notice
 
 
 def _result(interview: _Rescored, family: int) -> SessionResult:
     """Return the result by the new scores; `family` is the number of claims over all gates."""
     old, bank = interview.old, interview.bank
-    log = replace(old, administrations=interview.administrations).draws(
-        {str(item): n for n, item in enumerate(bank.ids)}
-    )
-    climbed = old.policy.get("stop") == "level"
+    log = interview.regraded.draws({str(item): n for n, item in enumerate(bank.ids)})
+    climbed = old.policy.stop == "level"
     partial = any(not baseline.complete for baseline in interview.baselines.values())
-    sequential = old.policy.get("stop") == "decision" or partial
-    estimator = ESTIMATORS.get(str(old.policy.get("estimator")), ESTIMATORS["map"])()
+    sequential = old.policy.stop == "decision" or partial
+    estimator = ESTIMATORS.get(old.policy.estimator, ESTIMATORS["map"])()
     like = FIXED_FORM
-    if bank.predictor is not None and old.policy.get("predictor") == bank.predictor.hash:
-        like = "form" if old.policy.get("selector") == "form" else "estimate"
+    if bank.predictor is not None and old.policy.predictor == bank.predictor.hash:
+        like = "form" if old.policy.selector == "form" else "estimate"
     policy = replace(POLICIES[like], estimator=estimator, stop="decision" if sequential else "budget")
     stop = StopReason[old.stop] if old.stop in StopReason.__members__ else None
     noise = _noise(interview)
@@ -345,7 +343,7 @@ def _result(interview: _Rescored, family: int) -> SessionResult:
         noise=noise.allowed if noise else 0.0,
         error=old.error,
         notes=(
-            *bank_notes(bank, str(old.policy.get("selector")), climbed=climbed),
+            *bank_notes(bank, old.policy.selector, climbed=climbed),
             *interview.notes,
             *([noise.sentence] if noise else []),
         ),
@@ -353,12 +351,12 @@ def _result(interview: _Rescored, family: int) -> SessionResult:
         family=family,
         baselines=interview.baselines,
         absent=interview.absent,
-        subject={"name": str(old.subject.get("name", ""))},
+        subject={"name": old.subject.name},
         chance=_guessing(bank, log.items.tolist()),
-        must_pass=recorded_must_pass(replace(old, administrations=interview.administrations)),
+        must_pass=recorded_must_pass(interview.regraded),
     )
     if climbed:
-        result = replace(result, climb=levelled(str(old.policy["selector"]), old.policy["settings"]))
+        result = replace(result, climb=levelled(old.policy.selector, old.policy.settings))
     if np.isnan(log.propensities).any():
         result = replace(result, invalid="the items were not drawn at random")
     return with_misfit_note(result)
@@ -385,29 +383,23 @@ def _verdicts(
         interview.result = _result(interview, family)
     for gate, interview, condition in judgments:
         assert interview.result is not None
-        yield replace(gate, verdict=interview.result.verdict(condition).to_json())
+        yield msgspec.structs.replace(gate, verdict=VerdictRecord.of(interview.result.verdict(condition)))
 
 
 def _new_record(interview: _Rescored) -> InterviewRecord:
     assert interview.result is not None
     old, bank = interview.old, interview.bank
-    items = replace(old, administrations=interview.administrations).by_item()
+    items = interview.regraded.by_item()
     abilities = [a.theta_before or [0.0] * bank.dimensions for a in items] if bank.calibrated else None
     must_pass = interview.result.must_pass
     kept = [note for note in old.notes if note != must_pass_sentence(recorded_must_pass(old))]
-    bank_data: dict[str, Any] = {
-        **old.bank,
-        "content_hash": bank.content_hash,
-        "scale": bank.scale,
-        "calibrated": bank.calibrated,
-    }
-    return replace(
-        old,
-        bank=bank_data,
-        administrations=interview.administrations,
-        decoding_noise=noise.to_json() if (noise := _noise(interview)) else None,
+    hashes = {"content_hash": bank.content_hash, "scale": bank.scale, "calibrated": bank.calibrated}
+    return msgspec.structs.replace(
+        interview.regraded,
+        bank=msgspec.structs.replace(old.bank, **hashes),
+        decoding_noise=_noise(interview),
         notes=list(dict.fromkeys([*kept, *interview.notes, *filter(None, [must_pass_sentence(must_pass)])])),
-        conditions=[condition.to_json() for condition in interview.conditions],
-        extra={**interview.extra, **({"baselines": interview.sources} if interview.sources else {})},
+        conditions=list(map(ConditionRecord.of, interview.conditions)),
+        baselines=interview.sources or old.baselines,
         **findings(interview.result, abilities),
     )

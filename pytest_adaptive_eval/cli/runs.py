@@ -71,19 +71,14 @@ def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunR
 
 def named_paths(record: RunRecord) -> list[str]:
     """Return the files and folders that a record names: banks and baselines."""
-    paths = [str(interview.bank.get("path") or "") for interview in record.interviews]
-    for interview in record.interviews:
-        sources = interview.extra.get("baselines")
-        for source in sources.values() if isinstance(sources, dict) else ():
-            paths.append(str(source.get("path") or "") if isinstance(source, dict) else "")
+    paths = [interview.bank.path for interview in record.interviews]
+    paths += [source.path for interview in record.interviews for source in interview.baselines.values()]
     return [path for path in paths if path]
 
 
 def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:
     """Return the paths of ``--bank`` by evaluation, each of which the run has."""
-    bank_evaluations = [
-        interview.name for interview in record.interviews if not isinstance(interview.bank.get("task"), dict)
-    ]
+    bank_evaluations = [interview.name for interview in record.interviews if interview.bank.task is None]
     paths: dict[str, Path] = {}
     for argument in options.bank:
         name, sign, path = argument.partition("=")

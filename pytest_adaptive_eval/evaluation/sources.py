@@ -14,7 +14,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Grader
-from pytest_adaptive_eval.items.presentation import REPORT_KEY, Presentation, presented
+from pytest_adaptive_eval.items.presentation import Presentation, presented
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
@@ -135,17 +135,17 @@ def recorded_banks(
     banks: dict[str, ItemBank] = {}
     tasks = TaskGraders(functools.cache(_families))
     for interview in record.interviews:
-        task = interview.bank.get("task")
-        if isinstance(task, dict):
+        task = interview.bank.task
+        if task is not None:
             with suppress(ConfigError, LookupError, TypeError):  # a task of a plugin that is not here
-                family = _families()[str(interview.bank["name"])]
+                family = _families()[interview.bank.name]
                 sized = {} if family.sized is None else {"pixels": SMALL_PIXELS}
                 banks[interview.name] = task_bank(family, **{**sized, "terse": bool(family.form), **task})
             continue
         if (bank_path := (paths or {}).get(interview.name)) is not None:
             banks[interview.name] = _part(read_bank(bank_path, graders=graders, tasks=tasks), interview)
             continue
-        written = str(interview.bank.get("path") or "")
+        written = interview.bank.path
         existing = find_input(written, folders) if written else None
         if existing is not None:
             try:
@@ -157,22 +157,19 @@ def recorded_banks(
 
 def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
     """Return the part of a bank that an interview used, or variants of its items."""
-    if category := interview.bank.get("category"):
-        bank = bank.only(str(category))
-    twins = interview.bank.get("twins")
-    if isinstance(twins, dict):
+    if interview.bank.category:
+        bank = bank.only(interview.bank.category)
+    if twins := interview.bank.twins:
         from pytest_adaptive_eval.tasks.twin import twin_bank
 
-        bank = twin_bank(bank, str(twins.get("values")), int(twins.get("seed", 0)))
-    formats = interview.bank.get("formats")
-    if isinstance(formats, list):
+        bank = twin_bank(bank, twins.values, twins.seed)
+    if interview.bank.formats:
         from pytest_adaptive_eval.items.modalities import asked_in_formats
 
-        bank = asked_in_formats(bank, [str(name) for name in formats])
-    written = interview.bank.get(REPORT_KEY)
-    if isinstance(written, Mapping):
+        bank = asked_in_formats(bank, interview.bank.formats)
+    if interview.bank.presentation is not None:
         try:
-            bank = presented(bank, Presentation.from_json(written))
+            bank = presented(bank, Presentation.from_json(interview.bank.presentation))
         except (KeyError, TypeError, ValueError) as error:
             raise BankError(
                 f"{interview.name}: the recorded presentation is damaged ({error!r}); restore the record"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.tables import MarkerTable, PriceTable
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import DEFAULT_TOKENS, REASONING_TOKENS
+from pytest_adaptive_eval.records.run_record import Costs, Spent
 from pytest_adaptive_eval.text import money
 
 #: Tokens that a price is for, characters of a token where none is counted, and prompts whose length is looked at.
@@ -76,17 +76,21 @@ class Spending:
             parts.append(f"it ends before {' or '.join(limits)}")
         return ", ".join(parts)
 
-    def to_json(self, usage: Usage) -> dict[str, Any]:
-        """Return the money that calls of the subject cost, for a record; empty without a price."""
-        return _money(self.price, usage)
-
-    def agent_costs(self, usages: Mapping[str, Usage]) -> dict[str, dict[str, Any]]:
-        """Return the calls, tokens, seconds and money of agents that were asked, by role, for a record."""
-        return {
-            role: {**usage.to_json(), **_money(self.agents.get(role), usage)}
-            for role, usage in usages.items()
-            if usage.calls
-        }
+    def costs(self, subject: Usage, interviewer: Usage, judge: Usage, size: int) -> Costs:
+        """Return the costs for a record, relative to the FLOPs of asking the subject a bank of `size` if known."""
+        costs = Costs(
+            interviewer=_spent(interviewer, self.agents.get("interviewer")),
+            judge=_spent(judge, self.agents.get("judge")),
+        )
+        if not subject.calls:
+            return costs
+        costs.subject = _spent(subject)
+        complete = interviewer.flops or not interviewer.calls  # a model on a server does not tell
+        if subject.flops and complete and not judge.calls:
+            costs.relative = (subject.flops + interviewer.flops) / (subject.flops / subject.calls * size)
+        if self.price is not None:
+            costs.money, costs.currency = _cost(self.price, subject), self.price.currency
+        return costs
 
 
 def _cost(price: PriceTable, usage: Usage) -> float:
@@ -94,8 +98,14 @@ def _cost(price: PriceTable, usage: Usage) -> float:
     return tokens / MILLION + price.hour * usage.seconds / 3600.0
 
 
-def _money(price: PriceTable | None, usage: Usage) -> dict[str, Any]:
-    return {} if price is None else {"money": _cost(price, usage), "currency": price.currency}
+def _spent(usage: Usage, price: PriceTable | None = None) -> Spent | None:
+    """Return what a model's calls cost; None without any."""
+    if not usage.calls:
+        return None
+    spent = Spent(**asdict(usage))
+    if price is not None:
+        spent.money, spent.currency = _cost(price, usage), price.currency
+    return spent
 
 
 def spending_of(table: MarkerTable, stop: str) -> Spending:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -111,10 +111,6 @@ class DecodingNoise:
             f"decoding noise {number(self.error, 4)} of the accuracy (standard error, by {by}): bounds and thresholds "
             "allow for it"
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON values of records."""
-        return asdict(self)
 
 
 def widen_for_noise(interval: Interval, log: DesignLog) -> Interval:

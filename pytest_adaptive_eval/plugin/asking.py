@@ -41,7 +41,8 @@ class DecodingCheck:
         self._earlier: InterviewRecord | None = None
         if not self._samples and identity.checkpoint and (self._by_default or not evaluation.decodings):
             self._earlier = _latest(folder, evaluation, identity)
-            if self._earlier is not None and (self._earlier.decoding_noise or {}).get("variance"):
+            noise = self._earlier.decoding_noise if self._earlier is not None else None
+            if noise is not None and noise.variance:
                 self.reason = "an earlier run of this checkpoint gave different answers to the same item"
 
     def add_repeats(self, evaluation: Evaluation, answers: Sequence[Administration]) -> Evaluation:
@@ -91,9 +92,9 @@ def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> 
     same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash)
     for run, record in reversed(list(history.interviews())):
         if not record.error and same == (
-            record.subject.get("checkpoint"),
-            record.subject.get("decoding_hash"),
-            record.bank.get("content_hash"),
+            record.subject.checkpoint,
+            record.subject.decoding_hash,
+            record.bank.content_hash,
         ):
             try:
                 whole = history.whole(run.run)
@@ -382,7 +383,7 @@ class AskingLoop:
         administration = test.administration
         unseen = self.finding.random or (response.score is not None and test.requests.asks(test.asked.item) is None)
         if request := UNKNOWN if unseen else test.requests.other_than(test.asked.item):
-            administration.extra["request"] = request
+            administration.request = request
         for file in self.gate_plan.baselines().values():
             file.check_requests([administration])
         self._live.count(len(self.recorder.administrations))

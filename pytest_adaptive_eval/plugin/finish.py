@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError
-from pytest_adaptive_eval.evaluation.spending import Spending
-from pytest_adaptive_eval.gates.findings import findings, with_misfit_note
+from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
-from pytest_adaptive_eval.items.presentation import REPORT_KEY
 from pytest_adaptive_eval.models.base import Subject, Usage
 from pytest_adaptive_eval.models.calling import CallableSubject
 from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.run_record import (
     Administration,
+    BankRecord,
+    ConditionRecord,
+    InterviewerRecord,
     InterviewRecord,
+    JudgeRecord,
+    PolicyRecord,
+    SubjectRecord,
     by_item,
     must_pass_answers,
     noise_of,
-    plain,
 )
 from pytest_adaptive_eval.text import counted, relative
 
 FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers are equal.
-#: Keys of a bank's report that a record repeats.
-BANK_REPORT_KEYS = ("task", "category", "twins", "formats", "parts", REPORT_KEY)
 
 
 def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRecord]:
@@ -51,7 +52,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
         arguments = loop.gate_plan.result_arguments()
         for file in loop.gate_plan.loaded.values():
             notes += filter(None, [file.age(clock.now())])
-            notes += file.doubts(loop.respondent.identity.to_json())
+            notes += file.doubts(SubjectRecord.of(loop.respondent.identity))
     except AdaptiveEvalError:  # the session's start has reported it
         arguments = {}
     identity = loop.respondent.identity
@@ -135,75 +136,46 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     identity = respondent.identity
     if isinstance(respondent.subject, Subject):  # the environment as it is at the end: batches may have become smaller
         identity = replace(identity, environment=respondent.subject.identity.environment)
-    first = {
-        "asked_first": [str(bank.ids[n]) for n in loop.session.take_all.tolist()],
-        "must_pass": evaluation.must_pass_ids,
-    }
+    judge, journal = evaluation.judge, loop.recorder.journal
     record = InterviewRecord(
         name=evaluation.name,
         nodeid=loop.nodeid,
-        subject=identity.to_json(),
-        bank={
-            "name": bank.name,
-            "path": relative(evaluation.path, root) if evaluation.path else "",
-            "content_hash": bank.content_hash,
-            "scale": bank.scale,
-            "size": len(bank),
-            "calibrated": bank.calibrated,
-            "model": bank.model,
-            "trusted": bank.report.get("trusted") is not False,
-            "calibration_subject": identity.name in bank.subjects,
-            **{name: bank.report[name] for name in BANK_REPORT_KEYS if name in bank.report},
-        },
-        policy={
-            **evaluation.policy.to_json(),
-            **evaluation.policy.assisted_by(evaluation.bank),
-            "seed": evaluation.seed,
-            "stream": str(evaluation.stream),
-            **{name: ids for name, ids in first.items() if ids},
-        },
-        conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
+        subject=SubjectRecord.of(identity),
+        bank=BankRecord.of(
+            bank,
+            path=relative(evaluation.path, root) if evaluation.path else "",
+            calibration_subject=identity.name in bank.subjects,
+        ),
+        policy=PolicyRecord.of(
+            {
+                **evaluation.policy.to_json(),
+                **evaluation.policy.assisted_by(bank),
+                "seed": evaluation.seed,
+                "stream": str(evaluation.stream),
+                "asked_first": [str(bank.ids[n]) for n in loop.session.take_all.tolist()],
+                "must_pass": evaluation.must_pass_ids,
+            }
+        ),
+        conditions=list(map(ConditionRecord.of, loop.gate_plan.conditions)),
         seconds=round(seconds, 3),
         samples=evaluation.samples,
-        decoding_noise=noise.to_json() if noise else None,
+        decoding_noise=noise,
         administrations=answers,
-        interviewer=plain(loop.session.account) or None,
+        interviewer=InterviewerRecord.of(loop.session.account),
+        judge=JudgeRecord(judge.name, **judge.counts.to_json()) if judge is not None else None,
+        baselines={name: file.source for name, file in loop.gate_plan.loaded.items() if file.source.hash},
+        unanswered=loop.unanswered,
+        journal=journal.path.name if journal is not None else "",
+        reuse=loop.reuse.record(answers),
+        usage_error=bool(loop.fault and loop.fault.usage),
         **findings(result, [a.theta_before or [] for a in items] if bank.calibrated else None),
     )
     record.asked = len(items)  # also those of a batch that was cut off
-    record.extra = _extra(loop)
-    if evaluation.judge is not None:
-        record.notes = list(evaluation.judge.notes())
+    if judge is not None:
+        record.notes = list(judge.notes())
     record.notes += filter(None, [must_pass_sentence(result.must_pass)])
     spent = respondent.subject.usage - respondent.usage if isinstance(respondent.subject, Subject) else Usage()
-    judged = Usage() if evaluation.judge is None else evaluation.judge.usage
-    record.costs = _costs(spent, judged, record, evaluation.spending)
+    account = record.interviewer.interviewer if record.interviewer else None
+    chosen = Usage(**{name: getattr(account, name) for name in Usage.__dataclass_fields__}) if account else Usage()
+    record.costs = evaluation.spending.costs(spent, chosen, judge.usage if judge else Usage(), record.size)
     return record
-
-
-def _extra(loop: AskingLoop) -> dict[str, Any]:
-    """Return further fields of the record; those without a value are left out."""
-    journal = loop.recorder.journal
-    judge = loop.evaluation.judge
-    fields = {
-        "judge": {"name": judge.name, **judge.counts.to_json()} if judge is not None else {},
-        "baselines": {name: dict(file.source) for name, file in loop.gate_plan.loaded.items() if file.source},
-        "unanswered": loop.unanswered,
-        "journal": journal.path.name if journal is not None else "",
-        "reuse": loop.reuse.to_json(loop.recorder.administrations),
-        "usage_error": bool(loop.fault and loop.fault.usage),
-    }
-    return {name: value for name, value in fields.items() if value}
-
-
-def _costs(spent: Usage, judged: Usage, record: InterviewRecord, spending: Spending) -> dict[str, Any]:
-    """Return the costs of questions, item selection and judgments, relative to the FLOPs of the whole bank if known."""
-    account = (record.interviewer or {}).get("interviewer") or {}
-    interviewer = Usage(**{name: account[name] for name in spent.to_json() if name in account})
-    costs: dict[str, Any] = spending.agent_costs({"interviewer": interviewer, "judge": judged})
-    if not spent.calls:
-        return costs
-    complete = interviewer.flops or not interviewer.calls  # a model on a server does not tell
-    if spent.flops and complete and not judged.calls:
-        costs["relative"] = (spent.flops + interviewer.flops) / (spent.flops / spent.calls * record.size)
-    return {"subject": spent.to_json(), **costs, **spending.to_json(spent)}

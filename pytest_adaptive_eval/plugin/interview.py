@@ -26,7 +26,15 @@ from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.progress import live_row
 from pytest_adaptive_eval.plugin.recording import STUDY_NOTE
 from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
-from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord, plain
+from pytest_adaptive_eval.records.run_record import (
+    Costs,
+    InterviewRecord,
+    QuantityRecord,
+    StudyRecord,
+    SubjectRecord,
+    converted,
+    plain,
+)
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
 
 
@@ -140,21 +148,20 @@ class Study(EvaluationNode):
             nodeid=self.nodeid,
             kind=self.kind,
             candidate=result.candidate,
-            members=plain(result.members),
-            metrics=plain(result.findings()),
+            members=converted(list[SubjectRecord], plain(result.members)),
+            metrics=converted(dict[str, list[QuantityRecord]], plain(result.findings())),
             asked=result.asked,
             size=result.size,
             unit=result.unit,
             account=plain(result.account),
-            costs=plain(result.costs),
+            costs=converted(Costs, plain(result.costs)),
             seconds=round(clock.elapsed() - begun, 3),
             error=plain(result.error),
             notes=plain([*result.notes, *([STUDY_NOTE] if state.answers is not None else [])]),
-            extra={
-                **({} if result.broken else {"journal": replies.path.name}),
-                **({"usage_error": True} if usage else {}),
-                **({"population": plan.population} if isinstance(plan, ComparablePlan) else {}),
-            },
+            population=plan.population if isinstance(plan, ComparablePlan) else "",
+            opinion="judgments" in result.account,
+            journal="" if result.broken else replies.path.name,
+            usage_error=usage,
         )
 
     def restore(self, data: dict[str, Any]) -> None:
@@ -181,12 +188,12 @@ def _properties(record: StudyRecord) -> list[tuple[str, Any]]:
     ]  # fmt: skip
     for metric, rows in record.metrics.items():
         for row in rows:
-            if row["subject"] == record.candidate:
+            if row.subject == record.candidate:
                 for name in ("estimate", "low", "high", "error"):
-                    if (value := row.get(name)) is not None:
+                    if (value := getattr(row, name)) is not None:
                         properties.append((metric if name == "estimate" else f"{metric}_{name}", number(value)))
-                if rank := row.get("rank"):
-                    properties.append((f"{metric}_rank", number(rank["mean"], 1)))
+                if row.rank:
+                    properties.append((f"{metric}_rank", number(row.rank.mean, 1)))
     return properties
 
 

@@ -11,8 +11,7 @@ MARKER = "adaptive_eval"  #: Marker of interviews, and fixture of gates.
 GATE_MARKER = "adaptive_gate"  #: Marker of the conditions of gates.
 MISSING_BASELINE = ("warn", "record", "fail")  #: What may happen where there is no baseline yet.
 REFUSAL = "adaptive_eval_refusal"  #: Where a worker of xdist leaves a usage error for its controller.
-#: File in the folder of a run for answers that runs share, and its key in records.
-REUSE, REUSED = "answers.sqlite", "reused"
+REUSE = "answers.sqlite"  #: File in the folder of a run for answers that runs share.
 ATTACHED = "adaptive_eval"  #: Attribute of a report that carries records to the controller.
 PARAMETER = "aeval:"  #: Start of the parameter id of placeholders; a bank's name follows.
 PROPERTY = "adaptive_eval"  #: Property with the score in reports of questions.

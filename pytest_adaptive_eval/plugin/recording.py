@@ -23,9 +23,8 @@ from pytest_adaptive_eval.items.reading.truth import truth_of
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject, SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.models.reuse import completion_key, request_key, scored
-from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import SEED, Journal
-from pytest_adaptive_eval.records.run_record import Administration, plain
+from pytest_adaptive_eval.records.run_record import Administration, LikelihoodRecord, ReuseRecord, converted, plain
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
@@ -80,7 +79,6 @@ class ConstantAnswers:
         return f"{most} of {count} answers are `{text[:_SHOWN]}`: the subject says the same to every question"
 
 
-LIKELIHOOD = "likelihood"  #: Key of the log-likelihoods in journals and administrations.
 _ABSENT = object()
 
 #: Why an answer that came too late for a verdict is missing.
@@ -366,7 +364,7 @@ def _content(argument: Any) -> Any:
 
 def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> None:
     if facts:
-        test.administration.extra[LIKELIHOOD] = plain(facts)
+        test.administration.likelihood = converted(LikelihoodRecord, plain(facts))
 
 
 def _completion(
@@ -414,11 +412,11 @@ class Reuse:
     def mark(self, administration: Administration) -> None:
         """Mark a question whose test took an answer from the store."""
         if self._subject is not None and self._subject.reused > self._taken:
-            administration.extra[REUSED], self._taken = True, self._subject.reused
+            administration.reused, self._taken = True, self._subject.reused
 
     def notes(self, administrations: list[Administration], *, judged: bool) -> list[str]:
         """Return what to tell with any verdict: the number of such answers."""
-        count = sum(bool(entry.extra.get(REUSED)) for entry in administrations)
+        count = sum(entry.reused for entry in administrations)
         if self._store is None:  # an interrupted run may have taken some
             return [_sentence(count, len(administrations), "a store of earlier ones")] if count else []
         if self._refusal:
@@ -427,12 +425,12 @@ class Reuse:
         notes = [_sentence(count, len(administrations), self._path) + anew]
         return [*notes, self._store.fault] if self._store.fault else notes
 
-    def to_json(self, administrations: list[Administration]) -> dict[str, Any]:
-        """Return the facts for the record; empty where nothing was to be reused."""
+    def record(self, administrations: list[Administration]) -> ReuseRecord | None:
+        """Return the facts for the record; None where nothing was to be reused."""
         if self._store is None:
-            return {}
-        count = sum(bool(entry.extra.get(REUSED)) for entry in administrations)
-        return {"store": self._path, "answers": count, **({"refused": self._refusal} if self._refusal else {})}
+            return None
+        count = sum(entry.reused for entry in administrations)
+        return ReuseRecord(self._path, count, self._refusal)
 
 
 def _sentence(count: int, asked: int, store: str) -> str:

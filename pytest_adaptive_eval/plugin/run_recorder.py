@@ -19,8 +19,6 @@ from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.state import sets_up_only
 from pytest_adaptive_eval.records.run_record import (
-    ONLY_BASELINES,
-    ONLY_REQUIRED,
     GateRecord,
     InterviewRecord,
     RunRecord,
@@ -123,8 +121,8 @@ class RunFiles:
         settings, run = self.state.settings, self._run
         if settings.missing_baseline != "record" or settings.baseline is None:
             return None
-        notices = [gate for gate in run.gates if gate.verdict.get("notice")]
-        outcomes = {gate.verdict.get("outcome") for gate in run.gates if gate not in notices}
+        notices = [gate for gate in run.gates if gate.verdict.notice]
+        outcomes = {gate.outcome for gate in run.gates if gate not in notices}
         if not notices or outcomes & {Outcome.FAIL, Outcome.ERROR, Outcome.INCONCLUSIVE}:
             return None
         if any(record.error for record in self._records):
@@ -139,9 +137,9 @@ class RunFiles:
         """Delete the journals of the run, except those of void interviews, which a later run continues."""
         for record in self._records:
             # a study names its journal once no later run needs it
-            if (isinstance(record, StudyRecord) or not record.error) and (name := record.extra.get("journal")):
+            if (isinstance(record, StudyRecord) or not record.error) and record.journal:
                 with suppress(OSError):
-                    (self.state.folder / "journal" / name).unlink(missing_ok=True)
+                    (self.state.folder / "journal" / record.journal).unlink(missing_ok=True)
 
     def has_journals(self) -> bool:
         """Return whether a journal holds answers of this run, from which a later run continues."""
@@ -252,7 +250,7 @@ class RunRecorder:
         planned, selection = [entry.nodeid for entry in exchange.planned()], exchange.selection()
         status = int(getattr(session, "exitstatus", exitstatus))
         if selection.required:
-            self.run.extra["required"] = dict(selection.required)
+            self.run.required = {name: list(nodeids) for name, nodeids in selection.required.items()}
         evaluates = bool(planned or self.run.absent_required)
         administered = not (self.config.option.collectonly or sets_up_only(self.config))
         if administered and not evaluates and status == _OK:
@@ -267,13 +265,11 @@ class RunRecorder:
         """Settle the exit status, write the files, and report failures to the cache."""
         run = self.run
         missing = [nodeid for nodeid in planned if nodeid not in self._reported]
-        facts = {"missing": missing, "deselected": list(selection.deselected), "shard": selection.shard}
-        run.extra.update({name: fact for name, fact in facts.items() if fact})
+        run.missing, run.deselected, run.shard = missing, list(selection.deselected), selection.shard
         status = self._status_of_tests(session, status, missing)
         passed = status == _OK and not run.absent_required
         run.exit_status = self._status_of_gates(status)
-        if passed and run.gates and all(gate.verdict.get("notice") for gate in run.gates):
-            run.extra[ONLY_BASELINES] = True
+        run.only_baselines_missing = bool(passed and run.gates) and all(gate.verdict.notice for gate in run.gates)
         run.seconds = round(clock.elapsed() - self._clock, 3)
         self._fail_without_required(selection)
         positions = {nodeid: n for n, nodeid in enumerate(planned)}
@@ -300,17 +296,16 @@ class RunRecorder:
         """Return the exit status, which is not 0 where no gate passed, and 4 where a mistake voided an evaluation."""
         if self._lacks_baseline:
             status = status or _FAILED
-        records = (*self.run.interviews, *self.run.studies)
-        if status == _FAILED and any(record.extra.get("usage_error") for record in records):
+        mistakes = [*(i.usage_error for i in self.run.interviews), *(study.usage_error for study in self.run.studies)]
+        if status == _FAILED and any(mistakes):
             return int(pytest.ExitCode.USAGE_ERROR)
         return status
 
     @property
     def _lacks_baseline(self) -> bool:
         """Whether a gate lacked its baseline, and no other gate passed."""
-        verdicts = [gate.verdict for gate in self.run.gates]
-        passed = any(verdict.get("outcome") == Outcome.PASS for verdict in verdicts)
-        return any(verdict.get("notice") for verdict in verdicts) and not passed
+        passed = any(gate.outcome is Outcome.PASS for gate in self.run.gates)
+        return any(gate.verdict.notice for gate in self.run.gates) and not passed
 
     def _write(self, session: pytest.Session, *, passed: bool, complete: bool) -> None:
         run, complaints_before = self.run, len(self._complaints)
@@ -329,7 +324,8 @@ class RunRecorder:
             self._files.remove_journals()
         if self._complaints:
             status = status or _FAILED
-        if len(self._complaints) > complaints_before and run.extra.pop(ONLY_REQUIRED, None):
+        if len(self._complaints) > complaints_before and run.only_required_gates_absent:
+            run.only_required_gates_absent = False
             run.exit_status = None  # the records have to be written again without this field
         session.exitstatus = status
         self._agree_on_exit()

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.question import crash_line
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
-from pytest_adaptive_eval.records.run_record import GateRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, VerdictRecord
 from pytest_adaptive_eval.text import relative
 
 _NO_VERDICT = (
@@ -194,13 +194,12 @@ class VerdictLog:
     def _new_records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
         """Return one record per verdict, and one more if the gate failed for another reason."""
         entries = self._entries.pop(item.nodeid, [])
-        verdicts = [(entry.evaluation, entry.verdict.to_json()) for entry in entries]
+        verdicts = [(entry.evaluation, VerdictRecord.of(entry.verdict)) for entry in entries]
         if report.failed and all(entry.verdict for entry in entries):
-            outcome = Outcome.ERROR.value
             nodes = self._state.needs.get(item, [])
             name = self._name(nodes[0]) if len(nodes) == 1 else ""
-            sentence = f"{outcome} {crash_line(report)}"
-            verdicts.append((name, {"outcome": outcome, "interval": None, "notes": [], "sentence": sentence}))
+            sentence = f"{Outcome.ERROR.value} {crash_line(report)}"
+            verdicts.append((name, VerdictRecord(Outcome.ERROR, sentence=sentence)))
         where = relative(item.reportinfo()[0], self._state.config.rootpath)
         line = (item.location[1] or 0) + 1
         return [GateRecord(item.name, item.nodeid, name, verdict, where, line) for name, verdict in verdicts]

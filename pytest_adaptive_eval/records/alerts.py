@@ -49,17 +49,14 @@ def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, repo
     """Return the message on alarms and on the gates of a run that did not pass."""
     refused = [gate for gate in run.gates if not gate.holds] if run else []
     sentences = [alarm.sentence for alarm in alarms[:_LISTED]]
-    sentences += [
-        f"{gate.name}: {gate.verdict.get('sentence') or 'the record holds no verdict for this gate'}"
-        for gate in refused[:_LISTED]
-    ]
+    sentences += [f"{gate.name}: {gate.verdict.sentence}" for gate in refused[:_LISTED]]
     if unlisted := len(alarms) + len(refused) - len(sentences):
         sentences.append(f"and {unlisted} more")
     counts = [counted(len(alarms), "drop")] if alarms else []
     counts += [f"{counted(len(refused), 'gate')} not passed"] if refused else []
     about = ""
     if run:
-        subjects = dict.fromkeys(str(interview.subject.get("name") or "unnamed") for interview in run.interviews)
+        subjects = dict.fromkeys(interview.subject.name or "unnamed" for interview in run.interviews)
         about = _inert(", ".join([f"run {run.run}", run.started, *list(subjects)[:5]]))
     title = f"Adaptive evaluation: {', '.join(counts) or 'no drop, and no gate that did not pass'}"
     return Alert(title, about, tuple(map(_inert, sentences)), report_url)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +18,13 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
 from pytest_adaptive_eval.records.run_record import (
     Administration,
+    BaselineSource,
     InterviewRecord,
     Place,
     RunRecord,
     StudyRecord,
+    SubjectRecord,
     changed_requests,
-    copied_from,
 )
 from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.registry import service
@@ -59,7 +58,7 @@ class BaselineFile:
     started: str = ""
     checkpoint: str = ""
     refusal: str = ""
-    source: Mapping[str, str] = field(default_factory=dict)
+    source: BaselineSource = field(default_factory=BaselineSource)
     requests: Mapping[Place, str] = field(default_factory=dict)
 
     def age(self, now: datetime) -> str:
@@ -72,11 +71,11 @@ class BaselineFile:
             return ""
         return f"the baseline {self.baseline.name} was recorded {days} days ago: record it again if main has moved on"
 
-    def doubts(self, candidate: Mapping[str, Any]) -> Iterator[str]:
+    def doubts(self, candidate: SubjectRecord) -> Iterator[str]:
         """Yield notes on a baseline that is the candidate itself, or is of a run that did not pass."""
         name = self.baseline.name
-        if self.checkpoint and self.checkpoint == candidate.get("checkpoint"):
-            facts = candidate.get("environment") or {}
+        if self.checkpoint and self.checkpoint == candidate.checkpoint:
+            facts = candidate.environment
             if str(facts.get("weights", "")).startswith("not known") and not facts.get("revision"):  # a server
                 yield (
                     f"the baseline {name} has the address and the name of the candidate, and may be the same "
@@ -153,7 +152,7 @@ def read_baseline(
     except AdaptiveEvalError as error:
         raise BaselineError(str(error)) from error
     recorded_path = path if source == folders[0] / path else str(source)
-    return replace(file, source={"path": recorded_path, "subject": subject, **file.source})
+    return replace(file, source=BaselineSource(recorded_path, subject, file.source.run, file.source.hash))
 
 
 def is_tracked(spec: str) -> bool:
@@ -183,28 +182,27 @@ def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
         raise
     except AdaptiveEvalError as error:
         raise BaselineError(str(error)) from error
-    return replace(file, source={"path": spec, **file.source})
+    return replace(file, source=BaselineSource(spec, "", file.source.run, file.source.hash))
 
 
 def read_again(
-    source: Mapping[str, str], folders: Sequence[Path], bank: ItemBank, evaluation: str, *, unanswered: str = WRONG
+    source: BaselineSource, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, unanswered: str = WRONG
 ) -> BaselineFile:
     """Return the baseline that a recorded run was compared with.
 
     Raises:
         BaselineError: It is missing, has changed, or belongs to another bank.
     """
-    path = str(source.get("path"))
-    spec = f"{path}#{source['subject']}" if source.get("subject") else path
+    path = source.path
+    spec = f"{path}#{source.subject}" if source.subject else path
     gone = f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
     if not is_tracked(path) and find_input(path, folders) is None:
         raise BaselineError(gone)
     try:
-        run = str(source.get("run", ""))
-        file = read_baseline(spec, folders, bank, evaluation, run=run, unanswered=unanswered)
+        file = read_baseline(spec, folders, bank, evaluation, run=source.run, unanswered=unanswered)
     except BaselineMissing as error:
         raise BaselineError(gone) from error
-    if file.source["hash"] != source.get("hash"):
+    if file.source.hash != source.hash:
         raise BaselineError(
             f"the run was compared with {path}, whose answers have changed since: name a baseline with --baseline FILE"
         )
@@ -218,8 +216,8 @@ def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> 
     """
     ranked = [
         (
-            bank is not None and getattr(entry, "bank", {}).get("content_hash") == bank.content_hash,
-            not copied_from(record),
+            bank is not None and isinstance(entry, InterviewRecord) and entry.bank.content_hash == bank.content_hash,
+            not record.copied_from,
             record.exit_status == 0,
             position,
             record.run,
@@ -237,28 +235,28 @@ def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> 
 
 
 def _from_record(path: Path | str, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile:
-    candidates = [i for i in record.interviews if i.administrations and i.bank.get("name") == bank.name]
+    candidates = [i for i in record.interviews if i.administrations and i.bank.name == bank.name]
     candidates = [i for i in candidates if i.name == evaluation] or candidates
     if not candidates:
         raise BaselineMissing(f"{path}: the run has no evaluation {evaluation!r}, and none on a bank {bank.name!r}")
     if len(candidates) > 1:
-        names = ", ".join(f"{i.name} on {i.bank.get('name')}" for i in record.interviews) or "none"
+        names = ", ".join(f"{i.name} on {i.bank.name}" for i in record.interviews) or "none"
         raise BaselineError(
             f"{path}: {len(candidates)} of its interviews ({names}) could be the baseline of {evaluation!r} on the "
             f"bank {bank.name!r}: expected one"
         )
     interview = candidates[0]
     file = baseline_of(interview, bank, f"{path}: interview {interview.name!r}", record.started)
-    answered = hashlib.sha256(json.dumps(interview.to_json(), sort_keys=True).encode()).hexdigest()
-    return replace(file, refusal=_refusal(record), source={"run": record.run, "hash": answered[:16]})
+    source = BaselineSource(run=record.run, hash=interview.answers_hash)
+    return replace(file, refusal=_refusal(record), source=source)
 
 
 def _refusal(record: RunRecord) -> str:
     """Return why a run did not pass: its gates by outcome, or its exit status; empty for one that serves."""
     outcomes: dict[str, list[str]] = {}
     for gate in record.gates:
-        if gate.verdict.get("outcome") != Outcome.PASS and not gate.verdict.get("notice"):
-            outcomes.setdefault(str(gate.verdict.get("outcome")), []).append(gate.name)
+        if gate.outcome is not Outcome.PASS and not gate.verdict.notice:
+            outcomes.setdefault(gate.outcome.value, []).append(gate.name)
     if outcomes:
         return "; ".join(f"{outcome} of {', '.join(names)}" for outcome, names in outcomes.items())
     return "" if record.serves_as_baseline else f"exit status {record.exit_status}"
@@ -272,23 +270,23 @@ def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started:
     """
     if interview.error:
         raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
-    before, now = (facts.get("category") or "the whole bank" for facts in (interview.bank, bank.report))
+    before, now = (part or "the whole bank" for part in (interview.bank.category, bank.report.get("category")))
     if before != now:
         raise BaselineError(
             f"{where} asked {before!r:.80}, and this evaluation asks {now!r}: record one that asks the same, or name a "
             "file of answers to the whole bank"
         )
-    if interview.bank.get("content_hash") != bank.content_hash:
+    if interview.bank.content_hash != bank.content_hash:
         raise BaselineError(
             f"{where}: the bank {bank.name!r} changed since the baseline was recorded (content hash "
-            f"{interview.bank.get('content_hash')} then, {bank.content_hash} now): record the baseline again"
+            f"{interview.bank.content_hash} then, {bank.content_hash} now): record the baseline again"
         )
-    name = str(interview.subject.get("name") or interview.name)
-    decoding = str(interview.subject.get("decoding_hash", ""))
+    subject = interview.subject
     unanswered = interview.counting if unanswered_sentence(interview.statuses) else ""
-    checkpoint = str(interview.subject.get("checkpoint") or "")
-    baseline, requests = _of_draws(name, interview, bank, where), interview.requests
-    return BaselineFile(baseline, where, decoding, unanswered, started, checkpoint, requests=requests)
+    baseline, requests = _of_draws(subject.name or interview.name, interview, bank, where), interview.requests
+    return BaselineFile(
+        baseline, where, subject.decoding_hash, unanswered, started, subject.checkpoint, requests=requests
+    )
 
 
 def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str) -> Baseline:
@@ -299,7 +297,7 @@ def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str)
     log = interview.draws(index)
     scores = np.full(len(bank), np.nan)
     scores[log.items] = log.scores
-    return Baseline(name, scores, log, climbed=interview.policy.get("stop") == "level")
+    return Baseline(name, scores, log, climbed=interview.policy.stop == "level")
 
 
 def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: str) -> BaselineFile:
@@ -318,7 +316,7 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: s
             scores[n] = response.score
     if np.isnan(scores).all():
         raise BaselineError(f"{path}: it has no answer to any item of the bank {bank.name!r}; check that the ids agree")
-    source = {"hash": replay.identity.checkpoint[:16]}
+    source = BaselineSource(hash=replay.identity.checkpoint[:16])
     baseline = Baseline(replay.identity.name, scores)
     return BaselineFile(baseline, str(path), checkpoint=replay.identity.checkpoint, source=source)
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
-from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
 from pytest_adaptive_eval.records.run_record import (
     InterviewRecord,
     Quantity,
+    QuantityRecord,
     RunRecord,
     StudyRecord,
     changed_requests,
@@ -101,10 +101,10 @@ def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
     checkpoint would not be the only difference. Ladders of one task and policy compare by their areas, also with
     different seeds.
     """
-    subjects = (str(before.subject.get("name", "")), str(after.subject.get("name", "")))
+    subjects = (before.subject.name, after.subject.name)
     if reason := _refusal(before, after):
         return Comparison(after.name, subjects, reason)
-    same_scale = before.bank.get("scale") == after.bank.get("scale")
+    same_scale = before.bank.scale == after.bank.scale
     scores = [{a.item: a.score for a in i.by_item() if a.score is not None} for i in (before, after)]
     common = [item for item in scores[0] if item in scores[1]]
     old_categories, new_categories = _by_category(before), _by_category(after)
@@ -133,8 +133,8 @@ def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
             "in the second"
         )
     hashes = {
-        "the bank": (before.bank.get("content_hash"), after.bank.get("content_hash")),
-        "the decoding settings": (before.subject.get("decoding_hash"), after.subject.get("decoding_hash")),
+        "the bank": (before.bank.content_hash, after.bank.content_hash),
+        "the decoding settings": (before.subject.decoding_hash, after.subject.decoding_hash),
     }
     if before.levels and after.levels:
         if population(before) != population(after):
@@ -163,7 +163,7 @@ def _differences(before: Mapping[str, Estimate], after: Mapping[str, Estimate]) 
 
 
 def _seed(interview: InterviewRecord) -> Any:
-    return interview.bank.get("task", {}).get("seed")
+    return (interview.bank.task or {}).get("seed")
 
 
 def _area(interview: InterviewRecord) -> Estimate:
@@ -172,7 +172,7 @@ def _area(interview: InterviewRecord) -> Estimate:
 
 
 def _accuracy(interview: InterviewRecord) -> Estimate:
-    return (interview.accuracy or {}).get("estimate"), interview.accuracy_error
+    return interview.accuracy.estimate if interview.accuracy else None, interview.accuracy_error
 
 
 def _ability(interview: InterviewRecord) -> Estimate:
@@ -182,15 +182,15 @@ def _ability(interview: InterviewRecord) -> Estimate:
 
 def _parts(interview: InterviewRecord, named: InterviewRecord) -> dict[str, Estimate]:
     """Return the ability components under the names of another interview; an empty mapping without components."""
-    names, theta, errors = named.bank.get("parts"), interview.theta or [], interview.standard_error or []
-    if not isinstance(names, list) or not len(names) == len(theta) == len(errors):
+    names, theta, errors = named.bank.parts, interview.theta or [], interview.standard_error or []
+    if not len(names) == len(theta) == len(errors):
         return {}
-    return dict(zip(map(str, names), zip(theta, errors, strict=True), strict=True))
+    return dict(zip(names, zip(theta, errors, strict=True), strict=True))
 
 
 def _by_category(interview: InterviewRecord) -> dict[str, Estimate]:
     return {
-        str(row.get("category")): ((row.get("accuracy") or {}).get("estimate"), row.get("standard_error"))
+        row.category: (row.accuracy.estimate if row.accuracy else None, row.standard_error)
         for row in interview.categories
     }
 
@@ -217,19 +217,19 @@ def _study_refusal(before: StudyRecord, after: StudyRecord) -> str:
             return f"the {position} study is void: {study.error}"
     if before.kind != after.kind:
         return f"the kind of the study changed between the two ({before.kind}, then {after.kind})"
-    old, new = (str(study.extra.get("population", "")) for study in (before, after))
+    old, new = before.population, after.population
     return f"the settings of the study changed between the two (hash {old}, then {new})" if old and old != new else ""
 
 
-def _candidate_rows(study: StudyRecord) -> Iterator[tuple[Quantity, Mapping[str, Any]]]:
+def _candidate_rows(study: StudyRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
     for quantity, subject, row in study.quantities():
         if subject == study.candidate:
             yield quantity, row
 
 
-def _study_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference | None:
+def _study_difference(before: QuantityRecord, after: QuantityRecord) -> Difference | None:
     """Return the change of one quantity with its two-sided 95 % interval; None without both intervals."""
-    old, new = (_interval(row) for row in (before, after))
+    old, new = before.interval, after.interval
     if old is None or new is None:
         return None
     change = new.less(old)
@@ -241,15 +241,6 @@ def _study_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Di
     )
     error = (change.high - change.low) / (2.0 * z_recorded)
     return Difference(old.estimate, new.estimate, error, bounds)
-
-
-def _interval(row: Mapping[str, Any]) -> Interval | None:
-    values = [row.get(name) for name in ("estimate", "low", "high", "confidence")]
-    numbers = [float(value) for value in values if isinstance(value, float | int)]
-    if len(numbers) < len(values):
-        return None
-    estimate, low, high, confidence = numbers
-    return Interval(estimate, low, high, confidence, str(row.get("method", "")))
 
 
 RIGHT = 0.5  #: Score from which an answer counts as right.
@@ -287,12 +278,12 @@ def flickering(interviews: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[
     found: dict[tuple[str, ...], Flicker] = {}
     for _, interview in interviews:
         subject = interview.subject
-        who = str(subject.get("checkpoint") or subject.get("name") or ""), str(subject.get("decoding_hash") or "")
+        who = subject.checkpoint or subject.name, subject.decoding_hash
         for asked in interview.administrations:
             if asked.score is None or asked.sample:
                 continue
             key = (interview.name, asked.item, asked.item_hash, *who)
-            entry = found.setdefault(key, Flicker(interview.name, asked.item, str(subject.get("name") or "")))
+            entry = found.setdefault(key, Flicker(interview.name, asked.item, subject.name))
             right = asked.score >= RIGHT
             entry.right += right
             entry.answers += 1

@@ -113,7 +113,7 @@ def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:
         if not interview.error and interview.stop and _value(interview) is not None:
             newest[interview.name] = population(interview)
             subjects = by_name.setdefault(interview.name, {}).setdefault(newest[interview.name], {})
-            subjects[str(interview.subject.get("name", ""))] = interview
+            subjects[interview.subject.name] = interview
     return [
         measure
         for name, current in newest.items()
@@ -132,13 +132,12 @@ def study_measures(studies: Iterable[StudyRecord]) -> list[Measure]:
     by_name: dict[tuple[str, str], dict[str, dict[str, float]]] = {}  # quantity, population, subject
     newest: dict[tuple[str, str], str] = {}
     for study in studies:
-        population = str(study.extra.get("population", ""))
         for quantity, subject, row in study.quantities():
-            if study.error or row.get("estimate") is None or quantity.metric == "last_level":
+            if study.error or row.estimate is None or quantity.metric == "last_level":
                 continue
             key = (f"{study.name}/{quantity.part}" if quantity.part else study.name, quantity.metric)
-            newest[key] = population
-            by_name.setdefault(key, {}).setdefault(population, {})[subject] = float(row["estimate"])
+            newest[key] = study.population
+            by_name.setdefault(key, {}).setdefault(study.population, {})[subject] = row.estimate
     return [
         Measure(*key, values := by_name[key][current], len({s for v in by_name[key].values() for s in v} - set(values)))
         for key, current in newest.items()
@@ -151,19 +150,15 @@ def _measures_of(name: str, interviews: Mapping[str, InterviewRecord], all_subje
     values = {subject: value for subject, interview in interviews.items() if (value := _value(interview)) is not None}
     yield Measure(name, "auc" if levels else "accuracy", values, len(all_subjects - set(interviews)))
     if levels:
-        last = {subject: level["last_level"] for subject, level in levels.items()}
+        last = {subject: level.last_level for subject, level in levels.items()}
         last_levels = {subject: float(value) for subject, value in last.items() if value is not None}
         if last_levels:
             yield Measure(name, "last level", last_levels)
 
 
 def _value(interview: InterviewRecord) -> float | None:
-    if interview.levels:
-        interval = area(interview)
-        return interval.estimate if interval else None
-    accuracy = interview.accuracy or interview.accuracy_conformal or interview.accuracy_model or {}
-    value: float | None = accuracy.get("estimate")
-    return value
+    interval = area(interview) if interview.levels else interview.projection
+    return interval.estimate if interval else None
 
 
 def table(measured: Sequence[Measure]) -> dict[tuple[int, int], Correlation]:

@@ -9,21 +9,24 @@ import sqlite3
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.item import MISSING
 from pytest_adaptive_eval.records.drift import Point, Series
 from pytest_adaptive_eval.records.journal import make_private
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord, copied_from
+from pytest_adaptive_eval.records.run_record import BankRecord, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import parse_run, read_run
 from pytest_adaptive_eval.text import counted
 
@@ -80,7 +83,7 @@ def accept_levels(folder: Path, levels: Sequence[AcceptedLevel]) -> Path:
 
 
 LATEST = "latest"  #: Name of the newest run with answers of its own.
-_INDEX = 2  #: Version of the index and of the checks of its records; a file of another version is rebuilt.
+_INDEX = 3  #: Version of the index and of the checks of its records; a file of another version is rebuilt.
 _LARGEST = 512 * 2**20  #: Largest size of a record in bytes, also of an unpacked one.
 _FILES = 20_000  #: Most files read in one source.
 _NO_RECORD = ""  #: Summary of a file that is no record, so that it is not read again.
@@ -319,7 +322,7 @@ class History:
     @property
     def newest(self) -> RunRecord:
         """The newest run with answers of its own, else the newest derived one."""
-        return max(self.runs, key=lambda record: (not copied_from(record), record.started, record.run))
+        return max(self.runs, key=lambda record: (not record.copied_from, record.started, record.run))
 
     def evaluations(
         self, *, evaluation: str = "*", subject: str = "*", bank: str = "*", scale: str = "*"
@@ -328,28 +331,26 @@ class History:
         for record in self.runs:
             entries: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
             for entry in entries:
-                facts: dict[str, Any] = {}
-                name: object = entry.candidate if isinstance(entry, StudyRecord) else entry.subject.get("name", "")
-                if isinstance(entry, InterviewRecord):
-                    facts = entry.bank
+                asked = entry.bank if isinstance(entry, InterviewRecord) else BankRecord()
+                name = entry.candidate if isinstance(entry, StudyRecord) else entry.subject.name
                 if (
                     fnmatchcase(entry.name, evaluation)
-                    and fnmatchcase(str(name), subject)
-                    and any(fnmatchcase(str(facts.get(key, "")), bank) for key in ("name", "content_hash"))
-                    and fnmatchcase(str(facts.get("scale", "")), scale)
+                    and fnmatchcase(name, subject)
+                    and any(fnmatchcase(text, bank) for text in (asked.name, asked.content_hash))
+                    and fnmatchcase(asked.scale, scale)
                 ):
                     yield record, entry
 
     def interviews(self, **which: str) -> Iterator[tuple[RunRecord, InterviewRecord]]:
         """Yield interviews with their runs, oldest first, without derived runs, which repeat those of others."""
         for record, entry in self.evaluations(**which):
-            if isinstance(entry, InterviewRecord) and not copied_from(record):
+            if isinstance(entry, InterviewRecord) and not record.copied_from:
                 yield record, entry
 
     def studies(self, **which: str) -> Iterator[tuple[RunRecord, StudyRecord]]:
         """Yield studies with their runs, oldest first, without derived runs."""
         for record, entry in self.evaluations(**which):
-            if isinstance(entry, StudyRecord) and not copied_from(record):
+            if isinstance(entry, StudyRecord) and not record.copied_from:
                 yield record, entry
 
     def series(self, *, until: str = "", **which: str) -> list[Series]:
@@ -390,28 +391,26 @@ _Key = tuple[str, str, str, str, str, str]  #: Evaluation, bank, population, sca
 
 def _interview_points(record: RunRecord, interview: InterviewRecord) -> Iterator[tuple[_Key, str, Point]]:
     """Yield a point for each estimate of an interview."""
-    bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
-    subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
+    bank, subject = interview.bank, interview.subject
     for metric, category, value, error, interval in _recorded_estimates(interview):
         if value is None or error is None or not (math.isfinite(value) and 0 < error < math.inf):
             continue
-        asked = population(interview) if find_metric(metric).by_levels else content
+        asked = population(interview) if find_metric(metric).by_levels else bank.content_hash
         asked += f" unanswered {MISSING}" if interview.counting == MISSING else ""
-        key = (interview.name, bank, asked, scale, metric, category)
-        ends = interval.get("low"), interval.get("high")
-        yield key, content, Point(record.run, record.started, subject, checkpoint, value, error, *ends)
+        key = (interview.name, bank.name, asked, bank.scale, metric, category)
+        ends = (interval.low, interval.high) if interval else (None, None)
+        point = Point(record.run, record.started, subject.name, subject.checkpoint, value, error, *ends)
+        yield key, bank.content_hash, point
 
 
 def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key, str, Point]]:
     """Yield the points of the candidate of a study; a part, such as a node, stands in the place of the category."""
-    checkpoints = {str(member.get("name")): str(member.get("checkpoint", "")) for member in study.members}
-    population = str(study.extra.get("population", ""))
+    checkpoint = study.member(study.candidate).checkpoint
     for quantity, subject, row in study.quantities():
-        value, error = row.get("estimate"), row.get("error")
-        if subject != study.candidate or value is None or error is None or not 0 < error < math.inf:
+        if subject != study.candidate or row.estimate is None or row.error is None or not 0 < row.error < math.inf:
             continue
-        key = (study.name, study.kind, population, "", quantity.metric, quantity.part)
-        yield key, population, Point(record.run, record.started, subject, checkpoints.get(subject, ""), value, error)
+        key = (study.name, study.kind, study.population, "", quantity.metric, quantity.part)
+        yield key, study.population, Point(record.run, record.started, subject, checkpoint, row.estimate, row.error)
 
 
 def _moment(text: str) -> datetime:
@@ -422,22 +421,27 @@ def _moment(text: str) -> datetime:
 
 def _recorded_estimates(
     interview: InterviewRecord,
-) -> Iterator[tuple[str, str, float | None, float | None, Mapping[str, Any]]]:
+) -> Iterator[tuple[str, str, float | None, float | None, Interval | None]]:
     """Yield metric, category, value, standard error and interval of all estimates."""
     if interval := area(interview):
-        yield "auc", "", interval.estimate, area_error(interview), {}
-    theta, errors, parts = interview.theta or [], interview.standard_error or [], interview.bank.get("parts")
+        yield "auc", "", interval.estimate, area_error(interview), None
+    theta, errors, parts = interview.theta or [], interview.standard_error or [], interview.bank.parts
     if len(theta) == 1 and errors:
-        yield "ability", "", theta[0], errors[0], {}
+        yield "ability", "", theta[0], errors[0], None
     elif parts and theta and errors:
         for part, value, error in zip(parts, theta, errors, strict=False):
-            yield "ability", str(part), value, error, {}
+            yield "ability", part, value, error, None
     else:
-        accuracy = interview.accuracy or {}
-        yield "accuracy", "", accuracy.get("estimate"), interview.accuracy_error, accuracy
+        accuracy = interview.accuracy
+        yield "accuracy", "", accuracy.estimate if accuracy else None, interview.accuracy_error, accuracy
     for row in interview.categories:
-        accuracy = row.get("accuracy") or {}
-        yield "accuracy", str(row.get("category", "")), accuracy.get("estimate"), row.get("standard_error"), accuracy
+        yield (
+            "accuracy",
+            row.category,
+            row.accuracy.estimate if row.accuracy else None,
+            row.standard_error,
+            row.accuracy,
+        )
 
 
 def _opened(path: str) -> sqlite3.Connection:
@@ -485,10 +489,8 @@ def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
     sentences = []
     for key, gate, _ in _keyed(run):
         tries = [(other, interview) for other_key, other, interview in before if other_key == key]
-        if gate.verdict.get("outcome") == Outcome.PASS and any(
-            t.verdict.get("outcome") != Outcome.PASS for t, _ in tries
-        ):
-            told = ", ".join(f"{other.verdict.get('outcome')} ({_settings(interview)})" for other, interview in tries)
+        if gate.outcome is Outcome.PASS and any(other.outcome is not Outcome.PASS for other, _ in tries):
+            told = ", ".join(f"{other.outcome.value} ({_settings(interview)})" for other, interview in tries)
             sentences.append(
                 f"{gate.name} passed after {counted(len(tries), 'other run')} of it for this checkpoint within a day: "
                 f"{told}; the error rate holds for one run, so decide by the first or name a seed and a budget once"
@@ -501,12 +503,11 @@ def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, Interv
     interviews = {name: interview for interview in run.interviews for name in (interview.nodeid, interview.name)}
     for gate in run.gates:
         interview, verdict = interviews.get(gate.interview), gate.verdict
-        checkpoint = interview.subject.get("checkpoint") if interview is not None else None
-        if interview is not None and checkpoint:
-            found = (gate.nodeid, verdict.get("metric"), verdict.get("requirement"), checkpoint)
-            yield (*found, interview.bank.get("content_hash")), gate, interview
+        if interview is not None and interview.subject.checkpoint:
+            found = (gate.nodeid, verdict.metric, verdict.requirement, interview.subject.checkpoint)
+            yield (*found, interview.bank.content_hash), gate, interview
 
 
 def _settings(interview: InterviewRecord) -> str:
-    policy: Mapping[str, Any] = interview.policy
-    return f"seed {policy.get('seed', '?')}, {interview.asked} of {counted(interview.size, 'item')}"
+    seed = "?" if interview.policy.seed is None else interview.policy.seed
+    return f"seed {seed}, {interview.asked} of {counted(interview.size, 'item')}"

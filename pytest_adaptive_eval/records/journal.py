@@ -24,7 +24,8 @@ from typing import Any, Self
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import JournalError
 from pytest_adaptive_eval.outputs import sync_folder
-from pytest_adaptive_eval.records.run_record import SCHEMA_VERSION
+
+SCHEMA = 1  #: Schema of the entries, a part of the keys of interviews.
 
 sync = getattr(os, "fdatasync", os.fsync)  #: Sync the content without its time of change, which halves the cost.
 #: Links are not followed and devices not waited for, because others may write to the folder.
@@ -130,7 +131,7 @@ def interview_key(
     seed: int,
     checkpoint: str,
     decoding: str,
-    schema: int = SCHEMA_VERSION,
+    schema: int = SCHEMA,
 ) -> str:
     """Return the key of an interview; a run with the same key resumes it."""
     return _digest([name, bank, scale, dict(policy), seed, checkpoint, decoding, schema])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -27,23 +27,17 @@ def ladder_of(interview: InterviewRecord) -> Ladder | None:
     levels = interview.levels
     if not levels:
         return None
-    scores = tuple(np.array([math.nan if share is None else share], dtype=float) for share in levels["accuracy"])
+    scores = tuple(np.array([math.nan if share is None else share], dtype=float) for share in levels.accuracy)
     try:
-        return Ladder(scores, int(levels["cap"]), stop_at=_settings(interview).get("stop_at", 0.0))
+        return Ladder(scores, levels.cap, stop_at=interview.policy.settings.get("stop_at", 0.0))
     except EstimationError:  # no answer at all
         return None
 
 
-def _settings(interview: InterviewRecord) -> Mapping[str, Any]:
-    settings: Mapping[str, Any] = interview.policy.get("settings") or {}
-    return settings
-
-
 def area(interview: InterviewRecord) -> Interval | None:
     """Return the area of a ladder, in levels; None without a ladder, or without an accuracy at each level."""
-    levels = interview.levels or {}
-    interval = levels.get("auc")
-    return Interval(**interval) if interval and None not in levels["accuracy"] else None
+    levels = interview.levels
+    return levels.auc if levels and None not in levels.accuracy else None
 
 
 def area_error(interview: InterviewRecord) -> float | None:
@@ -56,7 +50,7 @@ def area_error(interview: InterviewRecord) -> float | None:
     interval = area(interview)
     if interval is None or interview.levels is None:
         return None
-    counts, means = (np.array(interview.levels[name], dtype=float) for name in ("asked", "accuracy"))
+    counts, means = (np.array(values, dtype=float) for values in (interview.levels.asked, interview.levels.accuracy))
     low, high = area_bounds(Levels(counts, means, 1.0), interval.confidence)
     below = float(means.sum()) - low
     scale = (interval.estimate - interval.low) / below if below > 0 else 1.0
@@ -66,10 +60,10 @@ def area_error(interview: InterviewRecord) -> float | None:
 def population(interview: InterviewRecord) -> str:
     """Return a key of the interview's items: the task, cap and policy of a ladder, else the bank's content hash."""
     if not interview.levels:
-        return str(interview.bank.get("content_hash", ""))
+        return interview.bank.content_hash
     # guess floors are estimates of the package, and no setting
-    settings = {name: value for name, value in _settings(interview).items() if name != "guess"}
-    key = interview.bank.get("name"), interview.levels["cap"], interview.policy.get("selector"), settings or None
+    settings = {name: value for name, value in interview.policy.settings.items() if name != "guess"}
+    key = interview.bank.name, interview.levels.cap, interview.policy.selector or None, settings or None
     return json.dumps(key, sort_keys=True)
 
 
@@ -160,7 +154,6 @@ def envelopes(rows: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[Envelop
         ladder = ladder_of(interview)
         if ladder is None or interview.error or not interview.stop:
             continue
-        subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
-        key = (interview.name, subject, checkpoint, population(interview))
+        key = (interview.name, interview.subject.name, interview.subject.checkpoint, population(interview))
         repetitions.setdefault(key, []).append(Round(record.run, record.started, ladder))
     return [Envelope(*key[:3], tuple(rounds)) for key, rounds in repetitions.items()]

@@ -1,75 +1,44 @@
 """The record of a run, the only source of reports, history and exports.
 
 It is plain JSON: every float is finite or null, every text is valid Unicode without lone surrogates, and unknown keys
-are kept.
+of runs, evaluations, gates and administrations are kept. Its types are the schema, version `SCHEMA_VERSION`;
+`records.schema1` converts records of version 1.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import fields, is_dataclass
+from functools import cache
 from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple, Self
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
+from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
+from pytest_adaptive_eval.interviewer.interviewer import CategoryRow
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.text import counted
 
+SCHEMA_VERSION = 2
 
-def fallback_counts(account: object) -> tuple[int, int]:
-    """Return how many choices, and how many questions to sort, code made or sorted in place of the interviewer."""
-    return sum(_kinds(account, "fallbacks").values()), sum(_kinds(account, "category_fallbacks").values())
-
-
-def interviewer_faults(account: object) -> list[str]:
-    """Return a sentence on the choices by code, one on unsorted questions, and one on pictures that were not shown."""
-    faults = []
-    choices, unsorted = fallback_counts(account)
-    if choices:
-        faults.append(
-            f"the interviewer made no choice of its own {counted(choices, 'time')}{_listed(account, 'fallbacks')}: the "
-            "most distant candidate was asked"
-        )
-    if unsorted:
-        faults.append(
-            f"the interviewer sorted {counted(unsorted, 'question')} into no category"
-            f"{_listed(account, 'category_fallbacks')}: they count as other"
-        )
-    hidden = _interviewer(account).get("images_not_shown")
-    if isinstance(hidden, int) and hidden > 0:
-        faults.append(
-            f"the interviewer did not see {counted(hidden, 'picture')} of its candidates: mode rate compares texts; "
-            'set mode = "reply" with a model that reads images'
-        )
-    return faults
-
-
-def _interviewer(account: object) -> Mapping[str, Any]:
-    usage = account.get("interviewer") if isinstance(account, Mapping) else None
-    return usage if isinstance(usage, Mapping) else {}
-
-
-def _kinds(account: object, name: str) -> dict[str, int]:
-    """Return counts by kind; those that are none are left out."""
-    counts = _interviewer(account).get(name)
-    if not isinstance(counts, Mapping):
-        return {}
-    return {str(kind): n for kind, n in counts.items() if isinstance(n, int) and n > 0}
-
-
-def _listed(account: object, name: str) -> str:
-    return f" ({', '.join(f'{kind} {n}' for kind, n in _kinds(account, name).items())})"
-
-
-SCHEMA_VERSION = 1
+#: Data of users and of plugins, such as decoding settings: kept and shown, and read by nobody here.
+Data = dict[str, Any]
 
 #: Columns of a `DesignLog` and the attributes of an `Administration` that hold them.
 _COLUMNS = {
@@ -86,16 +55,11 @@ _ALL = "run them too, without -k, -m, --lf or --deselect"
 _SHARD = "gates of other shards did not judge this run"  #: Warning on gates of other shards.
 _MERGE = "merge the records of all shards with adaptive-eval merge, and promote on the merged record"
 _REQUIRED = "required gates gave no result, so that nothing is promoted"
-#: Key of a record's further fields: the run failed for nothing but required gates without a result.
-ONLY_REQUIRED = "only_required_gates_absent"
-#: Key of a record's further fields: the run failed for nothing but baselines that did not exist yet.
-ONLY_BASELINES = "only_baselines_missing"
 _NO_GATE = "no gate: nothing was judged"  #: Warning on a run without gates.
 #: Warning on a promotion by peer assessments alone.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _JUDGED = "only models' opinion speaks for this promotion: all gates that passed are on answers that a judge graded"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
-_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}  #: Fields of a category without a score.
 _ATOMS = frozenset((type(None), int, bool))
 
 
@@ -104,64 +68,106 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in _ATOMS:
         return value
-    if kind is str:
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, str):
+        return str(value) if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    if isinstance(value, _Record):
+    if isinstance(value, Part):
         return value.to_json()
     if kind is dict or isinstance(value, Mapping):
         return {plain(str(name)): plain(entry) for name, entry in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return plain(value.tolist() if hasattr(value, "tolist") else str(value))  # numpy scalars and arrays, or anything
 
 
-class _Record:
-    """Base of records: fields are JSON keys, and keys that this version does not know stay in `extra`."""
+class Part(msgspec.Struct):
+    """Base of records and their parts: fields are JSON keys; those in `sparse` are left out where they are empty."""
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-    extra: dict[str, Any]
+    sparse: ClassVar[frozenset[str]] = frozenset()
 
     def to_json(self) -> dict[str, Any]:
+        """Return plain JSON data."""
         data: dict[str, Any] = {}
-        for name in self.__dataclass_fields__:
+        sparse = self.sparse
+        for name in self.__struct_fields__:
             value = getattr(self, name)
             kind = type(value)  # most are numbers and ASCII texts, for which a call would dominate the time
+            if name in sparse and not value and kind not in (int, float):
+                continue
             finite = kind in _ATOMS or (kind is float and math.isfinite(value)) or (kind is str and value.isascii())
             data[name] = value if finite else plain(value)
+        return data
+
+
+def converted(kind: type[Any], data: object) -> Any:
+    """Return JSON data as its type; a TypeError names the place of a value of another type."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `$")
+        raise TypeError(f"{path.strip('.`') or 'the record'}: {text}") from None
+
+
+class _Record(Part, kw_only=True):
+    """Base of records: keys that this version does not know stay in `extra`."""
+
+    #: Records within this one, by field.
+    nested: ClassVar[tuple[str, ...]] = ()
+    extra: Data = {}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        data = super().to_json()
         extra = data.pop("extra")
         return {**data, **extra} if extra else data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        import msgspec  # only where records are read
-
-        try:
-            return msgspec.convert(_separated(cls, data), cls)
-        except msgspec.ValidationError as error:
-            text, _, path = str(error).partition(" - at `$")
-            raise TypeError(f"{path.strip('.`') or 'the record'}: {text}") from None
+        """Read the data of `to_json`; a TypeError names the place of a value of another type."""
+        record: Self = converted(cls, data)
+        _keep_unknown(record, data)
+        return record
 
 
-def _separated(kind: type[_Record], data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record's data, and that of records in it, with unknown keys under ``extra``."""
-    fields: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for name, value in data.items():
-        if name == "extra" or name not in kind.__dataclass_fields__:
-            extra[name] = value
-        elif (nested := _NESTED.get(name)) and isinstance(value, list):
-            fields[name] = [_separated(nested, entry) if isinstance(entry, Mapping) else entry for entry in value]
-        else:
-            fields[name] = value
-    return {**fields, "extra": extra}
+def _keep_unknown(record: _Record, data: Mapping[str, Any]) -> None:
+    """Move keys of a record's data that are no fields into `extra`, also those of records in it."""
+    if unknown := data.keys() - _known_keys(type(record)):
+        record.extra = {name: data[name] for name in data if name in unknown}
+    for name in record.nested:
+        for entry, entry_data in zip(getattr(record, name), data.get(name, ()), strict=True):
+            _keep_unknown(entry, entry_data)
+
+
+@cache
+def _known_keys(kind: type[_Record]) -> frozenset[str]:
+    return frozenset(kind.__struct_fields__) - {"extra"}
 
 
 Place = tuple[str, str, str, int]  #: Item, its hash, its format, and the number of the answer.
+UNKNOWN = "unknown"  #: Request of a model that is asked unseen, or by a test that draws a part of it at random.
 
 
-@dataclass(slots=True)
+class LikelihoodRecord(Part):
+    """Log-likelihoods in nats that an answer follows from, see `items.likelihood`; None for minus infinity.
+
+    Args:
+        scores: Normalised ones of choices.
+        unconditional: Those of the choices without the prompt.
+        bytes, bits_per_byte: Of a text that is scored by its own likelihood.
+    """
+
+    sparse = frozenset({"scores", "unconditional", "bytes", "bits_per_byte"})
+    normalization: str
+    log_likelihoods: list[float | None]
+    scores: list[float | None] = []
+    unconditional: list[float | None] = []
+    bytes: int | None = None
+    bits_per_byte: float | None = None
+
+
 class Administration(_Record):
     """One item given once.
 
@@ -174,8 +180,11 @@ class Administration(_Record):
         detail: Reason of a missing score.
         difficulty: Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one
             dimension.
+        request: Hash of what its test asked, see `changed_requests`; empty for the item as it stands.
+        reused: Whether another run got the answer.
     """
 
+    sparse = frozenset({"request", "reused", "likelihood"})
     position: int
     item: str
     item_hash: str
@@ -195,23 +204,17 @@ class Administration(_Record):
     detail: str = ""
     reason: str = ""
     difficulty: float | None = None
-    category: list[str] = field(default_factory=list)
+    category: list[str] = []
     seconds: float | None = None
     resumed: bool = False
-    extra: dict[str, Any] = field(default_factory=dict)
+    request: str = ""
+    reused: bool = False
+    likelihood: LikelihoodRecord | None = None
 
     @property
     def place(self) -> Place:
         """Item, as it was, and number of its answer."""
         return self.item, self.item_hash, self.format, self.sample
-
-    @property
-    def request(self) -> str:
-        """Hash of what its test asked, see `changed_requests`; empty for the item as it stands."""
-        return str(self.extra.get("request", ""))
-
-
-UNKNOWN = "unknown"  #: Request of a model that is asked unseen, or by a test that draws a part of it at random.
 
 
 def changed_requests(before: Mapping[Place, str], after: Iterable[Administration]) -> str:
@@ -246,41 +249,443 @@ def noise_of(administrations: list[Administration], samples: int, size: int) -> 
     return DecodingNoise.of(answers.values(), [a.score for a in by_item(administrations, samples)], samples, size)
 
 
-@dataclass(slots=True)
+class SubjectRecord(Part):
+    """Identity of a model: see `models.base.SubjectIdentity`."""
+
+    name: str = ""
+    checkpoint: str = ""
+    decoding: Data = {}
+    environment: Data = {}
+    decoding_hash: str = ""
+
+    @classmethod
+    def of(cls, identity: SubjectIdentity) -> Self:
+        """Create from an identity."""
+        return cls(
+            identity.name,
+            identity.checkpoint,
+            dict(identity.decoding),
+            dict(identity.environment),
+            identity.decoding_hash,
+        )
+
+
+class TwinsRecord(Part):
+    """Origin of a bank of variants, see `tasks.twin`."""
+
+    of: str = ""
+    values: str = ""
+    seed: int = 0
+
+
+class BankRecord(Part):
+    """Bank of an interview.
+
+    Args:
+        path: Where the run found it; empty for a generated task.
+        trusted: False where its calibration report advises against it.
+        calibration_subject: Whether the tested subject is one of those that calibrated it.
+        task: Of a generated task: levels, queries, seed, and the options of its family.
+        category, twins, formats, presentation: The part or the variants of the bank that were asked.
+        parts: Names of the ability's components.
+    """
+
+    sparse = frozenset({"task", "category", "twins", "formats", "parts", "presentation"})
+    name: str = ""
+    path: str = ""
+    content_hash: str = ""
+    scale: str = ""
+    size: int = 0
+    calibrated: bool = True
+    model: str = ""
+    trusted: bool = True
+    calibration_subject: bool = False
+    task: Data | None = None
+    category: str = ""
+    twins: TwinsRecord | None = None
+    formats: list[str] = []
+    parts: list[str] = []
+    presentation: Data | None = None
+
+    @classmethod
+    def of(cls, bank: ItemBank, *, path: str, calibration_subject: bool) -> Self:
+        """Create from a bank."""
+        facts = ("name", "content_hash", "scale", "calibrated", "model")
+        asked = {name: bank.report[name] for name in sorted(cls.sparse) if name in bank.report}
+        record: Self = converted(
+            cls,
+            plain(
+                {
+                    **{name: getattr(bank, name) for name in facts},
+                    "path": path,
+                    "size": len(bank),
+                    "trusted": bank.report.get("trusted") is not False,
+                    "calibration_subject": calibration_subject,
+                    **asked,
+                }
+            ),
+        )
+        return record
+
+
+class PolicyRecord(Part):
+    """Settings that determine the items, see `cat.policy.Policy`, with the seed.
+
+    Args:
+        settings: Of a selector that remembers.
+        predictor: Hash of the bank's predictor, where it determines draws or estimates.
+        asked_first: Ids of the items that were asked whatever the draws.
+        must_pass: Ids of the items of which one wrong answer fails every gate.
+    """
+
+    sparse = frozenset({"share", "settings", "predictor", "asked_first", "must_pass"})
+    selector: str = ""
+    floor: float | None = None
+    budget: int | str | None = None
+    standard_error: float | None = None
+    batch: int | None = None
+    estimator: str = ""
+    stop: str = ""
+    share: float | None = None
+    settings: Data = {}
+    predictor: str = ""
+    seed: int | None = None
+    stream: str = ""
+    asked_first: list[str] = []
+    must_pass: list[str] = []
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """Create from `Policy.to_json` and further fields."""
+        record: Self = converted(cls, plain(settings))
+        return record
+
+
+class LevelsRecord(Part):
+    """Result of a ladder.
+
+    Args:
+        queries: Questions of a level.
+        asked, accuracy: Questions asked, and their mean score, by level.
+        last_level: Last level with an accuracy above the policy's limit; None where the answers do not measure it.
+        climb: The area and the last level as MACEval writes them.
+        guess: Accuracy of guessing by level.
+        auc: Sum of the accuracies, where all questions of a level were asked.
+        half: Level at which accuracy crosses one half.
+    """
+
+    sparse = frozenset({"climb", "guess", "auc", "half"})
+    cap: int
+    accuracy: list[float | None]
+    asked: list[int] = []
+    queries: int = 0
+    last_level: int | None = None
+    climb: str = ""
+    guess: list[float] = []
+    auc: Interval | None = None
+    half: Interval | None = None
+
+
+class Spent(Part):
+    """Calls, tokens, seconds and estimated FLOPs of a model, with their price where it is known."""
+
+    sparse = frozenset({"money", "currency"})
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    seconds: float = 0.0
+    flops: float = 0.0
+    money: float | None = None
+    currency: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and replies."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class Costs(Part):
+    """Costs of an evaluation, as far as known.
+
+    Args:
+        relative: FLOPs of all models over those of asking the subject the whole bank.
+        money, currency: Price of the subject's answers.
+        total, roles: Of all replies of an evaluation of several models, and of those by role.
+        loads: How often each model was loaded.
+    """
+
+    sparse = frozenset({"subject", "interviewer", "judge", "relative", "money", "currency", "total", "roles", "loads"})
+    subject: Spent | None = None
+    interviewer: Spent | None = None
+    judge: Spent | None = None
+    relative: float | None = None
+    money: float | None = None
+    currency: str = ""
+    total: Spent | None = None
+    roles: dict[str, Spent] = {}
+    loads: dict[str, int] = {}
+
+
+class AgentRecord(Spent):
+    """Model, or code, that chose questions, with its settings and its faults.
+
+    Args:
+        recalled: Decisions of an interrupted run.
+        images_not_shown: Pictures of candidates that it did not see.
+        fallbacks, category_fallbacks: Choices by code, and questions that it sorted into no category, by reason.
+    """
+
+    sparse = frozenset(Spent.__struct_fields__) | {
+        "model", "checkpoint", "mode", "memory", "difficulty", "images", "sort_candidates", "recalled", "asked_again",
+        "images_not_shown", "fallbacks", "category_fallbacks",
+    }  # fmt: skip
+    name: str = ""
+    model: str = ""
+    checkpoint: str = ""
+    mode: str = ""
+    memory: bool | str | None = None
+    difficulty: bool | str | None = None
+    images: bool | None = None
+    sort_candidates: bool | None = None
+    recalled: int = 0
+    asked_again: int = 0
+    images_not_shown: int = 0
+    fallbacks: dict[str, int] = {}
+    category_fallbacks: dict[str, int] = {}
+
+
+class InterviewerRecord(_Record):
+    """Account of a selector that remembers, see `cat.selection.SelectorSession.account`.
+
+    Args:
+        interviewer: None where items are drawn in the window of chances.
+        semantic_distance, difficulty_distance: Mean distances of the questions, by subject.
+        memory: Rows of the memory table, by subject.
+    """
+
+    sparse = frozenset({"notes"})
+    interviewer: AgentRecord | None = None
+    embeddings: str = ""
+    first: str = ""
+    window: str = ""
+    widened: int = 0
+    chosen: int | None = None
+    fallbacks: int | None = None
+    notes: list[str] = []
+    semantic_distance: list[float | None] = []
+    difficulty_distance: list[float | None] = []
+    memory: list[list[CategoryRow]] = []
+
+    @classmethod
+    def of(cls, account: Mapping[str, Any]) -> Self | None:
+        """Create from an account; None without one, or for one of a plugin whose values have other types."""
+        if not account:
+            return None
+        try:
+            return cls.from_json(plain(account))
+        except TypeError as error:
+            return cls(notes=[f"the selector's account has another form: {error}"])
+
+    @property
+    def fallback_counts(self) -> tuple[int, int]:
+        """How many choices, and how many questions to sort, code made or sorted in place of the interviewer."""
+        agent = self.interviewer or AgentRecord()
+        return sum(agent.fallbacks.values()), sum(agent.category_fallbacks.values())
+
+    @property
+    def faults(self) -> list[str]:
+        """A sentence on the choices by code, one on unsorted questions, and one on pictures that were not shown."""
+        agent = self.interviewer or AgentRecord()
+        faults = []
+        choices, unsorted = self.fallback_counts
+        if choices:
+            faults.append(
+                f"the interviewer made no choice of its own {counted(choices, 'time')}{listed_kinds(agent.fallbacks)}: "
+                "the most distant candidate was asked"
+            )
+        if unsorted:
+            faults.append(
+                f"the interviewer sorted {counted(unsorted, 'question')} into no category"
+                f"{listed_kinds(agent.category_fallbacks)}: they count as other"
+            )
+        if agent.images_not_shown:
+            faults.append(
+                f"the interviewer did not see {counted(agent.images_not_shown, 'picture')} of its candidates: mode "
+                'rate compares texts; set mode = "reply" with a model that reads images'
+            )
+        return faults
+
+
+def listed_kinds(counts: Mapping[str, int]) -> str:
+    """Return counts by kind in parentheses, as `` (unread 3, silent 1)``; empty without any."""
+    kinds = ", ".join(f"{kind} {n}" for kind, n in counts.items())
+    return f" ({kinds})" if kinds else ""
+
+
+_KEY = ("metric", "kind")  #: Fields that every recorded condition has.
+
+
+class ConditionRecord(Part):
+    """Condition of a gate, see `gates.condition.Condition`; its metric may be one of a plugin that is not here."""
+
+    metric: str
+    kind: str
+    value: int | float = 0.0
+    name: str = ""
+    confidence: float = 0.95
+    probability: float = 0.95
+    on_inconclusive: str = "fail"
+    method: str = "draws"
+    subject: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that differ from their default, with the metric and the kind."""
+        default = ConditionRecord(self.metric, self.kind)
+        data = super().to_json().items()
+        return {name: value for name, value in data if name in _KEY or value != getattr(default, name)}
+
+    @classmethod
+    def of(cls, condition: Condition) -> Self:
+        """Create from a condition."""
+        return cls(**{name: getattr(condition, name) for name in cls.__struct_fields__})
+
+    def condition(self) -> Condition:
+        """Return the condition; a ConfigError if the metric is not known, or a value is out of range."""
+        return Condition(**{name: getattr(self, name) for name in self.__struct_fields__})
+
+
+class VerdictRecord(Part):
+    """Verdict of a gate, see `gates.verdict.Verdict`, with its sentence."""
+
+    sparse = frozenset({"unanswered"})
+    outcome: Outcome
+    metric: str = ""
+    requirement: str = ""
+    interval: Interval | None = None
+    confidence: float | None = None
+    asked: int | None = None
+    size: int | None = None
+    notes: list[str] = []
+    on_inconclusive: str = "fail"
+    stated: str = ""
+    condition: ConditionRecord | None = None
+    notice: bool = False
+    unit: str = "items"
+    unanswered: str = ""
+    sentence: str = "the record holds no verdict for this gate"
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Self:
+        """Create from a verdict."""
+        facts = {name: getattr(verdict, name) for name in cls.__struct_fields__}
+        condition = ConditionRecord(**verdict.condition) if verdict.condition else None
+        return cls(**{**facts, "notes": list(verdict.notes), "condition": condition})
+
+    @property
+    def let_through(self) -> bool:
+        """Whether it is undecided and yet no reason for the run to fail."""
+        return self.outcome is Outcome.INCONCLUSIVE and (self.notice or self.on_inconclusive != "fail")
+
+
+class JudgeRecord(Part):
+    """Judge of an interview, with the counts of `models.judging.Judged`."""
+
+    name: str
+    answers: int = 0
+    unread: int = 0
+    coded: int = 0
+    agreed: int = 0
+    repeated: int = 0
+    same: int = 0
+    agreement: float | None = None
+    noise: float | None = None
+
+
+class BaselineSource(Part):
+    """Origin of a baseline: path, subject in it, run, and a hash of the answers; empty for one of the same run."""
+
+    sparse = frozenset({"path", "subject", "run", "hash"})
+    path: str = ""
+    subject: str = ""
+    run: str = ""
+    hash: str = ""
+
+
+class ReuseRecord(Part):
+    """Answers of other runs that an interview took from a store, or why it took none."""
+
+    sparse = frozenset({"refused"})
+    store: str
+    answers: int = 0
+    refused: str = ""
+
+
+class RankRecord(Part):
+    """Mean of a rank's distribution, and its interval."""
+
+    mean: float
+    best: int
+    worst: int
+
+
+class QuantityRecord(Part):
+    """One quantity of one subject, or of a part of the candidate's result such as a node.
+
+    Args:
+        error: Standard error.
+        guess: Value that guessing alone has.
+    """
+
+    sparse = frozenset({"estimate", "low", "high", "confidence", "method", "error", "rank", "guess"})
+    subject: str
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+    method: str = ""
+    error: float | None = None
+    rank: RankRecord | None = None
+    guess: float | None = None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The estimate with its bounds; None without all of them."""
+        if self.estimate is None or self.low is None or self.high is None or self.confidence is None:
+            return None
+        return Interval(self.estimate, self.low, self.high, self.confidence, self.method)
+
+
 class InterviewRecord(_Record):
     """Interview of one subject on one bank; without any score, its estimates are None, in categories too.
 
     Args:
-        subject: `SubjectIdentity.to_json`.
-        bank: name, path (as the run found it), content_hash, scale, size, calibrated, model, trusted,
-            calibration_subject, and for a generated task its levels, queries and seed.
-        policy: `Policy.to_json`, with its seed, and the ids of the items that were asked_first, whatever the draws, and
-            that must_pass.
         statuses: Administrations by status.
         stop: Name of the `StopReason`; empty if the interview was cut off.
-        conditions: `Condition.to_json` of the gates that were known before the first question.
-        accuracy: The `Interval` by the draws; gates decide on it.
+        conditions: Conditions of the gates that were known before the first question.
+        accuracy: Accuracy by the draws; gates decide on it.
         accuracy_conformal: The bank's projection with an interval from replayed interviews; shown only.
         accuracy_error: Standard error of the accuracy by the draws, for comparing runs; gates never use it.
         accuracy_model: The bank's own projection; shown only.
         samples: Answers that an item's score is the mean of; further ones to an item are repeats, which count for
             `decoding_noise` alone.
-        decoding_noise: How far answers to an item vary, where items were asked repeatedly: see `noise.DecodingNoise`.
-        categories: `CategoryResult.to_json` of the bank's broadest categories.
-        levels: Of a climb: queries a level, cap, questions asked and accuracy by level, last_level, and, where all
-            questions of a level were asked, the `Interval` of the sum of the accuracies as auc and of the level at
-            which accuracy crosses one half as half.
-        interviewer: What a selector that remembers says of itself, see `selection.SelectorSession.account`.
-        costs: Calls, tokens, seconds and estimated FLOPs, by ``subject`` and ``interviewer``, as far as known, and
-            ``relative``: all of it over what asking the subject the whole bank would cost, in FLOPs.
+        decoding_noise: How far answers to an item vary, where items were asked repeatedly.
+        categories: Results of the bank's broadest categories.
         error: Why the interview is void.
+        baselines: By the name that conditions use.
+        unanswered: The setting of that name, see `items.item.Response.of`; empty in records of earlier versions.
+        journal: Name of its journal's file.
+        usage_error: Whether a mistake of the user voids it.
+        schema1_hash: Hash of the answers, where the record is of schema 1; it is not written again.
     """
 
+    nested = ("administrations",)
+    sparse = frozenset({"judge", "baselines", "unanswered", "journal", "reuse", "usage_error", "schema1_hash"})
     name: str
     nodeid: str
-    subject: dict[str, Any]
-    bank: dict[str, Any]
-    policy: dict[str, Any]
+    subject: SubjectRecord
+    bank: BankRecord
+    policy: PolicyRecord
     asked: int
     scored: int
     size: int
@@ -288,31 +693,41 @@ class InterviewRecord(_Record):
     stop: str
     stop_sentence: str
     theta: list[float] | None
-    standard_error: list[float] | None
-    accuracy: dict[str, Any] | None
-    accuracy_model: dict[str, Any] | None
-    accuracy_conformal: dict[str, Any] | None = None
+    standard_error: list[float | None] | None
+    accuracy: Interval | None
+    accuracy_model: Interval | None
+    accuracy_conformal: Interval | None = None
     accuracy_error: float | None = None
     samples: int = 1
-    decoding_noise: dict[str, Any] | None = None
-    categories: list[dict[str, Any]] = field(default_factory=list)
-    levels: dict[str, Any] | None = None
-    interviewer: dict[str, Any] | None = None
-    costs: dict[str, Any] = field(default_factory=dict)
-    conditions: list[dict[str, Any]] = field(default_factory=list)
+    decoding_noise: DecodingNoise | None = None
+    categories: list[CategoryResult] = []
+    levels: LevelsRecord | None = None
+    interviewer: InterviewerRecord | None = None
+    costs: Costs = msgspec.field(default_factory=Costs)
+    conditions: list[ConditionRecord] = []
     seconds: float = 0.0
     error: str = ""
-    notes: list[str] = field(default_factory=list)
-    administrations: list[Administration] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = []
+    administrations: list[Administration] = []
+    judge: JudgeRecord | None = None
+    baselines: dict[str, BaselineSource] = {}
+    unanswered: str = ""
+    journal: str = ""
+    reuse: ReuseRecord | None = None
+    usage_error: bool = False
+    schema1_hash: str = ""
 
-    def __post_init__(self) -> None:
-        """Drop estimates without any score, which repeat the prior; earlier versions recorded them."""
-        if self.scored == 0:
-            self.theta = self.standard_error = None
-            self.accuracy = self.accuracy_model = self.accuracy_conformal = self.accuracy_error = None
-            self.levels = None
-        self.categories = [{**row, **_NO_ESTIMATES} if row.get("scored") == 0 else row for row in self.categories]
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        data = super().to_json()
+        data.pop("schema1_hash", None)
+        return data
+
+    @property
+    def answers_hash(self) -> str:
+        """Hash of the answers, by which a later run knows that a baseline is the same."""
+        data = json.dumps(self.to_json(), sort_keys=True)
+        return self.schema1_hash or hashlib.sha256(data.encode()).hexdigest()[:16]
 
     def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
         """Return the draws, without propensities if none is bounded; `index` gives the items of the bank by id."""
@@ -321,19 +736,19 @@ class InterviewRecord(_Record):
             name: np.array([np.nan if (v := getattr(a, attribute)) is None else v for a in asked], dtype=np.float64)
             for name, attribute in _COLUMNS.items()
         }
-        floor = self.policy.get("floor")
-        if isinstance(floor, int | float) and floor < GATE_FLOOR and self.policy.get("selector") != "random":
+        floor = self.policy.floor
+        if floor is not None and floor < GATE_FLOOR and self.policy.selector != "random":
             columns["propensities"] = np.full(len(asked), np.nan)
         items = range(len(asked)) if index is None else [index[a.item] for a in asked]
-        noise = (self.decoding_noise or {}).get("allowed", 0.0)
-        first = set(map(str, self.policy.get("asked_first") or ()))
+        noise = self.decoding_noise.allowed if self.decoding_noise else 0.0
+        first = set(self.policy.asked_first)
         take_all = sum(1 for _ in takewhile(lambda a: a.item in first, asked))
         return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise, take_all=take_all)
 
     @property
-    def unanswered(self) -> str:
-        """The setting of that name, see `items.item.Response.of`; empty in records of earlier versions."""
-        return str(self.extra.get("unanswered") or "")
+    def projection(self) -> Interval | None:
+        """The accuracy by the draws, else by the bank's projection; None without any."""
+        return self.accuracy or self.accuracy_conformal or self.accuracy_model
 
     @property
     def counting(self) -> str:
@@ -345,9 +760,7 @@ class InterviewRecord(_Record):
 
     @property
     def requests(self) -> dict[Place, str]:
-        """Requests by place, see `changed_requests`; none of a Python test that an earlier version recorded."""
-        if self.extra.get("prompt"):  # it kept a hash of the test's source instead
-            return {}
+        """Requests by place, see `changed_requests`."""
         return {entry.place: entry.request for entry in self.administrations}
 
     def by_item(self) -> list[Administration]:
@@ -362,89 +775,80 @@ class Quantity(NamedTuple):
     part: str
 
 
-@dataclass(slots=True)
 class StudyRecord(_Record):
     """Evaluation of several subjects, such as a panel of models that judge each other.
 
     Args:
         kind: ``peers``.
-        members: `SubjectIdentity.to_json` of all subjects.
-        metrics: By quantity, the leading one first, a dict a subject: ``subject``, ``estimate``, ``low``, ``high``,
-            ``confidence``, ``error`` and ``rank``, as far as they are known.
+        members: Identities of all subjects.
+        metrics: Rows of all subjects by metric, the leading one first.
         asked, size: Units that counted, and those that were held.
         unit: Such as ``rounds``.
-        account: All results, by kind; of ``peers`` see `extensions.studies.peers.result.Assessment.to_json`, with
-            ``truth`` besides, where members have accuracies.
-        costs: ``total`` calls, tokens, seconds and FLOPs, the same by role as ``roles``, and how often each model was
-            loaded as ``loads``.
+        account: All results in the form of the kind, which its extension reads.
         error: Why it is void.
+        population: Key of all that must be equal for two runs of it to compare; empty where none do.
+        opinion: Whether its scores are judgments by models, which no coded truth has checked.
+        journal: Name of the file of its replies, once no later run needs it.
+        usage_error: Whether a mistake of the user voids it.
     """
 
+    sparse = frozenset({"population", "opinion", "journal", "usage_error"})
     name: str
     nodeid: str
     kind: str
     candidate: str
-    members: list[dict[str, Any]] = field(default_factory=list)
-    metrics: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    members: list[SubjectRecord] = []
+    metrics: dict[str, list[QuantityRecord]] = {}
     asked: int = 0
     size: int = 0
     unit: str = "rounds"
-    account: dict[str, Any] = field(default_factory=dict)
-    costs: dict[str, Any] = field(default_factory=dict)
+    account: Data = {}
+    costs: Costs = msgspec.field(default_factory=Costs)
     seconds: float = 0.0
     error: str = ""
-    notes: list[str] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = []
+    population: str = ""
+    opinion: bool = False
+    journal: str = ""
+    usage_error: bool = False
 
-    def quantities(self) -> Iterator[tuple[Quantity, str, Mapping[str, Any]]]:
+    def quantities(self) -> Iterator[tuple[Quantity, str, QuantityRecord]]:
         """Yield each measured quantity with its subject and its row of `metrics`.
 
         Rows of members are their own; any other row, such as that of a node, is a part of the candidate's result.
         """
-        members = {str(member.get("name")) for member in self.members if isinstance(member, Mapping)}
+        members = {member.name for member in self.members}
         for metric, rows in self.metrics.items():
-            for row in rows if isinstance(rows, list) else ():
-                if isinstance(row, Mapping):
-                    name = str(row.get("subject"))
-                    whole = name in members or name == self.candidate
-                    yield Quantity(str(metric), "" if whole else name), name if whole else self.candidate, row
+            for row in rows:
+                whole = row.subject in members or row.subject == self.candidate
+                yield Quantity(metric, "" if whole else row.subject), row.subject if whole else self.candidate, row
 
-    @property
-    def judged_by_models(self) -> bool:
-        """Whether its scores are judgments by models, which no coded truth has checked."""
-        return "judgments" in self.account
+    def member(self, name: str) -> SubjectRecord:
+        """Return the identity of a subject; its name alone if there is none."""
+        return next((member for member in self.members if member.name == name), SubjectRecord(name))
 
 
-@dataclass(slots=True)
 class GateRecord(_Record):
     """One gate's verdict on an evaluation; the name is empty if the gate had none."""
 
     name: str
     nodeid: str
     interview: str
-    verdict: dict[str, Any]
+    verdict: VerdictRecord
     file: str = ""
     line: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def outcome(self) -> Outcome:
         """The verdict's outcome."""
-        return Outcome(self.verdict["outcome"])
-
-    @property
-    def let_through(self) -> bool:
-        """Whether the gate is undecided and yet no reason for the run to fail."""
-        tolerated = self.verdict.get("notice") or self.verdict.get("on_inconclusive", "fail") != "fail"
-        return self.verdict.get("outcome") == Outcome.INCONCLUSIVE and bool(tolerated)
+        return self.verdict.outcome
 
     @property
     def holds(self) -> bool:
         """Whether the gate passed or was let through."""
-        return self.verdict.get("outcome") == Outcome.PASS or self.let_through
+        return self.outcome is Outcome.PASS or self.verdict.let_through
 
 
-@dataclass(slots=True)
 class RunRecord(_Record):
     """Results of one run.
 
@@ -453,39 +857,53 @@ class RunRecord(_Record):
         versions: Of python, pytest, this package, and what the subject used.
         exit_status: Of the run as far as known when written.
         warnings: What whoever promotes must know.
+        required: Node ids of the gates that the settings require, by their names there; none where no gate was found.
+        missing: Node ids of planned evaluations and gates without a result.
+        deselected: Node ids of gates that were found and did not run.
+        shard: Number of the shard that the run is, as ``2 of 3``; empty for a whole run.
+        rescored_from, merged: Ids of the runs that a derived record is of.
+        only_required_gates_absent: The run failed for nothing but required gates without a result.
+        only_baselines_missing: The run failed for nothing but baselines that did not exist yet.
     """
 
+    nested = ("interviews", "studies", "gates")
+    sparse = frozenset(
+        {
+            "required", "missing", "deselected", "shard", "rescored_from", "merged", "only_required_gates_absent",
+            "only_baselines_missing",
+        }
+    )  # fmt: skip
     run: str
     started: str
     seconds: float = 0.0
-    versions: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = {}
     exit_status: int | None = None
-    interviews: list[InterviewRecord] = field(default_factory=list)
-    studies: list[StudyRecord] = field(default_factory=list)
-    gates: list[GateRecord] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    interviews: list[InterviewRecord] = []
+    studies: list[StudyRecord] = []
+    gates: list[GateRecord] = []
+    warnings: list[str] = []
     schema_version: int = SCHEMA_VERSION
-    extra: dict[str, Any] = field(default_factory=dict)
+    required: dict[str, list[str]] = {}
+    missing: list[str] = []
+    deselected: list[str] = []
+    shard: str = ""
+    rescored_from: str = ""
+    merged: list[str] = []
+    only_required_gates_absent: bool = False
+    only_baselines_missing: bool = False
 
     @property
     def promote(self) -> bool:
         """Whether the checkpoint may be promoted: the run passed, and every gate could judge."""
-        outcomes = {gate.verdict.get("outcome") for gate in self.gates}
-        refused = outcomes - {Outcome.PASS, Outcome.INCONCLUSIVE} or any(g.verdict.get("notice") for g in self.gates)
+        outcomes = {gate.outcome for gate in self.gates}
+        refused = outcomes - {Outcome.PASS, Outcome.INCONCLUSIVE} or any(gate.verdict.notice for gate in self.gates)
         whole = not (self.left_to_shards or self.absent_required)
         return self.exit_status == 0 and Outcome.PASS in outcomes and not refused and whole
 
     @property
     def serves_as_baseline(self) -> bool:
         """Whether the run passed, or failed for nothing but baselines that did not exist yet, as a first run does."""
-        return self.exit_status == 0 or (self.exit_status == 1 and self.extra.get(ONLY_BASELINES) is True)
-
-    @property
-    def required(self) -> dict[str, list[str]]:
-        """Node ids of the gates that the settings require, by their names there; none where no gate was found."""
-        required = self.extra.get("required")
-        entries = required.items() if isinstance(required, Mapping) else ()
-        return {str(name): [*map(str, nodeids)] if isinstance(nodeids, list) else [] for name, nodeids in entries}
+        return self.exit_status == 0 or (self.exit_status == 1 and self.only_baselines_missing)
 
     @property
     def absent_required(self) -> list[str]:
@@ -496,42 +914,52 @@ class RunRecord(_Record):
     @property
     def left_to_shards(self) -> bool:
         """Whether this run is one shard and left gates to the others."""
-        return bool(self.extra.get("shard") and self.extra.get("deselected"))
+        return bool(self.shard and self.deselected)
+
+    @property
+    def copied_from(self) -> str:
+        """``rescored from RUN`` or ``merged of N``; empty for a run with answers of its own."""
+        if self.rescored_from:
+            return f"rescored from {self.rescored_from}"
+        return f"merged of {len(self.merged)}" if self.merged else ""
+
+    @property
+    def sources(self) -> list[str]:
+        """Ids of the runs whose answers a derived record holds; empty for any other record."""
+        return [self.rescored_from] if self.rescored_from else self.merged
 
     def fail_without_required(self) -> None:
         """Set the exit status of a run that passed but for required gates without a result."""
         if self.exit_status == 0 and self.absent_required:
-            self.exit_status, self.extra[ONLY_REQUIRED] = 1, True
+            self.exit_status, self.only_required_gates_absent = 1, True
 
     def warn(self) -> None:
         """Set `warnings`, once everything else is known."""
         self.warnings = []
-        if not self.gates and not self.extra.get("missing"):
+        if not self.gates and not self.missing:
             self.warnings.append(_NO_GATE)
-        if deselected := self.extra.get("deselected"):
+        if self.deselected:
             warning, advice = (_SHARD, _MERGE) if self.left_to_shards else (_DESELECTED, _ALL)
-            self.warnings.append(f"{warning}: {', '.join(map(str, deselected))}; {advice}")
+            self.warnings.append(f"{warning}: {', '.join(self.deselected)}; {advice}")
         if absent := self.absent_required:
             self.warnings.append(f"{_REQUIRED}: {', '.join(absent)}")
         if opinion := self._opinion_warning():
             self.warnings.append(opinion)
         for i in self.interviews:
-            decoding = i.subject.get("decoding")
-            cap = decoding.get("max_tokens") if isinstance(decoding, Mapping) else None
+            cap = i.subject.decoding.get("max_tokens")
             cut = truncation_warning(i.statuses.get(Status.TRUNCATED, 0), sum(i.statuses.values()), cap)
-            reuse = i.extra.get("reuse")
-            refused = reuse.get("refused") if isinstance(reuse, Mapping) else None
+            refused = i.reuse.refused if i.reuse else ""
             unshared = f"no answer was taken from the store (--adaptive-eval-reuse): {refused}" if refused else ""
-            sentences = filter(None, [cut, unshared, *interviewer_faults(i.interviewer)])
+            sentences = filter(None, [cut, unshared, *(i.interviewer.faults if i.interviewer else ())])
             self.warnings += [f"{i.name or i.nodeid}: {sentence}" for sentence in sentences]
 
     def _opinion_warning(self) -> str:
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""
         if not self.promote:
             return ""
-        judged = {name for i in self.interviews if i.extra.get("judge") for name in (i.name, i.nodeid)}
-        studies = {name for study in self.studies if study.judged_by_models for name in (study.name, study.nodeid)}
-        passed = [gate for gate in self.gates if gate.verdict.get("outcome") == Outcome.PASS]
+        judged = {name for i in self.interviews if i.judge for name in (i.name, i.nodeid)}
+        studies = {name for study in self.studies if study.opinion for name in (study.name, study.nodeid)}
+        passed = [gate for gate in self.gates if gate.outcome is Outcome.PASS]
         if any(gate.interview not in judged | studies for gate in passed):
             return ""
         names = ", ".join(dict.fromkeys(gate.interview for gate in passed))
@@ -540,32 +968,27 @@ class RunRecord(_Record):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read a record.
+        """Read a record of this schema, or of schema 1.
 
         Raises:
             UsageError: The record was written by a newer, incompatible version.
             TypeError: A value has another type; the message names its place.
         """
         version = data.get("schema_version")
-        if version != SCHEMA_VERSION:
+        if version == 1 and not isinstance(version, bool):
+            from pytest_adaptive_eval.records.schema1 import upgraded
+
+            data = upgraded(data)
+        elif version != SCHEMA_VERSION:
             raise UsageError(
-                f"the run record has schema_version {version!r}, this version reads {SCHEMA_VERSION}: upgrade"
+                f"the run record has schema_version {version!r}, this version reads 1 and {SCHEMA_VERSION}: upgrade"
             )
-        return super(RunRecord, cls).from_json(data)
-
-
-#: Classes of records within records, by field.
-_NESTED: dict[str, type[_Record]] = {
-    "interviews": InterviewRecord,
-    "studies": StudyRecord,
-    "gates": GateRecord,
-    "administrations": Administration,
-}
+        return super().from_json(data)
 
 
 def recorded_must_pass(interview: InterviewRecord) -> tuple[MustPassAnswer, ...]:
     """Return the answers to the items of a recorded interview that must pass."""
-    return must_pass_answers(map(str, interview.policy.get("must_pass") or ()), interview.administrations)
+    return must_pass_answers(interview.policy.must_pass, interview.administrations)
 
 
 def must_pass_answers(items: Iterable[str], administrations: Sequence[Administration]) -> tuple[MustPassAnswer, ...]:
@@ -588,20 +1011,6 @@ def _worst(item: str, answers: Sequence[Administration]) -> MustPassAnswer:
     return MustPassAnswer(item, None, why)
 
 
-def copied_from(record: RunRecord) -> str:
-    """Return ``rescored from RUN`` or ``merged of N``; an empty text for a run with answers of its own."""
-    if source := record.extra.get("rescored_from"):
-        return f"rescored from {source}"
-    runs = record.extra.get("merged")
-    return f"merged of {len(runs)}" if isinstance(runs, list) else ""
-
-
-def sources_of(record: RunRecord) -> list[str]:
-    """Return the ids of the runs whose answers a derived record holds; an empty list for any other record."""
-    source, runs = record.extra.get("rescored_from"), record.extra.get("merged")
-    return [str(source)] if source else [str(run) for run in runs] if isinstance(runs, list) else []
-
-
 def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
     """Return one record of several, with their verdicts.
 
@@ -612,19 +1021,17 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
     for record in records:
         _add(record, whole, names)
     whole.exit_status = max(map(_exit_status, records))
-    whole.extra["merged"] = [record.run for record in records]
+    whole.merged = [record.run for record in records]
     judged = {gate.nodeid for gate in whole.gates}
-    deselected = dict.fromkeys(nodeid for record in records for nodeid in record.extra.get("deselected") or ())
-    if unjudged := [nodeid for nodeid in deselected if nodeid not in judged]:
-        whole.extra["deselected"] = unjudged
-        if any(record.extra.get("shard") for record in records):
-            whole.extra["shard"] = True
+    deselected = dict.fromkeys(nodeid for record in records for nodeid in record.deselected)
+    whole.deselected = [nodeid for nodeid in deselected if nodeid not in judged]
+    if whole.deselected:
+        whole.shard = ", ".join(dict.fromkeys(record.shard for record in records if record.shard))
     required: dict[str, dict[str, None]] = {}
     for record in records:
         for name, nodeids in record.required.items():
             required.setdefault(name, {}).update(dict.fromkeys(nodeids))
-    if required:
-        whole.extra["required"] = {name: list(nodeids) for name, nodeids in required.items()}
+    whole.required = {name: list(nodeids) for name, nodeids in required.items()}
     whole.fail_without_required()
     whole.warn()
     return whole
@@ -635,7 +1042,7 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
     marks = (record.started[:16].replace("T", " "), record.run)
     renamed: dict[str, str] = {}
     for interview in record.interviews:
-        name = _unique(interview.name, (str(interview.subject.get("name") or ""), *marks), names)
+        name = _unique(interview.name, (interview.subject.name, *marks), names)
         renamed |= {interview.name: name, interview.nodeid: name}
         whole.interviews.append(replace(interview, name=name))
     for study in record.studies:
@@ -649,7 +1056,7 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
 
 def _exit_status(record: RunRecord) -> int:
     """Return a run's exit status, 0 if it failed only for required gates, which another run may have judged."""
-    if record.exit_status == 1 and record.extra.get(ONLY_REQUIRED) is True:
+    if record.exit_status == 1 and record.only_required_gates_absent:
         return 0
     return 1 if record.exit_status is None else record.exit_status
 

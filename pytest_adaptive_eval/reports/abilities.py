@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.records.run_record import InterviewRecord
@@ -12,7 +14,6 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.plots import mirrored_bars, stacked_bars
 from pytest_adaptive_eval.reports.questions import Thumbnail, thumbnail
-from pytest_adaptive_eval.reports.words import as_mapping, as_number, as_numbers
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -53,15 +54,39 @@ class Parts:
     separations: list[dict[str, str | Markup]]
 
 
+class Separation(msgspec.Struct):
+    """Difference of items known to be of low quality from the others, as a bank's report has it."""
+
+    name: str = ""
+    original: float | None = None
+    low: float | None = None
+    p: float | None = None
+    wasserstein: float | None = None
+    auc: float | None = None
+    edges: list[float] | None = None
+    counts: list[list[float]] | None = None
+
+
+T = TypeVar("T")
+
+
+def _reported(data: Any, default: T) -> T:
+    """Return a part of a bank's report; the default for a damaged one."""
+    try:
+        return msgspec.convert(data, type(default))
+    except msgspec.ValidationError:
+        return default
+
+
 def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts | None:
     """Return the section, None for an interview without formats, or without its unchanged bank."""
     parts = words.in_parts(interview)
-    if not parts or bank is None or bank.in_formats is None or bank.content_hash != interview.bank.get("content_hash"):
+    if not parts or bank is None or bank.in_formats is None or bank.content_hash != interview.bank.content_hash:
         return None
     if interview.theta is None or len(interview.theta) != len(parts):
         return None
     scale = bank.in_formats
-    names = [*bank.subjects, str(interview.subject.get("name") or "this subject")]
+    names = [*bank.subjects, interview.subject.name or "this subject"]
     tested = len(names) - 1
     theta: list[list[float]] = scale.abilities([*scale.standings.tolist(), interview.theta]).tolist()
     order = sorted(range(len(names)), key=lambda n: -sum(theta[n]))
@@ -76,7 +101,7 @@ def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts
         [(tag("svg", sample, viewBox="0 0 12 12"), label) for sample, label in zip(samples, labels, strict=True)],
         [_extreme(bank, scale, n, gains[n]) for n in by_gain[:_ITEMS]],
         [_extreme(bank, scale, n, gains[n]) for n in by_gain[::-1][:_ITEMS]],
-        [_separation(as_mapping(separation)) for separation in scale.report.get("separations", [])],
+        [_separation(_reported(data, Separation())) for data in scale.report.get("separations", [])],
     )
 
 
@@ -93,10 +118,10 @@ def _at_bound(scale: FormatScale) -> dict[str, dict[str, float]]:
     """Return the parts that say nothing because most of their values lie at a bound, see `parts_at_bound`."""
     from pytest_adaptive_eval.irt.multimodal import parts_at_bound
 
-    shares = {
-        name: [x for x in as_numbers(values) or [] if x is not None]
-        for name, values in as_mapping(scale.report.get("at_bound")).items()
-    }
+    try:
+        shares = msgspec.convert(scale.report.get("at_bound", {}), dict[str, list[float]])
+    except msgspec.ValidationError:
+        shares = {}
     return parts_at_bound(scale.items.modalities.parts, shares)
 
 
@@ -121,22 +146,20 @@ def _extreme(bank: ItemBank, scale: FormatScale, item: int, gain: float) -> Extr
     return Extreme(clean_html(content.id, _NAME), clean_html(text, _TEXT), pictures, facts)
 
 
-def _separation(separation: Mapping[str, Any]) -> dict[str, str | Markup]:
-    numbers = {name: as_number(separation.get(name)) for name in ("original", "low", "p", "wasserstein", "auc")}
-    cells = {name: words.number_or_dash(value) for name, value in numbers.items()}
-    if (p := numbers["p"]) is not None and p < 1e-3:
+def _separation(separation: Separation) -> dict[str, str | Markup]:
+    numbers = ("original", "low", "p", "wasserstein", "auc")
+    cells = {name: words.number_or_dash(getattr(separation, name)) for name in numbers}
+    if separation.p is not None and separation.p < 1e-3:
         cells["p"] = f"<{number(1e-3)}"
-    return {"name": clean_html(separation.get("name"), _NAME), "picture": _distributions(separation), **cells}
+    return {"name": clean_html(separation.name, _NAME), "picture": _distributions(separation), **cells}
 
 
-def _distributions(separation: Mapping[str, Any]) -> Markup | str:
+def _distributions(separation: Separation) -> Markup | str:
     """Return the drawing of both distributions; an empty text for a damaged report."""
-    counts = separation.get("counts")
-    lists = [separation.get("edges"), *counts] if isinstance(counts, list | tuple) else []
-    numbers = [[x for x in as_numbers(values) or [] if x is not None] for values in lists]
-    if len(numbers) != 3:
+    edges, counts = separation.edges, separation.counts
+    if edges is None or counts is None or len(counts) != 2 or not all(map(math.isfinite, edges)):
         return ""
-    edges, others, low = numbers
+    others, low = counts
     if not len(others) == len(low) == len(edges) - 1 > 0 or min(*others, *low) < 0:
         return ""
-    return mirrored_bars(edges, others, low, f"distributions of {clean_html(separation.get('name'), _NAME)}")
+    return mirrored_bars(edges, others, low, f"distributions of {clean_html(separation.name, _NAME)}")

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
-from pytest_adaptive_eval.reports.words import as_mapping, plottable
+from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import counted, number
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def interview_figures(
         figures.append(_levels_figure(steps, interview, f"{key}l"))
     if trace := plots.ability_trace(interview, bank):
         figures.append(_trace_figure(trace, words.percent(interview), f"{key}a"))
-    elif interview.bank.get("calibrated") is False:
+    elif not interview.bank.calibrated:
         absent.append("The bank is not calibrated: there is no ability to follow.")
     else:
         absent.append("There is no trace of one ability: the bank has several dimensions, or the record lacks it.")
@@ -97,7 +97,7 @@ def history_legend() -> list[tuple[Markup, str]]:
 
 
 def _levels_figure(steps: Sequence[plots.Step], interview: InterviewRecord, key: str) -> Figure:
-    half = plottable(as_mapping(as_mapping(interview.levels).get("half")).get("estimate"))
+    half = plottable(interview.levels.half.estimate) if interview.levels and interview.levels.half else None
     caption = (
         f"Accuracy at each level asked; each interval is two-sided at {words.percent(interview)}, for its own level. "
         "The area under it is the number of levels mastered."
@@ -125,14 +125,13 @@ def _trace_figure(trace: plots.Trace, percent: str, key: str) -> Figure:
 def _funnel_figure(
     funnel: plots.Funnel, interview: InterviewRecord, required: list[plots.Threshold], key: str
 ) -> Figure:
-    interval = as_mapping(interview.accuracy)
-    numbers = [value for name in ("estimate", "low", "high") if (value := plottable(interval.get(name))) is not None]
-    decided = (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
+    interval = interview.accuracy
+    decided = (interval.estimate, interval.low, interval.high) if interval else None
     caption = (
         f"Accuracy over the whole bank by the draws so far; each interval is two-sided at {words.percent(interview)} "
         "for its own number of questions (pointwise)."
     )
-    if interval.get("method") == "anytime-valid":
+    if interval and interval.method == "anytime-valid":
         caption += " Gates decide by an anytime-valid test; its interval stands at the right edge."
     elif decided:
         caption += " Gates look once, at the end, at the interval at the right edge."

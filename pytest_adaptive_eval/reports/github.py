@@ -37,8 +37,8 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
     """
     kinds: dict[str, list[GateRecord]] = {"error": [], "warning": [], "notice": []}
     for gate in record.gates:
-        passed = words.outcome(gate) is Outcome.PASS
-        kinds["notice" if passed else "warning" if gate.let_through else "error"].append(gate)
+        passed = gate.outcome is Outcome.PASS
+        kinds["notice" if passed else "warning" if gate.verdict.let_through else "error"].append(gate)
     lines = []
     for kind, gates in kinds.items():
         listed = gates if len(gates) <= _MOST else gates[: _MOST - 1]
@@ -50,12 +50,11 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
 
 
 def _annotation(kind: str, gate: GateRecord, folder: Path, workspace: Path) -> str:
-    outcome = words.outcome(gate).value
-    sentence = str(gate.verdict.get("sentence") or words.NO_VERDICT)
+    outcome = gate.outcome.value
     file = _within(gate.file, folder, workspace)
     return _command(
         kind,
-        clean_terminal(sentence, _MESSAGE),
+        clean_terminal(gate.verdict.sentence, _MESSAGE),
         file=file,
         line=str(gate.line) if file and gate.line > 0 else "",
         title=clean_terminal(f"{outcome} {gate.name}", _TITLE, keep_end=True),
@@ -87,7 +86,7 @@ def outputs(record: RunRecord) -> dict[str, str]:
         no result, ``NONE`` where there is no gate; ``passed``, ``failed``, ``inconclusive``, ``errors`` and ``notices``
         count gates; ``exit-status`` is the run's, empty if it did not come to its end; ``asked`` counts questions.
     """
-    outcomes = [words.outcome(gate) for gate in record.gates]
+    outcomes = [gate.outcome for gate in record.gates]
     void = [*map(words.void, record.interviews), *(study.error for study in record.studies)]
     worst = {*outcomes, *(Outcome.ERROR for error in void if error)}
     return {
@@ -97,9 +96,9 @@ def outputs(record: RunRecord) -> dict[str, str]:
         "failed": str(outcomes.count(Outcome.FAIL)),
         "inconclusive": str(outcomes.count(Outcome.INCONCLUSIVE)),
         "errors": str(outcomes.count(Outcome.ERROR)),
-        "notices": str(sum(bool(gate.verdict.get("notice")) for gate in record.gates)),
-        "exit-status": "" if record.exit_status is None else str(int(record.exit_status)),
-        "asked": str(sum(int(interview.asked) for interview in record.interviews)),
+        "notices": str(sum(gate.verdict.notice for gate in record.gates)),
+        "exit-status": "" if record.exit_status is None else str(record.exit_status),
+        "asked": str(sum(interview.asked for interview in record.interviews)),
     }
 
 

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.records.correlation import Correlation, Measure
 from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.repetitions import Envelope, area, ladder_of
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, copied_from
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, wrap
 
@@ -26,7 +26,7 @@ _ITEMS = 8  #: Changed items that are named.
 def history_lines(rows: Sequence[tuple[RunRecord, InterviewRecord | StudyRecord]]) -> list[str]:
     """Return a table of interviews and studies, oldest first, with a column of origins if some runs are derived."""
     table = [_HEADS, *(_row(record, evaluation) for record, evaluation in rows)]
-    copies = [clean_terminal(copied_from(record), 60) for record, _ in rows]
+    copies = [clean_terminal(record.copied_from, 60) for record, _ in rows]
     if any(copies):
         table = [(*row, copy) for row, copy in zip(table, ("copy", *copies), strict=True)]
     return aligned(table, _RIGHT)
@@ -69,12 +69,12 @@ def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> tuple[
         evaluations: Sequence[object] = record.studies
         groups = words.gates_by_study(record)
     else:
-        subject, name = str(evaluation.subject.get("name") or ""), words.bank_name(evaluation)
+        subject, name = evaluation.subject.name, words.bank_name(evaluation)
         ability, result, asked = words.ability(evaluation), _accuracy(evaluation), words.share(evaluation)
         error = words.void(evaluation)
         evaluations, groups = record.interviews, words.gates_by_interview(record)[0]
     gates = next(group for entry, group in zip(evaluations, groups, strict=True) if entry is evaluation)
-    outcomes = [words.outcome(gate) for gate in gates]
+    outcomes = [gate.outcome for gate in gates]
     counts = [f"{n} {outcome.value}" for outcome in Outcome if (n := outcomes.count(outcome))]
     return (
         clean_terminal(record.started[:16].replace("T", " "), 16),
@@ -90,9 +90,9 @@ def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> tuple[
 
 def _leading(study: StudyRecord) -> str:
     """Return the candidate's first known quantity, ``score 4.146 [4.024, 4.268]``."""
-    for metric, rows in words.quantities(study).items():
-        row = next((row for row in rows if row.get("subject") == study.candidate), {})
-        if row.get("estimate") is not None:
+    for metric, rows in study.metrics.items():
+        row = next((row for row in rows if row.subject == study.candidate), None)
+        if row and row.estimate is not None:
             return f"{metric} {words.quantity(row)[0]}"
     return "-"
 
@@ -104,7 +104,7 @@ def _accuracy(interview: InterviewRecord) -> str:
         return words.accuracy(interview)
     if interval is None:
         return str(ladder)
-    if (interview.levels or {}).get("last_level") is None:  # the answers do not measure it
+    if interview.levels is None or interview.levels.last_level is None:  # the answers do not measure it
         return words.accuracy(interview)
     return f"{ladder} [{number(interval.low, 2)}, {number(interval.high, 2)}]{words.guessing(interview)}"
 
@@ -227,7 +227,4 @@ def _cell(pairs: Mapping[tuple[int, int], Correlation], row: int, column: int) -
 
 
 def _bounded(interval: Interval | None) -> str:
-    if interval is None:
-        return "-"
-    estimate, low, high = (number(value, 2) for value in (interval.estimate, interval.low, interval.high))
-    return f"{estimate} [{low}, {high}]"
+    return words.bounded(interval, 2) if interval else "-"

@@ -81,7 +81,7 @@ def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
     page = tag("a", "page", href=link) if link else ""
     rows = []
     for place, (entry, gates) in enumerate(entries):
-        outcomes = [words.outcome(gate) for gate in gates]
+        outcomes = [gate.outcome for gate in gates]
         marks = [
             tag("b", f"{n}\u00a0{outcome.value} ", class_=_CLASSES[outcome])
             for outcome in Outcome
@@ -101,7 +101,7 @@ def _found(entry: InterviewRecord | StudyRecord) -> tuple[str, str, str]:
         return entry.candidate, words.study_line(entry), f"{entry.asked}/{entry.size} {entry.unit}"
     void = words.void(entry)
     result = f"void: {void}" if void else words.accuracy(entry)
-    return str(entry.subject.get("name") or ""), result, f"{entry.asked}/{entry.size}"
+    return entry.subject.name, result, f"{entry.asked}/{entry.size}"
 
 
 def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
@@ -119,7 +119,7 @@ def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
             }
         for study in record.studies:
             evaluations[clean_html(study.name, NAME)] = {"result": words.study_line(study), "scores": {}}
-        gates = {clean_html(gate.name, NAME): words.outcome(gate).value for gate in record.gates}
+        gates = {clean_html(gate.name, NAME): gate.outcome.value for gate in record.gates}
         out.append(
             {
                 "run": record.run,
@@ -148,7 +148,7 @@ def _flickers(flickers: Sequence[Flicker]) -> list[Markup]:
 
 def badge_svg(record: RunRecord) -> str:
     """Return a badge with the outcome of a run's gates, as an SVG picture for a README."""
-    outcomes = [words.outcome(gate) for gate in record.gates]
+    outcomes = [gate.outcome for gate in record.gates]
     passed = words.promoted(record)
     text = f"{outcomes.count(Outcome.PASS)}/{len(outcomes)} passed" if outcomes else "no gate"
     colour = _COLOURS["passed" if passed else "failed"]

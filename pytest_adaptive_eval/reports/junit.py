@@ -7,6 +7,7 @@ interview or study itself is usable.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,11 +19,8 @@ from pytest_adaptive_eval.records.run_record import (
     InterviewRecord,
     RunRecord,
     StudyRecord,
-    fallback_counts,
-    interviewer_faults,
 )
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.words import as_mapping
 from pytest_adaptive_eval.text import clean_xml
 
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000  #: Longest name, message and body, in characters; readers show no more.
@@ -56,7 +54,7 @@ def gate_report(record: RunRecord) -> bytes:
     groups, alone = words.gates_by_interview(record)
     suites, unique = [], _UniqueNames()
     for interview, gates in zip(record.interviews, groups, strict=True):
-        subject = interview.subject.get("name") or "unnamed subject"
+        subject = interview.subject.name or "unnamed subject"
         name = unique(_one_line(f"{subject} on {words.bank_name(interview) or 'unnamed bank'}", _NAME))
         cases = [_interview_case(interview, name), *_gate_cases(gates, name)]
         properties = _texts(_interview_properties(record, interview))
@@ -99,7 +97,7 @@ def _interview_case(interview: InterviewRecord, suite: str) -> Any:
     ]
     if statuses := words.statuses(interview):
         facts.append(statuses)
-    facts += [*interviewer_faults(interview.interviewer), *interview.notes, interview.nodeid]
+    facts += [*(interview.interviewer.faults if interview.interviewer else ()), *interview.notes, interview.nodeid]
     return _case("interview", suite, facts, interview.seconds, words.void(interview))
 
 
@@ -120,15 +118,15 @@ def _study_properties(record: RunRecord, study: StudyRecord) -> dict[str, Any]:
         "evaluation": study.name,
         "kind": study.kind,
         "candidate": study.candidate,
-        "members": ", ".join(str(member.get("name")) for member in study.members),
+        "members": ", ".join(member.name for member in study.members),
         study.unit: study.size,
         f"{study.unit}_that_count": study.asked,
     }
-    for metric, rows in words.quantities(study).items():
+    for metric, rows in study.metrics.items():
         for row in rows:
-            if row.get("subject") == study.candidate:
-                facts |= {metric if n == "estimate" else f"{metric}_{n}": row.get(n) for n in _QUANTITY_COLUMNS}
-                facts[f"{metric}_rank"] = as_mapping(row.get("rank")).get("mean")
+            if row.subject == study.candidate:
+                facts |= {metric if n == "estimate" else f"{metric}_{n}": getattr(row, n) for n in _QUANTITY_COLUMNS}
+                facts[f"{metric}_rank"] = row.rank.mean if row.rank else None
     return facts
 
 
@@ -137,12 +135,12 @@ def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
 
     cases, unique = [], _UniqueNames("interview", "study")
     for gate in gates:
-        outcome, verdict = words.outcome(gate), gate.verdict
-        claim = f"{verdict.get('metric', '')} {verdict.get('requirement', '')}".strip()
+        outcome, verdict = gate.outcome, gate.verdict
+        claim = f"{verdict.metric} {verdict.requirement}".strip()
         name = _one_line(f"{gate.name}: {claim}" if claim else gate.name, _NAME)
-        message = _one_line(str(verdict.get("sentence") or f"ERROR {words.NO_VERDICT}"))
+        message = _one_line(verdict.sentence)
         where = f"{gate.file}:{gate.line}" if gate.file else gate.nodeid
-        body = clean_xml("\n".join([message, *map(str, verdict.get("notes") or ()), where]), _BODY)
+        body = clean_xml("\n".join([message, *verdict.notes, where]), _BODY)
         case = TestCase(unique(name), _class(suite))
         if outcome is Outcome.PASS:
             case.stdout = body
@@ -162,17 +160,17 @@ def _interview_properties(record: RunRecord, interview: InterviewRecord) -> dict
     facts: dict[str, Any] = {
         "run": record.run,
         "evaluation": interview.name,
-        "subject": interview.subject.get("name"),
-        "checkpoint": interview.subject.get("checkpoint"),
-        "decoding_hash": interview.subject.get("decoding_hash"),
-        "bank": interview.bank.get("name"),
-        "bank_content_hash": interview.bank.get("content_hash"),
-        "scale": interview.bank.get("scale"),
-        "seed": interview.policy.get("seed"),
+        "subject": interview.subject.name,
+        "checkpoint": interview.subject.checkpoint,
+        "decoding_hash": interview.subject.decoding_hash,
+        "bank": interview.bank.name,
+        "bank_content_hash": interview.bank.content_hash,
+        "scale": interview.bank.scale,
+        "seed": interview.policy.seed,
         "theta": interview.theta,
         "standard_error": interview.standard_error,
         "samples": interview.samples,
-        "decoding_noise": as_mapping(interview.decoding_noise).get("error"),
+        "decoding_noise": interview.decoding_noise.error if interview.decoding_noise else None,
         "asked": interview.asked,
         "scored": interview.scored,
         "bank_size": interview.size,
@@ -180,15 +178,14 @@ def _interview_properties(record: RunRecord, interview: InterviewRecord) -> dict
         "stop": words.stop(interview),
     }
     if interview.interviewer:
-        facts["interviewer_choice_fallbacks"], facts["interviewer_category_fallbacks"] = fallback_counts(
-            interview.interviewer
-        )
+        choices, categories = interview.interviewer.fallback_counts
+        facts |= {"interviewer_choice_fallbacks": choices, "interviewer_category_fallbacks": categories}
     for prefix, interval in (
         ("accuracy", interview.accuracy),
         ("conformal_accuracy", interview.accuracy_conformal),
         ("model_accuracy", interview.accuracy_model),
     ):
-        for name, value in (interval or {}).items():
+        for name, value in (asdict(interval) if interval else {}).items():
             facts[prefix if name == "estimate" else f"{prefix}_{name}"] = value
     return facts
 

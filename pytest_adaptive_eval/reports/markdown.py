@@ -70,8 +70,7 @@ def summary_markdown(
         limit: Bytes in UTF-8, at least 2000. Sections that do not fit are left out whole, and named. GitHub drops a
             summary of more than 1 MiB, and refuses a comment of more than 65,536 characters.
     """
-    per_gate = [gate.verdict.get("notes") for gate in record.gates]
-    counts = Counter(note for notes in per_gate if isinstance(notes, list) for note in dict.fromkeys(map(str, notes)))
+    counts = Counter(note for gate in record.gates for note in dict.fromkeys(gate.verdict.notes))
     notes = list(dict.fromkeys([*words.standing_notes(record), *(note for note, n in counts.items() if n > 1)]))
     sections = [
         ("", _headline(record)),
@@ -124,11 +123,11 @@ def _gates(gates: Sequence[GateRecord], notes: Sequence[str]) -> str:
     if not gates:
         return ""
     rows = []
-    for gate in sorted(gates, key=lambda gate: WORST_FIRST.index(words.outcome(gate)))[:_ROWS]:
-        outcome = words.outcome(gate)
+    for gate in sorted(gates, key=lambda gate: WORST_FIRST.index(gate.outcome))[:_ROWS]:
+        outcome = gate.outcome
         rows.append(
             (
-                f"{_LET_THROUGH if gate.let_through else _SIGNS[outcome]} {outcome.value}",
+                f"{_LET_THROUGH if gate.verdict.let_through else _SIGNS[outcome]} {outcome.value}",
                 _inline(gate.name, _NAME),
                 _inline(words.sentence_without(gate, notes), _SENTENCE),
             )
@@ -145,7 +144,7 @@ def _interviews(interviews: Sequence[InterviewRecord]) -> str:
         end = words.stop(interview) + (f" ({statuses})" if statuses else "")
         rows.append(
             (
-                _inline(interview.subject.get("name") or "-", _NAME),
+                _inline(interview.subject.name or "-", _NAME),
                 _inline(words.bank_name(interview) or "-", _NAME),
                 _inline(words.ability(interview)),
                 _inline(words.accuracy(interview)),
@@ -166,14 +165,14 @@ def _study(study: StudyRecord) -> str:
     text = f"### {_inline(words.study_name(study), _NAME)}\n\n{_inline(result, _SENTENCE)}\n\n"
     if study.error:
         text += f"**void**: {_inline(study.error, _SENTENCE)}\n\n"
-    for metric, quantity in words.quantities(study).items():
-        ranked = any("rank" in row or "error" in row for row in quantity)
+    for metric, quantity in study.metrics.items():
+        ranked = any(row.rank or row.error is not None for row in quantity)
         percent = words.quantity_percent(quantity)
         heads = ("subject", f"{_inline(metric, _NAME)}, {percent}", "standard error", "rank")[: 4 if ranked else 2]
         rows = []
         for row in words.ranked(quantity):
-            bold = "**" if row.get("subject") == study.candidate else ""
-            cells = (f"{bold}{_inline(row.get('subject'), _NAME)}{bold}", *map(_inline, words.quantity(row)))
+            bold = "**" if row.subject == study.candidate else ""
+            cells = (f"{bold}{_inline(row.subject, _NAME)}{bold}", *map(_inline, words.quantity(row)))
             rows.append(cells[: len(heads)])
         text += _table(heads, rows[:_ROWS], len(rows)) + "\n"
     return text
@@ -186,12 +185,8 @@ def _categories(interview: InterviewRecord) -> str:
     rows = []
     for row in interview.categories[:_ROWS]:
         interval = words.category_accuracy(row)
-        accuracy = "-"
-        if interval:
-            estimate, low, high = (number(interval[name]) for name in ("estimate", "low", "high"))
-            accuracy = f"{estimate} [{low}, {high}]"
-        asked = f"{row.get('asked')}/{row.get('size')}"
-        rows.append((_inline(row.get("category") or "none", _NAME), _inline(asked), _inline(accuracy)))
+        accuracy = words.bounded(interval) if interval else "-"
+        rows.append((_inline(row.category or "none", _NAME), f"{row.asked}/{row.size}", _inline(accuracy)))
     table = _table(("category", "asked", "accuracy"), rows, len(interview.categories))
     return _folded(f"Accuracy by category: {_inline(interview.name or words.bank_name(interview), _NAME)}", table)
 

@@ -10,17 +10,28 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.interviewer.interviewer import CategoryRow
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import (
+    Costs,
+    GateRecord,
+    InterviewerRecord,
+    InterviewRecord,
+    RunRecord,
+    VerdictRecord,
+    listed_kinds,
+)
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.abilities import parted
 from pytest_adaptive_eval.reports.figures import (
@@ -36,7 +47,7 @@ from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
 from pytest_adaptive_eval.reports.questions import QuestionList, question_lists
 from pytest_adaptive_eval.reports.studies import interval_of, study_view
-from pytest_adaptive_eval.reports.words import as_list, as_mapping, number_or_dash, plottable
+from pytest_adaptive_eval.reports.words import number_or_dash, plottable
 from pytest_adaptive_eval.text import clean_terminal, counted, number
 
 if TYPE_CHECKING:
@@ -170,8 +181,8 @@ def content_policy(style: str, script: str) -> str:
 
 
 def _verdict(record: RunRecord) -> dict[str, Any]:
-    outcomes = [words.outcome(gate) for gate in record.gates]
-    names = [str(interview.subject.get("name") or "unnamed subject") for interview in record.interviews]
+    outcomes = [gate.outcome for gate in record.gates]
+    names = [interview.subject.name or "unnamed subject" for interview in record.interviews]
     names += [study.candidate for study in record.studies]
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in dict.fromkeys(names)]
     failed = {Outcome.FAIL, Outcome.ERROR} & set(outcomes)
@@ -185,8 +196,8 @@ def _verdict(record: RunRecord) -> dict[str, Any]:
 
 
 def _gate(gate: GateRecord) -> dict[str, Any]:
-    outcome = words.outcome(gate)
-    notes = list(dict.fromkeys(str(note) for note in as_list(gate.verdict.get("notes"))))
+    outcome = gate.outcome
+    notes = list(dict.fromkeys(gate.verdict.notes))
     return {
         "outcome": outcome.value,
         "glyph": _GLYPHS[outcome],
@@ -198,13 +209,14 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
     }
 
 
-def _gate_bar(verdict: Mapping[str, Any]) -> Markup | None:
-    interval, condition = interval_of(as_mapping(verdict.get("interval"))), as_mapping(verdict.get("condition"))
-    threshold = plottable(condition.get("value", 0.0))  # a record leaves out default values
-    if interval is None or threshold is None or condition.get("kind") not in ("at_least", "not_worse_than"):
+def _gate_bar(verdict: VerdictRecord) -> Markup | None:
+    interval, condition = interval_of(verdict.interval), verdict.condition
+    if interval is None or condition is None or condition.kind not in ("at_least", "not_worse_than"):
         return None
-    metric = registered_metric(condition.get("metric"))
-    if condition.get("kind") == "not_worse_than":
+    threshold, metric = plottable(condition.value), registered_metric(condition.metric)
+    if threshold is None:
+        return None
+    if condition.kind == "not_worse_than":
         threshold = -threshold
     elif metric is not None and metric.is_share:
         return plots.interval_bar(*interval, target=threshold)
@@ -215,7 +227,7 @@ def _gate_bar(verdict: Mapping[str, Any]) -> Markup | None:
 def _interview(
     key: str, record: RunRecord, interview: InterviewRecord, gates: list[GateRecord], bank: ItemBank | None
 ) -> dict[str, Any]:
-    subject = clean_terminal(interview.subject.get("name") or "unnamed subject", _NAME, keep_end=True)
+    subject = clean_terminal(interview.subject.name or "unnamed subject", _NAME, keep_end=True)
     name = clean_terminal(words.bank_name(interview) or "unnamed bank", _NAME)
     figures, absent = interview_figures(key, interview, gates, bank)
     notes = words.standing_notes(replace(record, interviews=[interview], gates=gates))
@@ -240,10 +252,10 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
     """Return name, value and remark of each figure in the head of an interview."""
     percent = words.percent(interview)
     title = "Accuracy over the whole bank"
-    interval = as_mapping(interview.accuracy or interview.accuracy_conformal or interview.accuracy_model)
+    interval = interview.projection
     value, more = words.accuracy(interview), ""
     if interview.levels:
-        title, interval = "Area under the accuracy by level", as_mapping(interview.levels.get("auc"))
+        title, interval = "Area under the accuracy by level", interview.levels.auc
         value, _, more = value.partition(", last level")
         value, more = value.removeprefix("AUC "), f"last level{more}; " if more else ""
     seconds = plottable(interview.seconds)
@@ -251,7 +263,7 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
     if interview.theta:
         unit = words.ability_unit([interview])
         facts.append(("Ability", minus(words.ability(interview)), f"{unit}, two-sided {percent}"))
-    remark = f"{more}{interval.get('method')}, two-sided {percent}" if interval else more
+    remark = f"{more}{interval.method}, two-sided {percent}" if interval else more
     facts.append((title, value, remark))
     if noise := words.noise(interview):
         facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
@@ -271,13 +283,11 @@ def _setup(interview: InterviewRecord) -> list[tuple[str, str]]:
     facts = {
         "evaluation": interview.name,
         "test": interview.nodeid,
-        "checkpoint": subject.get("checkpoint"),
-        "decoding": words.settings(subject.get("decoding")) or subject.get("decoding_hash"),
-        "environment": words.settings(subject.get("environment")),
-        "bank": words.settings(
-            {k: v for k, v in bank.items() if k in ("name", "size", "model", "content_hash", "scale")}
-        ),
-        "policy": words.settings(interview.policy),
+        "checkpoint": subject.checkpoint,
+        "decoding": words.settings(subject.decoding) or subject.decoding_hash,
+        "environment": words.settings(subject.environment),
+        "bank": words.settings({name: getattr(bank, name) for name in _BANK}),
+        "policy": words.settings(interview.policy.to_json()),
     }
     return [(name, clean_html(value, _SENTENCE)) for name, value in facts.items() if value]
 
@@ -285,19 +295,20 @@ def _setup(interview: InterviewRecord) -> list[tuple[str, str]]:
 def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
     """Return the rows of the table of categories; levels have a figure instead."""
     rows = []
-    for row in map(as_mapping, [] if interview.levels else interview.categories):
+    for row in [] if interview.levels else interview.categories:
         interval = interval_of(words.category_accuracy(row))
         text = "-"
         if interval:
             low, estimate, high = map(number, interval)
             text = f"{estimate} [{low},\u00a0{high}]"
-        asked = clean_html(f"{row.get('asked')}/{row.get('size')}", 40)
+        asked = f"{row.asked}/{row.size}"
         bar = plots.interval_bar(*interval) if interval else None
-        name = clean_html(row.get("category") or "none", 100)
+        name = clean_html(row.category or "none", 100)
         rows.append({"name": name, "asked": asked, "accuracy": text, "bar": bar})
     return rows
 
 
+_BANK = ("name", "content_hash", "scale", "size", "model")  #: Facts of a bank that the page shows.
 _ROWS = 40  #: Rows of the memory table, the most asked first.
 
 
@@ -311,82 +322,67 @@ class InterviewerSection:
 
 def interviewer_section(interview: InterviewRecord) -> InterviewerSection | None:
     """Return the section on the interviewer, None if a formula chose the questions."""
-    account = as_mapping(interview.interviewer)
-    if not account:
+    account = interview.interviewer
+    if account is None:
         return None
-    interviewer = as_mapping(account.get("interviewer"))
+    interviewer = account.interviewer
     apart, off = (
-        plottable((as_list(account.get(name)) or [None])[0]) for name in ("semantic_distance", "difficulty_distance")
+        plottable(distances[0]) if distances else None
+        for distances in (account.semantic_distance, account.difficulty_distance)
     )
     distances = [] if apart is None else [f"{apart:.2f} apart on average by the embeddings (semantic distance)"]
     if off is not None:
         distances.append(f"difficulties {off:.2f} logits from the ability, past the first questions")
-    name = "by code" if interviewer.get("name") == "deterministic" else str(interviewer.get("name") or "unnamed")
+    name = "none: drawn in the window"
+    if interviewer:
+        name = "by code" if interviewer.name == "deterministic" else interviewer.name or "unnamed"
     facts = {
-        "interviewer": name if interviewer else "none: drawn in the window",
-        "embeddings": account.get("embeddings"),
-        "window of chances": account.get("window"),
+        "interviewer": name,
+        "embeddings": account.embeddings,
+        "window of chances": account.window,
         "chose": _choices(account, interview),
         "questions": "; ".join(distances),
-        "fallbacks": _fallbacks(account, interviewer),
-        "cost": _cost(as_mapping(interview.costs)),
+        "fallbacks": _fallbacks(account),
+        "cost": _cost(interview.costs),
     }
-    tables = as_list(account.get("memory")) or [[]]
-    memory = sorted(map(as_mapping, as_list(tables[0])), key=lambda row: -(plottable(row.get("count")) or 0.0))
+    memory = sorted(account.memory[0] if account.memory else (), key=lambda row: -row.count)
     return InterviewerSection(
         [(name, clean_html(value, 300)) for name, value in facts.items() if value],
-        [_row(row) for row in memory[:_ROWS] if row],
+        [_row(row) for row in memory[:_ROWS]],
     )
 
 
-def _cost(costs: Mapping[str, Any]) -> str:
+def _cost(costs: Costs) -> str:
     """Return ``subject 96 calls, 3100 tokens; interviewer 40 calls, 12000 tokens; 1.2e+12 FLOPs, ...``."""
     parts = []
-    for role in ("subject", "interviewer"):
-        usage = as_mapping(costs.get(role))
-        if calls := plottable(usage.get("calls")):
-            tokens = sum(plottable(usage.get(name)) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
-            text = f"{role} {counted(int(calls), 'call')}, {tokens:,.0f} tokens"
-            parts.append(text + (f", {flops:.2g} FLOPs" if (flops := plottable(usage.get("flops"))) else ""))
-    relative = plottable(costs.get("relative"))
-    if relative is not None:
-        parts.append(f"{100 * relative:.1f} % of the FLOPs of asking the whole bank")
+    for role, spent in (("subject", costs.subject), ("interviewer", costs.interviewer)):
+        if spent and spent.calls:
+            text = f"{role} {counted(spent.calls, 'call')}, {spent.tokens:,} tokens"
+            parts.append(text + (f", {spent.flops:.2g} FLOPs" if spent.flops else ""))
+    if costs.relative is not None:
+        parts.append(f"{100 * costs.relative:.1f} % of the FLOPs of asking the whole bank")
     return "; ".join(parts)
 
 
-def _choices(account: Mapping[str, Any], interview: InterviewRecord) -> str:
-    chosen, widened = plottable(account.get("chosen")), plottable(account.get("widened"))
-    if chosen is None:
+def _choices(account: InterviewerRecord, interview: InterviewRecord) -> str:
+    if account.chosen is None:
         return ""
-    text = f"{int(chosen)} times, in {counted(interview.asked, 'question')}"
-    return text + (f"; the window was empty and widened {int(widened)} times" if widened else "")
+    text = f"{account.chosen} times, in {counted(interview.asked, 'question')}"
+    return text + (f"; the window was empty and widened {account.widened} times" if account.widened else "")
 
 
-def _fallbacks(account: Mapping[str, Any], interviewer: Mapping[str, Any]) -> str:
-    total = plottable(account.get("fallbacks"))
-    if total is None or not interviewer:
+def _fallbacks(account: InterviewerRecord) -> str:
+    agent = account.interviewer
+    if account.fallbacks is None or not agent:
         return ""
-    again = plottable(interviewer.get("asked_again"))
-    text = f"choices {int(total)}" + _kinds(interviewer.get("fallbacks"))
-    if unsorted := as_mapping(interviewer.get("category_fallbacks")):
-        text += f"; categories {sum(int(plottable(n) or 0) for n in unsorted.values())}{_kinds(unsorted)}"
-    return text + (f"; asked again {int(again)} times" if again else "")
+    text = f"choices {account.fallbacks}" + listed_kinds(agent.fallbacks)
+    if agent.category_fallbacks:
+        text += f"; categories {account.fallback_counts[1]}{listed_kinds(agent.category_fallbacks)}"
+    return text + (f"; asked again {agent.asked_again} times" if agent.asked_again else "")
 
 
-def _kinds(counts: object) -> str:
-    kinds = ", ".join(f"{name} {n}" for name, n in as_mapping(counts).items())
-    return f" ({kinds})" if kinds else ""
-
-
-def _row(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    low, mean, high = (plottable(row.get(name)) for name in ("lowest", "mean", "highest"))
+def _row(row: CategoryRow) -> tuple[str, str, str, str]:
     difficulty = "-"
-    if low is not None and mean is not None and high is not None:
-        difficulty = minus(f"{mean:.1f} ({low:.1f} to {high:.1f})")
-    count = plottable(row.get("count"))
-    return (
-        clean_html(row.get("name") or "none", 100),
-        "-" if count is None else f"{count:.0f}",
-        difficulty,
-        number_or_dash(plottable(row.get("accuracy")), 2),
-    )
+    if row.lowest is not None and row.mean is not None and row.highest is not None:
+        difficulty = minus(f"{row.mean:.1f} ({row.lowest:.1f} to {row.highest:.1f})")
+    return clean_html(row.name or "none", 100), str(row.count), difficulty, number_or_dash(row.accuracy, 2)

@@ -10,19 +10,19 @@ import enum
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
-from pytest_adaptive_eval.gates.condition import Condition, find_metric
+from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Series
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, svg, tag
-from pytest_adaptive_eval.reports.words import as_list, as_mapping, plottable
+from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ def _standard_errors(interview: InterviewRecord, before: list[float], bank: Item
 
     index = {name: n for n, name in enumerate(bank.ids)}
     items = [index.get(asked.item, -1) for asked in interview.by_item()]
-    if bank.dimensions != 1 or bank.scale != interview.bank.get("scale") or min(items) < 0:
+    if bank.dimensions != 1 or bank.scale != interview.bank.scale or min(items) < 0:
         return None
     starts = [n for n in range(1, len(before)) if before[n] != before[n - 1]]
     sampled = sorted({starts[round(n)] for n in np.linspace(0, len(starts) - 1, _POINTS)}) if starts else []
@@ -291,7 +291,7 @@ def _recomputed(
     """Return ability and standard error of the prior, and after each number of answers; None if they fail."""
     import numpy as np
 
-    make_estimator = ESTIMATORS.get(str(interview.policy.get("estimator")))
+    make_estimator = ESTIMATORS.get(interview.policy.estimator)
     if make_estimator is None:
         return None
     scores = np.array([[plottable(asked.score) for asked in interview.by_item()]], dtype=float)  # None becomes NaN
@@ -330,17 +330,16 @@ def accuracy_funnel(interview: InterviewRecord) -> Funnel | None:
 
 def thresholds(gates: Sequence[GateRecord], bank: ItemBank | None) -> list[Threshold]:
     """Return the accuracies that gates require; those of abilities need the bank."""
-    parameters = {parameter.name for parameter in fields(Condition)}
     required: dict[Threshold, None] = {}
     for gate in gates:
-        settings = as_mapping(gate.verdict.get("condition"))
-        if settings.get("kind") != "at_least":
+        recorded = gate.verdict.condition
+        if recorded is None or recorded.kind != "at_least":
             continue
         try:
-            condition = Condition(**{name: value for name, value in settings.items() if name in parameters})
+            condition = recorded.condition()
             if threshold := condition.measure.threshold(condition, bank):
                 required[Threshold(*threshold)] = None
-        except (AdaptiveEvalError, TypeError, ValueError):
+        except AdaptiveEvalError:  # such as of a metric that is not here
             continue
     return list(required)
 
@@ -366,14 +365,14 @@ def difficulty_bins(interview: InterviewRecord) -> list[Bin] | None:
 
 def level_steps(interview: InterviewRecord) -> list[Step]:
     """Return the accuracy by level of a ladder, each with its own interval; an empty list without levels."""
-    levels = as_mapping(interview.levels)
+    levels = interview.levels
+    if levels is None:
+        return []
     z = NormalDist().inv_cdf(words.confidence(interview))
     steps = []
-    counts = zip(as_list(levels.get("accuracy")), as_list(levels.get("asked")), strict=False)
-    for level, (accuracy, count) in enumerate(counts, 1):
-        right, asked = plottable(accuracy), plottable(count)
-        if right is not None and asked is not None and asked >= 1 and 0.0 <= right <= 1.0:
-            steps.append(Step(level, int(asked), right, *_wilson(right, int(asked), z)))
+    for level, (right, asked) in enumerate(zip(levels.accuracy, levels.asked, strict=False), 1):
+        if right is not None and asked >= 1 and 0.0 <= right <= 1.0:
+            steps.append(Step(level, asked, right, *_wilson(right, asked, z)))
     return steps
 
 

@@ -199,7 +199,7 @@ class AskedItems:
         self.sentence = ""
         if bank is None:
             self.sentence = "The bank was not at hand: questions are shown by their ids."
-        elif bank.content_hash != interview.bank.get("content_hash"):
+        elif bank.content_hash != interview.bank.content_hash:
             self.sentence = "The bank has changed since the run: only questions that are still the same are shown."
 
     def find(self, asked: Administration) -> tuple[Item | None, str]:
@@ -241,7 +241,7 @@ def wrong_answers(
     Those that the bank's parameters expect least come first, and then those that were asked first.
     """
     wrong = [
-        WrongAnswer(interview, asked, None if interview.bank.get("calibrated") is False else asked.predicted)
+        WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)
         for interview in interviews
         for asked in interview.administrations
         if asked.score is not None and asked.score < 0.5
@@ -270,8 +270,8 @@ def _question(
     kind = kind_of(asked)
     word = f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
     if kind is Kind.NONE:
-        word = str(asked.status) if asked.status != "ok" else "no score"
-    categories = asked.category if isinstance(asked.category, list) else [asked.category]
+        word = asked.status if asked.status != "ok" else "no score"
+    categories = asked.category
     answer = clean_html(asked.text, cut)
     text, expected, pictures_of_item = None, "", []
     if item is not None:
@@ -284,7 +284,7 @@ def _question(
         kind=kind,
         word=clean_html(word if asked.status == "ok" or kind is Kind.NONE else f"{word}, {asked.status}", 40),
         item=clean_html(asked.item, 130),
-        category=clean_html(" / ".join(map(str, categories)), 120),
+        category=clean_html(" / ".join(categories), 120),
         broad=clean_html(categories[0], 60) if categories else "",
         text=text,
         sentence=sentence,
@@ -321,7 +321,7 @@ def expected_answer(item: Item) -> str:
     return item.expected
 
 
-def _rounded(value: Any) -> str | None:
+def _rounded(value: float | None) -> str | None:
     numeric = plottable(value)
     return None if numeric is None else number(numeric, 2)
 
@@ -331,12 +331,12 @@ def _facts(asked: Administration) -> str:
     before = asked.theta_before
     facts = {
         "difficulty": _rounded(asked.difficulty),
-        "ability before": _rounded(before[0]) if isinstance(before, list) and len(before) == 1 else None,
+        "ability before": _rounded(before[0]) if before and len(before) == 1 else None,
         "predicted": _rounded(asked.predicted),
         "chance": None if chance is None else f"{chance:.2g}".removeprefix("0"),
-        "sample": asked.sample + 1 if isinstance(asked.sample, int) and asked.sample else None,
+        "sample": asked.sample + 1 if asked.sample else None,
         "format": asked.format if asked.format != "text" else None,
     }
     parts = [f"{name} {value}" for name, value in facts.items() if value is not None]
-    origins = {"from the journal": asked.resumed, "from the store": asked.extra.get("reused")}
-    return " · ".join([*parts, *filter(None, [str(asked.reason)]), *(name for name, holds in origins.items() if holds)])
+    origins = {"from the journal": asked.resumed, "from the store": asked.reused}
+    return " · ".join([*parts, *filter(None, [asked.reason]), *(name for name, holds in origins.items() if holds)])

@@ -1,24 +1,23 @@
-"""The page's view of a study: its subjects in order, its results, and the section of its kind.
-
-A record may be damaged or forged: values that are no finite numbers, and no texts where texts are expected, count as
-absent.
-"""
+"""The page's view of a study: its subjects in order, its results, and the section of its kind."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
+import msgspec
+
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.records.run_record import QuantityRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
 from pytest_adaptive_eval.reports.plots import span_of
-from pytest_adaptive_eval.reports.words import as_count, as_list, as_mapping, as_number, as_text, plottable
+from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import clean_terminal, number
 
 _NUMBER = re.compile(r"[-+−~]?\.?\d")  #: Number at the start of a cell.
@@ -47,21 +46,23 @@ class StudySection:
     """Report parts of one study kind.
 
     Args:
-        tables: Returns the tables after the rankings of a study.
-        figures: Returns the figures of a study; takes a prefix of their ids, of letters and digits, and the study.
+        account: Type of the account of its studies, as far as the section reads it.
+        tables: Returns the tables after the rankings of a study, from its account.
+        figures: Returns the figures of a study; takes a prefix of their ids, of letters and digits, and the account.
         ranks_subjects: Whether a quantity has a row per subject, which the page ranks; otherwise its rows are the
             candidate's whole result and the result of each node.
     """
 
     name: str
-    tables: Callable[[StudyRecord], list[Table]] = lambda _: []
-    figures: Callable[[str, StudyRecord], list[Figure]] = lambda _key, _study: []
+    account: type[Any] = dict
+    tables: Callable[[StudyRecord, Any], list[Table]] = lambda _study, _account: []
+    figures: Callable[[str, Any], list[Figure]] = lambda _key, _account: []
     ranks_subjects: bool = True
 
 
-def short(name: Any, limit: int = 40, *, keep_end: bool = True) -> str:
+def short(name: str | None, limit: int = 40, *, keep_end: bool = True) -> str:
     """Return a name or a text for a cell or a label, shortened in its middle or at its end."""
-    return clean_terminal(str(name or "unnamed"), limit, keep_end=keep_end)
+    return clean_terminal(name or "unnamed", limit, keep_end=keep_end)
 
 
 @cache
@@ -79,26 +80,35 @@ def study_view(key: str, study: StudyRecord) -> dict[str, Any]:
     section = section_of(study.kind)
     tables: list[Table] = []
     if section.ranks_subjects:
-        tables = [_ranking(metric, rows, study.candidate) for metric, rows in words.quantities(study).items()]
-    tables += section.tables(study)
+        tables = [_ranking(metric, rows, study.candidate) for metric, rows in study.metrics.items()]
+    figures: list[Figure] = []
+    notes = list(study.notes)
+    if study.account:
+        try:
+            account = msgspec.convert(study.account, section.account)
+        except msgspec.ValidationError as error:
+            notes.append(f"the record's results are damaged, and some are not shown: {error}")
+        else:
+            tables += section.tables(study, account)
+            figures = section.figures(key, account)
     return {
         "key": key,
         "title": f"{clean_terminal(study.candidate, _NAME, keep_end=True)} in {name}",
         "short": clean_terminal(study.name or name, 24),
         "void": clean_html(study.error, _SENTENCE),
         "facts": _facts(study),
-        "notes": [clean_html(note, _SENTENCE) for note in study.notes],
+        "notes": [clean_html(note, _SENTENCE) for note in notes],
         "made": [(name, clean_html(value, _SENTENCE)) for name, value in _setup(study) if value],
         "tables": [table for table in tables if table.rows],
-        "figures": section.figures(key, study),
+        "figures": figures,
     }
 
 
 def _facts(study: StudyRecord) -> list[tuple[str, str, str]]:
     """Return name, value and remark of each fact."""
     facts = []
-    for metric, rows in words.quantities(study).items():
-        candidate_row = next((row for row in rows if row.get("subject") == study.candidate), {})
+    for metric, rows in study.metrics.items():
+        candidate_row = next((row for row in rows if row.subject == study.candidate), QuantityRecord(study.candidate))
         value, _, rank = words.quantity(candidate_row)
         percent = words.quantity_percent(rows)
         if value != "-":
@@ -115,32 +125,30 @@ def _facts(study: StudyRecord) -> list[tuple[str, str, str]]:
 
 
 def _setup(study: StudyRecord) -> list[tuple[str, str]]:
-    settings = as_mapping(as_mapping(study.account).get("settings"))
-    members = [f"{m.get('name')} {str(m.get('checkpoint') or '')[:12]}" for m in map(as_mapping, study.members)]
-    loads = as_mapping(as_mapping(study.costs).get("loads"))
+    members = [f"{member.name} {member.checkpoint[:12]}" for member in study.members]
     return [
         ("evaluation", study.name),
         ("test", study.nodeid),
         ("models", ", ".join(members)),
-        ("loads", ", ".join(f"{name} {n}" for name, n in loads.items())),
-        ("settings", words.settings(settings)),
+        ("loads", ", ".join(f"{name} {n}" for name, n in study.costs.loads.items())),
+        ("settings", words.settings(study.account.get("settings", {}))),
     ]
 
 
-def interval_of(row: Mapping[str, Any]) -> tuple[float, float, float] | None:
-    """Return low, estimate and high of an interval, None unless all are finite numbers."""
-    low, estimate, high = (plottable(row.get(name)) for name in ("low", "estimate", "high"))
+def interval_of(row: Interval | QuantityRecord | None) -> tuple[float, float, float] | None:
+    """Return low, estimate and high of an interval, None unless an axis can hold them."""
+    low, estimate, high = map(plottable, (row.low, row.estimate, row.high)) if row else (None, None, None)
     return None if low is None or estimate is None or high is None else (low, estimate, high)
 
 
-def _ranking(metric: str, rows: Sequence[Mapping[str, Any]], candidate: str) -> Table:
+def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Table:
     ordered = words.ranked(rows)[:ROWS]
-    bounds = [v for row in ordered for n in ("low", "estimate", "high") if (v := plottable(row.get(n))) is not None]
+    bounds = [v for row in ordered for n in (row.low, row.estimate, row.high) if (v := plottable(n)) is not None]
     span = span_of(bounds, 0.1) if bounds else (0.0, 1.0)
     lines: list[tuple[str | Markup, ...]] = []
     for rank, row in enumerate(ordered, 1):
         interval = interval_of(row)
-        name = f"{rank} {short(row.get('subject'))}" + (" (candidate)" if row.get("subject") == candidate else "")
+        name = f"{rank} {short(row.subject)}" + (" (candidate)" if row.subject == candidate else "")
         lines.append((name, *words.quantity(row), plots.interval_bar(*interval, span) if interval else ""))
     heads = ("subject", f"{metric}, {words.quantity_percent(rows)}", "standard error", "rank", "")
     note = f"Bars from {number(span[0], 1)} to {number(span[1], 1)}." if bounds else ""
@@ -182,33 +190,15 @@ def study_rows(record: RunRecord, study: StudyRecord) -> Iterator[dict[str, Any]
     In a network all quantities are the interviewee's: ``subject`` is the interviewee, and ``node`` is the node, empty
     for the whole network.
     """
-    head = (STUDIES_VERSION, *map(as_text, (record.run, record.started, study.name, study.kind, study.candidate)))
-    tail = (as_count(study.asked), as_count(study.size), as_text(study.unit), as_text(study.error))
+    head = (STUDIES_VERSION, record.run, record.started, study.name, study.kind, study.candidate)
+    tail = (study.asked, study.size, study.unit, study.error)
     by_node = not section_of(study.kind).ranks_subjects
-    for metric, rows in words.quantities(study).items():
+    for metric, rows in study.metrics.items():
         for row in rows:
-            subject, node = row.get("subject"), ""
+            subject, node = row.subject, ""
             if by_node:
-                subject, node = study.candidate, "" if subject == study.candidate else as_text(subject)
-            rank = as_mapping(row.get("rank"))
-            values = (
-                *head,
-                as_text(metric),
-                as_text(subject),
-                node,
-                as_text(member(study, subject).get("checkpoint")),
-                *(as_number(row.get(name)) for name in ("estimate", "low", "high", "confidence")),
-                as_text(row.get("method")),
-                as_number(row.get("error")),
-                as_number(rank.get("mean")),
-                as_count(rank.get("best")),
-                as_count(rank.get("worst")),
-                *tail,
-            )
+                subject, node = study.candidate, "" if subject == study.candidate else subject
+            rank = (row.rank.mean, row.rank.best, row.rank.worst) if row.rank else (None, None, None)
+            interval = (row.estimate, row.low, row.high, row.confidence, row.method, row.error)
+            values = (*head, metric, subject, node, study.member(subject).checkpoint, *interval, *rank, *tail)
             yield dict(zip(STUDY_COLUMNS, values, strict=True))
-
-
-def member(study: StudyRecord, name: Any) -> Mapping[str, Any]:
-    """Return the recorded identity of a subject of a study; its name alone if there is none."""
-    identities = (identity for identity in map(as_mapping, as_list(study.members)) if identity.get("name") == name)
-    return next(identities, {"name": name})

@@ -11,7 +11,6 @@ from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.questions import wrong_answers
-from pytest_adaptive_eval.reports.words import as_list, as_mapping, as_number
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
 if TYPE_CHECKING:
@@ -125,10 +124,10 @@ def verdict_lines(record: RunRecord, width: int) -> list[Line]:
     """Return each gate's whole verdict, without notes that the rest of the summary has."""
     standing = words.standing_notes(record)
     ambiguous = len(record.interviews) + len(record.studies) > 1
-    head = max((len(words.outcome(gate).value) for gate in record.gates), default=0)
+    head = max((len(gate.outcome.value) for gate in record.gates), default=0)
     lines: list[Line] = []
     for gate in record.gates:
-        outcome = words.outcome(gate)
+        outcome = gate.outcome
         named = ambiguous and gate.interview not in ("", gate.name)
         of = f" ({clean_terminal(gate.interview, _NAME)})" if named else ""
         claim = clean_terminal(words.sentence_without(gate, standing), _SENTENCE)
@@ -187,7 +186,7 @@ def _studies(studies: Sequence[StudyRecord], width: int) -> list[Line]:
 
 def _cells(interview: InterviewRecord) -> dict[str, str]:
     return {
-        "subject": clean_terminal(interview.subject.get("name") or "-", _NAME, keep_end=True),
+        "subject": clean_terminal(interview.subject.name or "-", _NAME, keep_end=True),
         "bank": clean_terminal(words.bank_name(interview) or "-", _NAME),
         "ability": words.ability(interview),
         "accuracy": words.accuracy(interview),
@@ -230,29 +229,25 @@ def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
     """Return each gate's verdict in one line, and in at most two more its unanswered questions and the reason."""
     several = len(record.interviews) + len(record.studies) > 1
     standing = words.standing_notes(record)
-    head = max((len(words.outcome(gate).value) for gate in record.gates), default=0) + 2
-    return [
-        (words.outcome(gate), _lines(gate, width, head, several=several, standing=standing)) for gate in record.gates
-    ]
+    head = max((len(gate.outcome.value) for gate in record.gates), default=0) + 2
+    return [(gate.outcome, _lines(gate, width, head, several=several, standing=standing)) for gate in record.gates]
 
 
 def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: Sequence[str]) -> list[str]:
-    outcome = words.outcome(gate)
+    outcome = gate.outcome
     claim, verdict = _claim(gate, outcome), gate.verdict
-    unit = verdict.get("unit", "items")
-    asked = "" if verdict.get("asked") is None else f", {verdict['asked']} of {verdict.get('size')}"
-    asked += f" {unit}" if asked and unit != "items" else ""
+    asked = "" if verdict.asked is None else f", {verdict.asked} of {verdict.size}"
+    asked += f" {verdict.unit}" if asked and verdict.unit != "items" else ""
     reason = ""
     if outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR):  # the first note that no other line has
-        texts = map(str, as_list(verdict.get("notes")))
-        reason = next((clean_terminal(text, CLAIM) for text in texts if text not in standing), "")
-    reason = "; ".join(filter(None, [clean_terminal(str(gate.verdict.get("unanswered", "")), CLAIM), reason]))
+        reason = next((clean_terminal(text, CLAIM) for text in verdict.notes if text not in standing), "")
+    reason = "; ".join(filter(None, [clean_terminal(verdict.unanswered, CLAIM), reason]))
     start, indent, room = outcome.value.ljust(head), " " * head, width - head
     name = clean_terminal(gate.name, max(room, NAME), keep_end=True)
     # gates of TOML files have the evaluation's name in their own
     says_more = gate.interview not in ("", gate.name) and not gate.name.startswith(f"{gate.interview}-")
     full_name = name + (f" ({clean_terminal(gate.interview, NAME)})" if several and says_more else "")
-    metric = str(gate.verdict.get("metric"))
+    metric = verdict.metric
     short_claim = claim.removeprefix(f"{metric} ") if metric.replace(" ", "_") in gate.name else claim
     tails = (asked, asked.replace(" of ", "/"), "")
     lines = [f"{title}: {said}{tail}" for title in (full_name, name) for tail in tails for said in (claim, short_claim)]
@@ -266,14 +261,14 @@ def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: 
 def _claim(gate: GateRecord, outcome: Outcome) -> str:
     """Return what was found and what is required, as short as it can be said."""
     verdict = gate.verdict
-    interval, stated = as_mapping(verdict.get("interval")), verdict.get("stated")
-    if stated or not verdict.get("metric"):
-        return clean_terminal(str(stated or words.sentence_without(gate, ())), CLAIM)
-    metric, requirement = str(verdict["metric"]), str(verdict.get("requirement"))
-    if interval.get("estimate") is None:
-        return clean_terminal(f"{metric} {requirement} required", CLAIM)
-    bounds = [as_number(interval.get(end)) for end in ("estimate", "low", "high")]
-    return clean_terminal(claim_in_words(outcome, metric, requirement, bounds, str(interval.get("method"))), CLAIM)
+    interval = verdict.interval
+    if verdict.stated or not verdict.metric:
+        return clean_terminal(verdict.stated or words.sentence_without(gate, ()), CLAIM)
+    if interval is None:
+        return clean_terminal(f"{verdict.metric} {verdict.requirement} required", CLAIM)
+    bounds = interval.estimate, interval.low, interval.high
+    claim = claim_in_words(outcome, verdict.metric, verdict.requirement, bounds, interval.method)
+    return clean_terminal(claim, CLAIM)
 
 
 def _cut(texts: Sequence[str], width: int, indent: str) -> list[str]:
@@ -297,7 +292,7 @@ def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
             label = "" if interview.levels else "accuracy "
             text = f"{label}{words.accuracy(interview)}, {interview.asked} of {interview.size}, {words.stop(interview)}"
             text = f"void: {clean_terminal(error, CLAIM)}" if error else clean_terminal(text, CLAIM)
-            subject = clean_terminal(interview.subject.get("name") or "-", NAME, keep_end=True)
+            subject = clean_terminal(interview.subject.name or "-", NAME, keep_end=True)
             title = f"{subject} on {clean_terminal(words.bank_name(interview) or '-', NAME)}"
             lines += [(line, bool(error)) for line in _cut([f"{title}: {text}"], width, "")]
     return lines

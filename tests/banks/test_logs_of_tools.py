@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made import made
 
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
@@ -230,7 +231,8 @@ def test_leaderboard_details(tmp_path):
 
 def test_own_export_reads_back(tmp_path):
     asked = [Administration(n + 1, f"q-{n}", f"h{n}", text=str(n), score=float(n % 2), status="ok") for n in range(4)]
-    interview = InterviewRecord(
+    interview = made(
+        InterviewRecord,
         name="sums",
         nodeid="t::sums",
         subject={"name": "org/step-1"},

@@ -8,6 +8,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from made import made
 
 from pytest_adaptive_eval.banks import rows
 from pytest_adaptive_eval.banks.responses import read_responses
@@ -477,7 +478,8 @@ def interview(answers, name="m", checkpoint="c1", bank="b", decoding="d", format
         for i, (item, s) in enumerate(answers, 1)
     ]  # fmt: skip
     subject = {"name": name, "checkpoint": checkpoint, "decoding_hash": decoding, "decoding": {}, "environment": {}}
-    return InterviewRecord(
+    return made(
+        InterviewRecord,
         name="e", nodeid="t.py::e", subject=subject, bank={"name": bank, "size": 9}, policy={}, asked=len(asked),
         scored=0, size=9, statuses={}, stop="", stop_sentence="", theta=None, standard_error=None, accuracy=None,
         accuracy_model=None, administrations=asked, **more,
@@ -487,7 +489,7 @@ def interview(answers, name="m", checkpoint="c1", bank="b", decoding="d", format
 def record(folder, run, *interviews, started="2026-05-06T07:08:09+00:00", **extra):
     path = folder / "runs" / f"{run}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(RunRecord(run, started, interviews=list(interviews), extra=extra).to_json()))
+    path.write_text(json.dumps(RunRecord(run, started, interviews=list(interviews), **extra).to_json()))
     return path
 
 
@@ -591,8 +593,8 @@ def test_records_with_fields_of_another_kind(tmp_path, monkeypatch):
     path = record(tmp_path, "1", interview([("q1", 1)]))
     good = json.loads(path.read_text())
     for change, part in (
-        ({"subject": {}}, "the subject's name is None"),
-        ({"bank": {}}, "the bank is None"),
+        ({"subject": {}}, "the subject's name is ''"),
+        ({"bank": {}}, "the bank is ''"),
         (
             {"administrations": [{"position": 1, "item": None, "item_hash": "h", "score": 1}]},
             "administrations[0].item: Expected `str`",

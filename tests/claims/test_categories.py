@@ -11,11 +11,11 @@ from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.categories import by_category
-from pytest_adaptive_eval.gates.findings import findings
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.findings import findings
 
 NAMES = ("algebra", "geometry", "logic")
 SIZES = (150, 90, 60)
@@ -129,5 +129,5 @@ def test_an_interview_whose_draws_decide_nothing_has_no_intervals_by_category() 
     assert not np.isnan(result.log.propensities).any(), "their chances are known, and some left items none"
     told = findings(result, abilities)
     assert told["accuracy"] is None
-    assert sum(found["asked"] for found in told["categories"]) == 30
-    assert all(found["accuracy"] is found["standard_error"] is None for found in told["categories"])
+    assert sum(found.asked for found in told["categories"]) == 30
+    assert all(found.accuracy is found.standard_error is None for found in told["categories"])

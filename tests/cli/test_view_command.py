@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from made import made
 
 from pytest_adaptive_eval.cli.command import main
 from pytest_adaptive_eval.records.comparison import flickering
@@ -20,7 +21,8 @@ def run(number: int, scores: dict[str, float], *, checkpoint: str = "c1", outcom
         Administration(n, item, "h", score=score, text=f"text <b>{score}")
         for n, (item, score) in enumerate(scores.items(), 1)
     ]
-    interview = InterviewRecord(
+    interview = made(
+        InterviewRecord,
         name="shop",
         nodeid="t.toml::shop[aeval:shop]",
         subject={"name": "model<script>", "checkpoint": checkpoint, "decoding_hash": "d"},
@@ -38,7 +40,7 @@ def run(number: int, scores: dict[str, float], *, checkpoint: str = "c1", outcom
         accuracy_model=None,
         administrations=answers,
     )
-    gate = GateRecord("gate", "t.toml::gate", "shop", {"outcome": outcome, "notes": []}, "t.toml", 1)
+    gate = made(GateRecord, "gate", "t.toml::gate", "shop", {"outcome": outcome, "notes": []}, "t.toml", 1)
     name = f"2031010{number}T000000000Z-0000000{number}"
     started = f"2031-01-0{number}T00:00:00+00:00"
     return RunRecord(name, started, interviews=[interview], gates=[gate], exit_status=0)

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.projection import accuracy_at
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.findings import misfit_reason
+from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made import made
 from scipy.stats import norm
 from scipy.stats import t as student
 
@@ -211,7 +212,8 @@ def test_results_travel_with_their_noise() -> None:
     assert result.log.noise == 0.125
     assert SessionResult.from_json(result.to_json(), session.bank).log.noise == 0.125
     assert SessionResult.of("toy", session, statuses={"ok": 20}).log.noise == 0.0
-    record = InterviewRecord.from_json({"decoding_noise": {"allowed": 0.125}, "administrations": [], **_EMPTY})
+    noise = DecodingNoise(None, 0, 0, 1, None, 0.125)
+    record = made(InterviewRecord, decoding_noise=noise, **_EMPTY)
     assert record.draws().noise == 0.125
 
 

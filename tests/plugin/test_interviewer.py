@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.evaluation.spending import Spending
 from pytest_adaptive_eval.models.base import Usage
-from pytest_adaptive_eval.plugin.finish import _costs
 
 TEST = """
 import pytest
@@ -210,11 +208,11 @@ def test_what_it_cost(lab: Any) -> None:
 
 def test_a_ratio_of_flops_needs_those_of_the_interviewer() -> None:
     def relative(flops: float) -> float | None:
-        account = {"interviewer": {**Usage(5, 50, 5, 0, 1.0, flops).to_json(), "name": "m"}}
-        record: Any = SimpleNamespace(interviewer=account, size=30)
-        found = _costs(Usage(10, 100, 10, 0, 1.0, 300.0), Usage(), record, Spending())
-        assert found["interviewer"]["calls"] == 5
-        return found.get("relative")
+        interviewer = Usage(5, 50, 5, 0, 1.0, flops)
+        found = Spending().costs(Usage(10, 100, 10, 0, 1.0, 300.0), interviewer, Usage(), 30)
+        assert found.interviewer is not None
+        assert found.interviewer.calls == 5
+        return found.relative
 
     assert relative(150.0) == pytest.approx(0.5)  # of 30 questions at 30 each
     assert relative(0.0) is None  # a server does not tell

@@ -35,9 +35,9 @@ def test_answers_of_a_record_are_told_by_a_hash_whatever_the_order_of_its_keys(
     first, second, tracked = (
         read_baseline(name, [project.path], bank, "toy") for name in (str(written), "turned.json", "mlflow:r1")
     )
-    assert first.source["hash"] == second.source["hash"] == tracked.source["hash"]
-    assert len(first.source["hash"]) == 16
-    assert (second.source["path"], tracked.source["path"]) == ("turned.json", "mlflow:r1")
+    assert first.source.hash == second.source.hash == tracked.source.hash
+    assert len(first.source.hash) == 16
+    assert (second.source.path, tracked.source.path) == ("turned.json", "mlflow:r1")
     np.testing.assert_array_equal(first.baseline.scores, tracked.baseline.scores)
 
 

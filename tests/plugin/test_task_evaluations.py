@@ -374,7 +374,7 @@ def test_{name}(item, model):
     assert lab.run().ret == 0
     record = RunRecord.from_json(lab.record)
     banks = recorded_banks(record, [])
-    assert {one.name: one.bank["content_hash"] for one in record.interviews} == {
+    assert {one.name: one.bank.content_hash for one in record.interviews} == {
         name: bank.content_hash for name, bank in banks.items()
     }
     sizes = {}
@@ -403,7 +403,7 @@ def test_{name}(item, model):
     prompts = {name: [bank.items[n].prompt for n in range(4)] for name, bank in recorded_banks(record, []).items()}
     assert all(prompt.endswith("? End with `Answer: <number>`.") for prompt in prompts["full"])
     assert prompts["terse"] == [prompt.removesuffix(" End with `Answer: <number>`.") for prompt in prompts["full"]]
-    hashes = {one.name: one.bank["content_hash"] for one in record.interviews}
+    hashes = {one.name: one.bank.content_hash for one in record.interviews}
     assert hashes == {name: bank.content_hash for name, bank in recorded_banks(record, []).items()}
 
 

@@ -207,7 +207,7 @@ def test_a_record_of_an_earlier_version_is_rescored_by_the_rule_of_the_gates(
     gates, _ = read_toml(lab.path / "gates.eval.toml")
     bank = read_bank(lab.path / "toy.jsonl")
     new = rescore(RunRecord.from_json(data), {"toy": bank}, gates=gates, run="r2", now=datetime.now(UTC))
-    assert bounds(new.gates[0].verdict) == interval
+    assert bounds(new.gates[0].verdict.to_json()) == interval
     assert new.interviews[0].unanswered == ("missing" if settings else "wrong")
     said = "10 of 40 empty: these counted as missing in the record, and as wrong here"
     assert (said in new.interviews[0].notes) == (not settings)

@@ -13,6 +13,7 @@ import pytest
 from fake_server import AlertReceiver
 from hypothesis import given
 from hypothesis import strategies as st
+from made import made
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, AlertError, ConfigError
 from pytest_adaptive_eval.records.alerts import Alert, compose_alert, open_service, send, slack_payload
@@ -129,14 +130,14 @@ def alarm(sentence: str) -> Alarm:
 
 
 def run(gates: list[GateRecord], subject: str = "step-4000") -> RunRecord:
-    interview = InterviewRecord(
-        "text", "n", {"name": subject}, {}, {}, 1, 1, 1, {}, "BUDGET", "", None, None, None, None
+    interview = made(
+        InterviewRecord, "text", "n", {"name": subject}, {}, {}, 1, 1, 1, {}, "BUDGET", "", None, None, None, None
     )
     return RunRecord("20310506T070809000Z-00000000", "2031-05-06T07:08:09Z", interviews=[interview], gates=gates)
 
 
 def gate(outcome: str, name: str = "test_promotion", **more: Any) -> GateRecord:
-    return GateRecord(name, name, "text", {"outcome": outcome, "sentence": f"{outcome} accuracy .612", **more})
+    return made(GateRecord, name, name, "text", {"outcome": outcome, "sentence": f"{outcome} accuracy .612", **more})
 
 
 def test_alert_lists_alarms_and_gates_that_did_not_pass() -> None:
@@ -147,7 +148,7 @@ def test_alert_lists_alarms_and_gates_that_did_not_pass() -> None:
         gate("INCONCLUSIVE", "open"),
         gate("INCONCLUSIVE", "waved through", on_inconclusive="warn"),
         gate("INCONCLUSIVE", "first run", notice=True),
-        GateRecord("odd", "odd", "text", {}),
+        made(GateRecord, "odd", "odd", "text", {"outcome": "ERROR"}),
     ]
     alert = compose_alert(
         [alarm("ability of text fell")], run=run(gates), report_url="https://ci.example.com/r?a=1&b=2"

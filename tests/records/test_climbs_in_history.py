@@ -83,7 +83,7 @@ def test_history_shows_area_and_last_level(verbs: Verbs) -> None:
     verbs.add(climb([10, 7, 0]))
     settled = climb([10, 7, 0], name="settled")
     assert settled.levels is not None
-    del settled.levels["auc"]
+    settled.levels.auc = None
     verbs.add(settled, bare(accuracy={"estimate": 0.5, "low": 0.4, "high": 0.6}))
     _, out, _ = verbs("history")
     lines = out.splitlines()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from climbs import climb
+from made import made, of_schema_1
 from scipy.stats import norm
 
 from pytest_adaptive_eval.records.comparison import Difference, compare
@@ -34,7 +35,7 @@ def interview(scores: dict[str, float | None] | None = None, **changes: Any) -> 
         "categories": [{"category": "sums", "accuracy": {"estimate": 0.5}, "standard_error": 0.1}],
         "administrations": [Administration(n, i, "h", score=s) for n, (i, s) in enumerate((scores or {}).items(), 1)],
     }
-    return InterviewRecord(**{**values, **changes})
+    return made(InterviewRecord, **{**values, **changes})
 
 
 def test_changes_with_their_errors_and_the_items_that_changed() -> None:
@@ -84,11 +85,11 @@ def test_what_was_asked_in_another_way_does_not_compare(changes: dict[str, Any],
 
 def test_interviews_that_asked_common_items_otherwise_do_not_compare() -> None:
     before, after = (interview({"a": 1.0, "b": 0.0, "c": 1.0}) for _ in range(2))
-    after.administrations[0].extra["request"] = "another"
+    after.administrations[0].request = "another"
     found = compare(before, after)
     assert found.refused.startswith("the test asks 1 of 3 common items otherwise, such as ")
     assert found.refused.endswith(": the prompts changed between the two")
-    before.extra["prompt"] = "hash of a source"  # of an earlier version, which knew no requests
+    before = of_schema_1(**before.to_json(), prompt="hash of a source")  # of a version that knew no requests
     assert not compare(before, after).refused
 
 
@@ -145,7 +146,7 @@ def test_climbs_of_another_kind_do_not_compare() -> None:
     for changes in ({"cap": 5}, {"queries": 12}, {"policy": {"selector": "adaptive-climb"}}):
         assert compare(climb([10, 7]), climb([10, 7], **changes)).refused == way
     changed = climb([10, 7])
-    changed.bank["content_hash"] = "another generator"
+    changed.bank.content_hash = "another generator"
     assert compare(climb([10, 7]), changed).refused.startswith("the bank changed between the two")
 
 
@@ -162,10 +163,7 @@ def test_climbs_of_another_kind_do_not_compare() -> None:
 def test_interviews_that_counted_unanswered_items_otherwise_do_not_compare(
     before: tuple[dict[str, int], str], after: tuple[dict[str, int], str], refused: bool
 ) -> None:
-    old, new = (
-        interview(statuses=statuses, extra={"unanswered": unanswered} if unanswered else {})
-        for statuses, unanswered in (before, after)
-    )
+    old, new = (interview(statuses=statuses, unanswered=unanswered) for statuses, unanswered in (before, after))
     said = compare(old, new).refused
     assert said.startswith(f"answers that are empty, refused or cut count as {old.counting}") == refused
     assert bool(said) == refused

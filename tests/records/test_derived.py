@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from climbs import bare, run
+from made import made
+from msgspec.structs import replace
 
-from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord, StudyRecord, copied_from, merged, sources_of
+from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord, StudyRecord, merged
 
 
 def test_what_was_made_from_others_says_so() -> None:
     first = run(1, bare())
-    assert (copied_from(first), sources_of(first)) == ("", [])
+    assert (first.copied_from, first.sources) == ("", [])
     both = merged([first, run(2, bare())], "m")
-    assert copied_from(RunRecord.from_json(both.to_json())) == "merged of 2"
-    assert sources_of(both) == [first.run, run(2, bare()).run]
-    judged = RunRecord("r", "", extra={"rescored_from": first.run})
-    assert (copied_from(judged), sources_of(judged)) == (f"rescored from {first.run}", [first.run])
+    assert RunRecord.from_json(both.to_json()).copied_from == "merged of 2"
+    assert both.sources == [first.run, run(2, bare()).run]
+    judged = RunRecord("r", "", rescored_from=first.run)
+    assert (judged.copied_from, judged.sources) == (f"rescored from {first.run}", [first.run])
 
 
 def test_names_that_several_runs_share_become_readable() -> None:
@@ -24,8 +24,8 @@ def test_names_that_several_runs_share_become_readable() -> None:
     records.append(run(4, bare(subject={"name": "two"})))
     records[-1].run = "another"
     for record in records:
-        record.studies = [StudyRecord("council", "t.toml::council", "peers", "cat")]
-        record.gates = [GateRecord("g", "t", of, {}) for of in ("text", "t.toml::council")]
+        record.studies = [made(StudyRecord, "council", "t.toml::council", "peers", "cat")]
+        record.gates = [made(GateRecord, "g", "t", of, {"outcome": "PASS"}) for of in ("text", "t.toml::council")]
     found = merged(records, "m")
     texts = ["text", "text (two)", "text (2031-05-03 00:00)", "text (2031-05-04 00:00)", "text (another)"]
     assert [interview.name for interview in found.interviews] == texts
@@ -39,13 +39,13 @@ def test_names_that_several_runs_share_become_readable() -> None:
 def test_a_gate_that_one_job_left_out_and_another_judged_is_not_missed() -> None:
     halves = [run(day, bare()) for day in (1, 2)]
     for record, mine, others in zip(halves, ("a", "b"), (["b", "c"], ["a"]), strict=True):
-        record.exit_status, record.extra["deselected"] = 0, others
-        record.gates = [GateRecord(mine, mine, "text", {"outcome": "PASS"})]
+        record.exit_status, record.deselected = 0, others
+        record.gates = [made(GateRecord, mine, mine, "text", {"outcome": "PASS"})]
         record.warn()
         assert f": {', '.join(others)};" in record.warnings[0]
     both = merged(halves, "m")
-    assert both.extra["deselected"] == ["c"]
+    assert both.deselected == ["c"]
     assert ": c;" in both.warnings[0]
     both = merged([halves[0], replace(halves[1], exit_status=1)], "m")
-    assert both.extra["deselected"] == ["c"]
+    assert both.deselected == ["c"]
     assert ": c;" in both.warnings[0], "named although nothing is promoted"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from climbs import climb, run
+from made import made
 
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.inputs import read_regular
@@ -45,7 +46,7 @@ def record(day: int, *, theta: list[float] | None = None, **changes: Any) -> Run
     }
     run = f"203105{day:02d}T000000000Z-{day:08x}"
     started = f"2031-05-{day:02d}T00:00:00+00:00"
-    return RunRecord(run, started, exit_status=0, interviews=[InterviewRecord(**{**values, **changes})])
+    return RunRecord(run, started, exit_status=0, interviews=[made(InterviewRecord, **{**values, **changes})])
 
 
 @pytest.fixture
@@ -182,7 +183,7 @@ def test_interviews_are_chosen_by_subject_bank_and_scale(folder: Path) -> None:
     write_run(folder, record(8, bank={"name": "text", "content_hash": "b2", "scale": "s2"}))
     history = History(folder)
     assert len(list(history.interviews())) == 6
-    assert [i.subject["name"] for _, i in history.interviews(subject="step-[12]")] == ["step-1", "step-2"]
+    assert [i.subject.name for _, i in history.interviews(subject="step-[12]")] == ["step-1", "step-2"]
     assert len(list(history.interviews(bank="b1"))) == 5
     assert len(list(history.interviews(bank="text"))) == 6
     assert len(list(history.interviews(scale="s2"))) == 1
@@ -236,7 +237,7 @@ def test_areas_of_climbs_are_one_series_whatever_their_seeds(tmp_path: Path) -> 
 def test_copies_are_no_runs_of_their_own(folder: Path) -> None:
     before = History(folder).series()
     rescored = record(8)
-    rescored.extra["rescored_from"] = record(5).run
+    rescored.rescored_from = record(5).run
     write_run(folder, rescored)
     write_run(folder, merged([record(4), record(5)], "20310509T000000000Z-00000009"))
     history = History(folder)
@@ -244,13 +245,13 @@ def test_copies_are_no_runs_of_their_own(folder: Path) -> None:
     assert len(list(history.interviews())) == 5
     assert len(list(history.evaluations())) == 8
     assert history.find(LATEST).run == record(5).run
-    assert history.find("20310509").extra["merged"] == [record(4).run, record(5).run]
+    assert history.find("20310509").merged == [record(4).run, record(5).run]
     assert History(folder / "runs" / f"{rescored.run}.json").find(LATEST).run == rescored.run
 
 
 def test_studies_stand_beside_interviews(folder: Path) -> None:
     held = record(6)
-    held.interviews, held.studies = [], [StudyRecord("council", "t.toml::council", "peers", "step-6")]
+    held.interviews, held.studies = [], [made(StudyRecord, "council", "t.toml::council", "peers", "step-6")]
     write_run(folder, held)
     history = History(folder)
     assert [one.name for _, one in history.evaluations()] == ["text"] * 5 + ["council"]

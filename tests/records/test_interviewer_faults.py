@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made import made
 
-from pytest_adaptive_eval.records.run_record import fallback_counts, interviewer_faults
+from pytest_adaptive_eval.records.run_record import InterviewerRecord
 
 ACCOUNT = {
     "interviewer": {
@@ -22,8 +23,10 @@ ACCOUNT = {
 
 
 def test_choices_categories_and_pictures_have_a_sentence_each() -> None:
-    assert fallback_counts(ACCOUNT) == (5, 2)
-    choices, categories, pictures = interviewer_faults(ACCOUNT)
+    account = InterviewerRecord.of(ACCOUNT)
+    assert account is not None
+    assert account.fallback_counts == (5, 2)
+    choices, categories, pictures = account.faults
     assert choices.startswith("the interviewer made no choice of its own 5 times (no-json 4, timeout 1)")
     assert categories.startswith("the interviewer sorted 2 questions into no category (unsorted 2)")
     assert pictures.startswith("the interviewer did not see 30 pictures of its candidates")
@@ -32,17 +35,25 @@ def test_choices_categories_and_pictures_have_a_sentence_each() -> None:
 @pytest.mark.parametrize(
     "account",
     [
-        None,
-        {},
         {"interviewer": None},
         {"interviewer": {"name": "deterministic"}},
         {"interviewer": {"fallbacks": {}, "category_fallbacks": {}, "images_not_shown": 0}},
-        {"interviewer": {"fallbacks": [3], "category_fallbacks": "x", "images_not_shown": "30"}},
     ],
 )
 def test_nothing_is_told_where_nothing_fell_back(account: Any) -> None:
-    assert interviewer_faults(account) == []
-    assert fallback_counts(account) == (0, 0)
+    read = InterviewerRecord.of(account)
+    assert read is not None
+    assert (read.faults, read.fallback_counts) == ([], (0, 0))
+
+
+def test_an_account_of_a_plugin_keeps_its_own_keys_and_a_mistyped_one_is_named() -> None:
+    assert InterviewerRecord.of({}) is None
+    read = InterviewerRecord.of({"chosen": 3, "mood": ["calm"]})
+    assert read is not None
+    assert InterviewerRecord.from_json(read.to_json()).extra == {"mood": ["calm"]}
+    damaged = InterviewerRecord.of({"fallbacks": [3]})
+    assert damaged is not None
+    assert damaged.notes == ["the selector's account has another form: fallbacks: Expected `int | null`, got `array`"]
 
 
 def test_they_are_warnings_of_the_run(tmp_path: Path) -> None:
@@ -52,7 +63,8 @@ def test_they_are_warnings_of_the_run(tmp_path: Path) -> None:
 
     given: dict[str, Any] = {name: {} for name in ("subject", "bank", "policy", "statuses")}
     empty: dict[str, Any] = dict.fromkeys(("theta", "standard_error", "accuracy", "accuracy_model"))
-    interview = InterviewRecord(
+    interview = made(
+        InterviewRecord,
         **given, **empty, name="quiz", nodeid="t.py::quiz", asked=3, scored=3, size=9, stop="BUDGET", stop_sentence="",
         interviewer=ACCOUNT,
     )  # fmt: skip

@@ -46,7 +46,7 @@ def test_no_climb_and_no_area() -> None:
     assert (ladder_of(bare()), area(bare()), area_error(bare())) == (None, None, None)
     settled = climb([10, 7, 0])
     assert settled.levels is not None
-    del settled.levels["auc"]
+    settled.levels.auc = None
     assert str(ladder_of(settled)) == "1.7/2"
     assert (area(settled), area_error(settled)) == (None, None)
     unscored = climb_of([[1.0] * 10, [math.nan] * 10], 4)
@@ -54,8 +54,7 @@ def test_no_climb_and_no_area() -> None:
     assert (area(unscored), area_error(unscored)) == (None, None)
     unasked = climb([10])
     assert unasked.levels is not None
-    unasked.levels |= {"asked": [], "accuracy": []}
-    del unasked.levels["auc"]
+    unasked.levels.asked, unasked.levels.accuracy, unasked.levels.auc = [], [], None
     assert ladder_of(unasked) is None
 
 
@@ -81,7 +80,7 @@ def test_the_error_of_levels_that_a_schedule_asked_is_about_half_of_its_interval
     one = climb_of(scores, 5, policy={"selector": "adaptive-climb"})
     found = Schedule(5, 1.0).interval(scores)
     assert one.levels is not None
-    one.levels["auc"] = found.to_json()
+    one.levels.auc = found
     assert error(one) == pytest.approx((found.high - found.low) / (2 * Z), rel=0.1)
 
 

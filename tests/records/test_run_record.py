@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made import made
 
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, plain
+from pytest_adaptive_eval.records.run_record import (
+    Administration,
+    GateRecord,
+    InterviewRecord,
+    PolicyRecord,
+    RunRecord,
+    plain,
+)
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
@@ -46,11 +54,12 @@ def test_plain_by_example(value, expected):
 
 def run_record():
     asked = Administration(1, "q1", "abc", theta_before=[0.0], theta_after=[0.5], score=0.5, extra={"later": [1]})
-    interview = InterviewRecord(
+    interview = made(
+        InterviewRecord,
         "e", "t.py::t", {"name": "s"}, {"name": "b"}, {"seed": 1}, 1, 1, 9, {"ok": 1}, "BUDGET", "the budget is spent",
         [0.5], [0.9], None, None, administrations=[asked],
     )  # fmt: skip
-    gate = GateRecord("g", "t.py::g", "e", {"outcome": "PASS", "sentence": "PASS"}, "t.py", 3)
+    gate = made(GateRecord, "g", "t.py::g", "e", {"outcome": "PASS", "sentence": "PASS"}, "t.py", 3)
     return RunRecord("r", "2026-01-01", interviews=[interview], gates=[gate], extra={"unknown": {"x": 1}})
 
 
@@ -75,7 +84,7 @@ def test_a_run_reads_back_with_what_it_does_not_know():
 )
 def test_draws_that_left_items_no_sure_chance_have_no_propensities(policy, sure):
     interview = run_record().interviews[0]
-    interview.policy = policy
+    interview.policy = made(PolicyRecord, **policy)
     interview.administrations[0].propensity = 0.2
     assert interview.draws().propensities.tolist() == pytest.approx([0.2 if sure else np.nan], nan_ok=True)
 
@@ -85,7 +94,7 @@ def test_a_score_that_is_missing_stays_missing():
     assert Administration.from_json(entry.to_json()).score is None
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None])
+@pytest.mark.parametrize("version", [0, 3, "1", None, True])
 def test_another_schema_is_refused(version):
     with pytest.raises(UsageError, match="schema_version"):
         RunRecord.from_json({**run_record().to_json(), "schema_version": version})
@@ -101,7 +110,6 @@ def test_another_schema_is_refused(version):
         (["INCONCLUSIVE"], 0, False),
         (["PASS", "FAIL"], 0, False),
         (["PASS", "ERROR"], 0, False),
-        (["PASS", "another word"], 0, False),
         (["PASS", "notice"], 0, False),
         ([], 0, False),
     ],
@@ -110,7 +118,7 @@ def test_only_a_run_whose_every_gate_could_judge_promotes(
     outcomes: list[str], status: int | None, promoted: bool
 ) -> None:
     gates = [
-        GateRecord("g", "g", "", {"outcome": "INCONCLUSIVE", "notice": True} if o == "notice" else {"outcome": o})
+        made(GateRecord, "g", "g", "", {"outcome": "INCONCLUSIVE", "notice": True} if o == "notice" else {"outcome": o})
         for o in outcomes
     ]
     assert RunRecord("r", "s", exit_status=status, gates=gates).promote is promoted

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made import made
+from msgspec.structs import replace
 
 from pytest_adaptive_eval.errors import JournalError
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord
@@ -23,7 +24,8 @@ NOW = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
 
 def record(run: str = "run-1") -> RunRecord:
     asked = Administration(position=1, item="a", item_hash="h", status="timeout", detail="60 s", theta_after=[0.5])
-    interview = InterviewRecord(
+    interview = made(
+        InterviewRecord,
         name="m",
         nodeid="t.py::m",
         subject={"name": "s"},
@@ -41,7 +43,7 @@ def record(run: str = "run-1") -> RunRecord:
         accuracy_model=None,
         administrations=[asked],
     )
-    gate = GateRecord("g", "t.py::g", "m", {"outcome": "ERROR", "sentence": "ERROR"})
+    gate = made(GateRecord, "g", "t.py::g", "m", {"outcome": "ERROR", "sentence": "ERROR"})
     return RunRecord(run, NOW.isoformat(), interviews=[interview], gates=[gate], extra={"later": {"key": [1]}})
 
 
@@ -122,12 +124,12 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
         (b"", "it is not JSON"),
         (b"{", "it is not JSON"),
         (b"\xff", "it is not JSON"),
-        (b'{"run": NaN}', "NaN is not a JSON number"),
+        (b'{"run": NaN}', "it is not JSON"),
         (b"[" * 100_000, "it is not JSON"),
         (b"[]", "expected a JSON object with the key 'run', found list"),
         (b'{"b": 1, "a": 2}', "found an object with the keys a, b"),
         (b'{"run": "x", "schema_version": 99}', "schema_version 99"),
-        (b'{"run": "x", "seconds": 1' + b"0" * 400 + b"}", "no run record: it is not JSON .a number has 401 digits"),
+        (b'{"run": "x", "schema_version": 2, "started": "", "seconds": 1' + b"0" * 400 + b"}", "damaged: .*seconds"),
         (b'{"run": "x", "schema_version": 1}', "damaged: .*started"),
         (b'{"run": "x", "started": "", "schema_version": 1, "gates": [1]}', "damaged"),
         (b'{"run": "x", "started": "", "schema_version": 1, "interviews": [{"name": "a"}]}', "damaged"),
@@ -163,19 +165,27 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path, content: bytes, messa
         (
             ("interviews", 0),
             {"accuracy": {"estimate": "x"}},
-            "accuracy.estimate of m is 'x', expected a number or null",
+            r"accuracy.estimate: Expected `float`, got `str`",
         ),
         (
             ("interviews", 0, "administrations", 0),
             {"score": -1.5},
             r"administrations\[0\]\.score of m is -1\.5, expected a number in \[0, 1\] or null",
         ),
-        (("interviews", 0, "bank"), {"scale": {"a": 1}}, r"bank\.scale of m is {'a': 1}, expected a string"),
-        (("interviews", 0), {"categories": [{"accuracy": 5}]}, r"categories\[0\]\.accuracy of m is 5, expected an obj"),
-        (("interviews", 0), {"levels": {"auc": {"low": []}}}, r"levels\.auc\.low of m is \[\], expected a number"),
-        (("interviews", 0), {"levels": {"cap": 3}}, r"levels\.accuracy of m is None, expected a list of numbers"),
-        (("interviews", 0), {"levels": {"accuracy": [None]}}, r"levels\.cap of m is None, expected a whole number"),
-        (("gates", 0, "verdict"), {"outcome": ["PASS"]}, r"outcome of .* is \['PASS'\], expected a string"),
+        (("interviews", 0, "bank"), {"scale": {"a": 1}}, r"bank\.scale: Expected `str`, got `object`"),
+        (
+            ("interviews", 0),
+            {"categories": [{"accuracy": 5}]},
+            r"categories\[0\]\.accuracy: Expected `object \| null`, got `int`",
+        ),
+        (
+            ("interviews", 0),
+            {"levels": {"cap": 1, "accuracy": [1.0], "auc": {"low": []}}},
+            r"levels\.auc\.low: Expected `float`",
+        ),
+        (("interviews", 0), {"levels": {"cap": 3}}, r"levels: Object missing required field `accuracy`"),
+        (("interviews", 0), {"levels": {"accuracy": [None]}}, r"levels: Object missing required field `cap`"),
+        (("gates", 0, "verdict"), {"outcome": ["PASS"]}, r"verdict\.outcome: Expected `str`, got `array`"),
         (("gates", 0), {"line": 1.5}, r"gates\[0\]\.line: Expected `int`, got `float`"),
     ],
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from climbs import bare, run
+from made import made
 
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.records.run_record import GateRecord, StudyRecord
@@ -19,9 +20,9 @@ def held(day: int, folder: Path, *, error: str = "", candidate: str = "dog") -> 
     record = run(day)
     metrics = {} if error else {"score": [{"subject": "cat", "estimate": 3.0}, SCORE], "wins": [SCORE]}
     record.studies = [
-        StudyRecord("council", "t.toml::council", "peers", candidate, [], metrics, 11, 12, error=error),
+        made(StudyRecord, "council", "t.toml::council", "peers", candidate, [], metrics, 11, 12, error=error),
     ]
-    record.gates = [GateRecord(f"g{n}", "t", "council", {"outcome": o}) for n, o in enumerate(("PASS", "FAIL"))]
+    record.gates = [made(GateRecord, f"g{n}", "t", "council", {"outcome": o}) for n, o in enumerate(("PASS", "FAIL"))]
     write_run(folder, record)
 
 
@@ -77,8 +78,8 @@ def network(day: int, folder: Path, energy: float, subject: str, *, population: 
         row |= {"low": row["estimate"] - half, "high": row["estimate"] + half, "confidence": 0.95, "method": "x"}  # type: ignore[operator]
     record = run(day)
     members = [{"name": subject, "checkpoint": f"c-{subject}"}]
-    study = StudyRecord("web", "t.toml::web", "network", subject, members, rows, 1, 1, "nodes")
-    study.extra["population"] = population
+    study = made(StudyRecord, "web", "t.toml::web", "network", subject, members, rows, 1, 1, "nodes")
+    study.population = population
     record.studies = [study]
     write_run(folder, record)
 
@@ -114,7 +115,7 @@ def test_correlate_takes_networks_and_panels(tmp_path: Path, capsys: pytest.Capt
     record = run(9)
     scores = [{"subject": f"step-{n}", "estimate": 3 + n / 10} for n in range(1, 6)]
     members = [{"name": f"step-{n}"} for n in range(1, 6)]
-    record.studies = [StudyRecord("council", "t", "peers", "step-1", members, {"score": scores}, 3, 3)]
+    record.studies = [made(StudyRecord, "council", "t", "peers", "step-1", members, {"score": scores}, 3, 3)]
     write_run(tmp_path, record)
     table = tmp_path / "scores.csv"
     table.write_text("subject,mmlu\n" + "".join(f"step-{n},{n}\n" for n in range(1, 6)))

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from made import made
 
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from tests.reports.browser import load
@@ -39,7 +40,7 @@ def interview(**changes: Any) -> InterviewRecord:
         "accuracy_model": interval(0.605, 0.58, 0.63, "model-based"),
         "seconds": 83.25049,
     }
-    return InterviewRecord(**{**values, **changes})
+    return made(InterviewRecord, **{**values, **changes})
 
 
 def gate(
@@ -59,7 +60,7 @@ def gate(
         "sentence": f"{outcome} accuracy .612 [.551, .671] {relation} .55 required, 95 %, 96 of 640 items, "
         "design-based" + "".join(f"; {note}" for note in notes),
     }
-    return GateRecord(name, f"tests/test_eval.py::{name}", of, verdict, "tests/test_eval.py", 12)
+    return made(GateRecord, name, f"tests/test_eval.py::{name}", of, verdict, "tests/test_eval.py", 12)
 
 
 def row(subject: str, estimate: float, place: int) -> dict[str, Any]:
@@ -101,10 +102,11 @@ def study(names: tuple[str, ...] = ("ant", "bee", "cat"), **changes: Any) -> Stu
         "asked": 8,
         "size": 9,
         "account": account,
+        "opinion": True,
         "costs": {"total": {"calls": 99, "prompt_tokens": 5, "completion_tokens": 6}, "loads": dict.fromkeys(names, 1)},
         "notes": ["scores are a panel's opinion"],
     }
-    return StudyRecord(**{**given, **changes})
+    return made(StudyRecord, **{**given, **changes})
 
 
 def network(**changes: Any) -> StudyRecord:
@@ -128,7 +130,7 @@ def network(**changes: Any) -> StudyRecord:
         "size": 3,
         "unit": "nodes",
     }
-    return StudyRecord(**{**given, **changes})
+    return made(StudyRecord, **{**given, **changes})
 
 
 def record(interviews: list[InterviewRecord] | None = None, gates: list[GateRecord] | None = None) -> RunRecord:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from made import made
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.session import Session
@@ -85,7 +86,8 @@ def held(
         asked += batch
     log: DesignLog = session.log()
     accuracy = design_based(log.with_missing_as(0.5)).to_json() if not np.isnan(log.propensities).any() else None
-    return InterviewRecord(
+    return made(
+        InterviewRecord,
         name="sums",
         nodeid="sums.eval.toml::sums",
         subject={"name": "adder-2", "checkpoint": "f" * 64, "decoding": {"max_tokens": 8}},

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made import made
 
 from pytest_adaptive_eval.irt.multimodal import FormatScale, Modalities, MultimodalItems, Population
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -69,7 +70,7 @@ def interview(pairs: ItemBank, **more: Any) -> InterviewRecord:
         "accuracy": None,
         "accuracy_model": None,
     }
-    return InterviewRecord(**{**given, **more})
+    return made(InterviewRecord, **{**given, **more})
 
 
 def test_all_subjects_stand_in_the_picture_and_this_one_in_bold() -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made import changed, made
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
-from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.records.run_record import RunRecord, VerdictRecord
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs, write_failure, write_github
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
@@ -47,7 +48,7 @@ def at(make: SimpleNamespace, outcome: str, n: int = 1, **verdict: Any) -> list[
     """So many gates of an outcome."""
     gates = [make.gate(outcome, name=f"test_{outcome.lower()}_{i}") for i in range(n)]
     for gate in gates:
-        gate.verdict |= verdict
+        gate.verdict = changed(gate.verdict, **verdict)
     return gates
 
 
@@ -116,7 +117,7 @@ def test_files_are_those_of_the_checkout(make: SimpleNamespace, file: str, folde
 
 def hostile(make: SimpleNamespace, text: str, outcome: str = "FAIL") -> RunRecord:
     gate = make.gate(outcome, name=text, of=text, notes=(text,))
-    gate.verdict |= {"metric": text, "requirement": text, "sentence": text}
+    gate.verdict = changed(gate.verdict, metric=text, requirement=text, sentence=text)
     gate.nodeid = text
     gate.file = text
     interview = make.interview(
@@ -132,11 +133,11 @@ def alone(record: RunRecord, text: str) -> None:
     """The text is data of one command, and of nothing else."""
     (found,) = show(record)
     assert found.name == "error"
-    assert found.data == clean_terminal(text or "the record holds no verdict for this gate", 1_000)
+    assert found.data == clean_terminal(text, 1_000)
     assert set(found.properties) <= {"file", "line", "title"}
     assert found.properties["title"] == clean_terminal(f"FAIL {text}", 120, keep_end=True)
     plain = RunRecord.from_json(record.to_json())
-    plain.gates[0].verdict = {"outcome": "FAIL"}
+    plain.gates[0].verdict = made(VerdictRecord, "FAIL")
     assert outputs(plain) == outputs(record)
 
 

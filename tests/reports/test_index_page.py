@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -47,7 +46,9 @@ def record(make: SimpleNamespace, day: int, scores: dict[str, float], outcome: s
     shop = make.interview(name="shop", nodeid="t::shop", administrations=answers)
     chat = make.interview(name="chat", nodeid="t::chat", accuracy=make.interval(0.4 + day / 10, 0.3, 0.9))
     gates = [make.gate("PASS", name="shop-gate", of="shop"), make.gate(outcome, name="chat-gate", of="chat")]
-    return replace(make.record([shop, chat], gates), run=f"r{day}", started=f"2031-01-0{day}T07:08:09+00:00")
+    run: RunRecord = make.record([shop, chat], gates)
+    run.run, run.started = f"r{day}", f"2031-01-0{day}T07:08:09+00:00"
+    return run
 
 
 @pytest.fixture

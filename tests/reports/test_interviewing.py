@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval.records.run_record import Costs, InterviewerRecord
 from pytest_adaptive_eval.reports.page import interviewer_section
 
 
 def facts(**account: Any) -> dict[str, str]:
-    record: Any = SimpleNamespace(interviewer={"chosen": 4, **account}, asked=14, costs={})
+    recorded = InterviewerRecord.of({"chosen": 4, **account})
+    record: Any = SimpleNamespace(interviewer=recorded, asked=14, costs=Costs())
     section = interviewer_section(record)
     assert section is not None
     return dict(section.facts)
@@ -26,7 +28,7 @@ def test_distances_of_the_questions_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "account", [{}, {"semantic_distance": [None]}, {"semantic_distance": [], "difficulty_distance": "x"}]
+    "account", [{}, {"semantic_distance": [None]}, {"semantic_distance": [], "difficulty_distance": []}]
 )
 def test_unknown_distances_are_left_out(account: dict[str, Any]) -> None:
     assert "questions" not in facts(**account)

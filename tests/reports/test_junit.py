@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
+from made import changed
 
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.run_record import RunRecord, VerdictRecord
 from pytest_adaptive_eval.reports.junit import gate_report, write_gate_report
 
 SCHEMA = etree.XMLSchema(file=str(Path(__file__).parent / "jenkins.xsd"))
@@ -86,17 +88,17 @@ def test_an_interview_cut_off_is_an_error(make: SimpleNamespace) -> None:
     assert root.find(".//error").get("message") == "ERROR the interview did not finish"
 
 
-@pytest.mark.parametrize("verdict", [{}, {"outcome": "MAYBE"}, {"outcome": None, "sentence": 3, "notes": None}])
-def test_a_gate_without_a_verdict_never_passes(make: SimpleNamespace, verdict: dict[str, Any]) -> None:
+def test_a_gate_without_a_verdict_never_passes(make: SimpleNamespace) -> None:
     gate = make.gate()
-    gate.verdict = verdict
+    gate.verdict = VerdictRecord(Outcome.ERROR)
     assert read(make.record(gates=[gate])).get("errors") == "1"
 
 
 def test_long_texts_are_cut_at_what_readers_show(make: SimpleNamespace) -> None:
     gates = [make.gate("FAIL", name="x" * 200), make.gate("FAIL", name="x" * 201)]
     for gate in gates:
-        gate.verdict |= {"metric": "", "requirement": "", "sentence": "s" * 2_001, "notes": ["n" * 30_000]}
+        texts = {"metric": "", "requirement": "", "sentence": "s" * 2_001, "notes": ["n" * 30_000]}
+        gate.verdict = changed(gate.verdict, **texts)
     kept, cut = [c for c in read(make.record(gates=gates)).iter("testcase") if c.get("name") != "interview"]
     assert kept.get("name") == "x" * 200
     assert cut.get("name") == "x" * 200 + "... (1 more characters)"
@@ -127,7 +129,7 @@ def test_a_study_tells_the_candidate_s_quantities(make: SimpleNamespace) -> None
 
 def test_names_are_unique(make: SimpleNamespace) -> None:
     gates = [make.gate(), make.gate("FAIL"), make.gate(name="interview")]
-    gates[2].verdict = {"outcome": "PASS"}
+    gates[2].verdict = VerdictRecord(Outcome.PASS)
     root = read(make.record([make.interview(), make.interview(nodeid="other")], gates))
     names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
     assert len(set(names)) == len(names) == 5
@@ -143,18 +145,18 @@ def test_dots_in_names_do_not_look_like_packages(make: SimpleNamespace) -> None:
 def hostile(make: SimpleNamespace, text: str) -> RunRecord:
     """A record with `text` wherever a text can be."""
     gate = make.gate("FAIL", name=text, of=text, notes=(text,))
-    gate.verdict |= {"metric": text, "requirement": text, "sentence": text}
+    gate.verdict = changed(gate.verdict, metric=text, requirement=text, sentence=text)
     gate.file = gate.nodeid = text
     interview = make.interview(
         name=text,
         nodeid=text,
         subject={"name": text, "checkpoint": text},
         bank={"name": text, "scale": text},
-        policy={"seed": text},
+        policy={"stream": text},
         statuses={text: 1},
         stop=text,
         stop_sentence=text,
-        accuracy={text: text, **make.interval(0.5, 0.4, 0.6, text)},
+        accuracy=make.interval(0.5, 0.4, 0.6, text),
         error=text,
         notes=[text],
     )

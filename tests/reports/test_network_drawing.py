@@ -5,10 +5,11 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.extensions.studies.report_sections.network import network_picture
+from pytest_adaptive_eval.extensions.studies.report_sections.network import Account, network_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -27,20 +28,14 @@ def node(name: str, after: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
     return {**plain, "interviewer": "", "questions": "code", "opened": True, "panel": [], **more}
 
 
-def network(*nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
+def network(*nodes: dict[str, Any], **more: Any) -> Account:
     energy = {"estimate": 0.42, "low": 0.31, "high": 0.57, "confidence": 0.95, "method": "by levels and routes"}
-    return {
-        "topology": "hybrid",
-        "interviewee": "sue",
-        "supervisor": "",
-        "nodes": list(nodes),
-        "energy": energy,
-        **more,
-    }
+    data = {"topology": "hybrid", "interviewee": "sue", "nodes": list(nodes), "energy": energy, **more}
+    return msgspec.convert(data, Account)
 
 
 def test_all_nodes_edges_and_results_are_there() -> None:
-    panel = [{"name": name} for name in ("sue", "pal", "the most")]
+    panel = [{"name": name, "accuracies": [], "mended": 0, "spoiled": 0} for name in ("sue", "pal", "the most")]
     data = network(
         node("c", ("a", "b"), area=None, opened=False),
         node("a", interviewer="ann", questions="written"),

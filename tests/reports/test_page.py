@@ -18,13 +18,23 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made import changed, made
 
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import BankError, UsageError
+from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.drift import Alarm, Point, Series
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import (
+    Administration,
+    ConditionRecord,
+    InterviewRecord,
+    LevelsRecord,
+    PolicyRecord,
+    RunRecord,
+    VerdictRecord,
+)
 from pytest_adaptive_eval.reports import page as module
 from pytest_adaptive_eval.reports.page import html_page, write_page
 from tests.reports.browser import framed, scripted
@@ -137,7 +147,7 @@ def sums() -> ItemBank:
 @pytest.fixture
 def record(sums: ItemBank, make: SimpleNamespace) -> RunRecord:
     gate = make.gate("FAIL", of="sums", notes=("a note",))
-    gate.verdict["condition"] = {"metric": "accuracy", "kind": "at_least", "value": 0.55}
+    gate.verdict.condition = ConditionRecord("accuracy", "at_least", 0.55)
     result = run(held(sums, missing=(5,)), make.gate(of="sums"), gate)
     result.exit_status = 1
     return result
@@ -248,8 +258,8 @@ def test_may_it_be_promoted(
     gates = []
     for outcome in outcomes:
         gate = make.gate(outcome if outcome.isupper() else "INCONCLUSIVE")
-        gate.verdict["on_inconclusive"] = "warn" if outcome == "let through" else "fail"
-        gate.verdict["notice"] = outcome == "notice"
+        gate.verdict.on_inconclusive = "warn" if outcome == "let through" else "fail"
+        gate.verdict.notice = outcome == "notice"
         gates.append(gate)
     record = make.record(gates=gates)
     record.exit_status = status
@@ -260,10 +270,9 @@ def test_may_it_be_promoted(
         assert record.promote
 
 
-@pytest.mark.parametrize("verdict", [{}, {"outcome": "MAYBE"}, {"outcome": None, "sentence": 3, "notes": None}])
-def test_a_gate_without_a_verdict_is_an_error(make: SimpleNamespace, verdict: dict[str, Any]) -> None:
+def test_an_error_is_counted(make: SimpleNamespace) -> None:
     gate = make.gate()
-    gate.verdict = verdict
+    gate.verdict = VerdictRecord(Outcome.ERROR)
     text = read(make.record(gates=[gate])).text
     assert "! ERROR" in text
     assert "0 PASS 0 FAIL 0 INCONCLUSIVE 1 ERROR" in text
@@ -287,7 +296,7 @@ def test_an_uncalibrated_bank(make: SimpleNamespace) -> None:
     on = ItemBank.uncalibrated("sums", items(60), content_hash="c" * 16)
     interview = held(on, selector=SELECTORS["random"])
     interview.theta = interview.standard_error = None
-    interview.bank["calibrated"] = False
+    interview.bank.calibrated = False
     for asked in interview.administrations:
         asked.theta_before = asked.theta_after = asked.difficulty = None
     text = read(run(interview), banks={"sums": on}).text
@@ -378,8 +387,9 @@ def test_history(record: RunRecord) -> None:
 
 def test_several_interviews_keep_their_questions_apart(sums: ItemBank) -> None:
     one, two = held(sums, budget=12), held(sums, budget=12, seed=9)
-    two.name, two.bank = "again", {**two.bank, "name": "again"}
-    record = replace(run(one), interviews=[one, two])
+    two.name, two.bank = "again", changed(two.bank, name="again")
+    record = run(one)
+    record.interviews = [one, two]
     page = read(record, banks={"sums": sums})
     assert page.text.count("The bank was not at hand") == 1
     assert page.text.count("adder-2 on again") == 2
@@ -425,7 +435,7 @@ def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     elif isinstance(data, list):
         for n, value in enumerate(data[:2]):
             yield from leaves(value, (*path, n))
-    elif isinstance(data, str):
+    elif isinstance(data, str) and path[-1] != "outcome":  # one of four words, or the record is refused
         yield path
 
 
@@ -444,11 +454,11 @@ def full(make: SimpleNamespace, sums: ItemBank) -> dict[str, Any]:
     interview = held(sums, budget=4, missing=(2,))
     interview.notes, interview.error = ["note"], "error"
     interview.statuses["timeout"] = 1
-    interview.subject |= {"environment": {"device": "cpu"}, "decoding_hash": "d"}
+    interview.subject = changed(interview.subject, environment={"device": "cpu"}, decoding_hash="d")
     interview.accuracy_model = make.interval(0.5, 0.4, 0.6, "model-based")
-    interview.conditions = [{"metric": "accuracy", "kind": "at_least", "value": 0.5}]
+    interview.conditions = [ConditionRecord("accuracy", "at_least", 0.5)]
     gate = make.gate("FAIL", of="sums", notes=("a note",))
-    gate.verdict["condition"] = {"metric": "accuracy", "kind": "not_worse_than", "value": 0.02, "name": "main"}
+    gate.verdict.condition = ConditionRecord("accuracy", "not_worse_than", 0.02, "main")
     data = run(interview, gate, make.gate(of="")).to_json()
     for asked in data["interviews"][0]["administrations"]:
         asked["detail"] = "detail"
@@ -491,8 +501,7 @@ def test_no_key_makes_an_element(make: SimpleNamespace, sums: ItemBank) -> None:
         record = RunRecord.from_json(full(make, sums))
         held_with = record.interviews[0]
         held_with.statuses[text] = 1
-        held_with.policy[text] = text
-        held_with.subject["decoding"] = held_with.subject["environment"] = {text: text}
+        held_with.policy.settings = held_with.subject.decoding = held_with.subject.environment = {text: text}
         record.versions[text] = text
         record.extra[text] = held_with.extra[text] = text
         shapes.append(read(record, banks={"sums": sums}).shape)
@@ -716,11 +725,11 @@ def climbed(make: SimpleNamespace, **changes: Any) -> InterviewRecord:
     on = ItemBank.uncalibrated("sums", items(60), content_hash="c" * 16)
     interview = held(on, selector=SELECTORS["random"])
     interview.theta = interview.standard_error = interview.accuracy = None
-    interview.bank["calibrated"] = False
-    interview.policy = {"selector": "climb", "stop": "level"}
+    interview.bank.calibrated = False
+    interview.policy = PolicyRecord("climb", stop="level")
     auc, half = make.interval(2.5, 2.1, 2.9, "by levels"), make.interval(2.8, 2.0, 4.0)
-    interview.levels = {"asked": [10, 10, 10, 10], "accuracy": [1.0, 0.9, 0.4, 0.2], "last_level": 4, "auc": auc}
-    interview.levels |= {"half": half, **changes}
+    levels = {"asked": [10, 10, 10, 10], "accuracy": [1.0, 0.9, 0.4, 0.2], "last_level": 4, "auc": auc, "half": half}
+    interview.levels = made(LevelsRecord, cap=4, **{**levels, **changes})
     for asked in interview.administrations:
         asked.propensity = asked.rest = asked.variance = asked.theta_before = asked.theta_after = None
     return interview
@@ -728,8 +737,8 @@ def climbed(make: SimpleNamespace, **changes: Any) -> InterviewRecord:
 
 def test_categories_without_intervals_say_why(record: RunRecord) -> None:
     assert "Each interval holds by itself" in read(record).text
-    for row in record.interviews[0].categories:
-        row["accuracy"] = row["standard_error"] = None
+    rows = record.interviews[0].categories
+    record.interviews[0].categories = [replace(row, accuracy=None, standard_error=None) for row in rows]
     text = read(record).text
     assert "Each interval holds by itself" not in text
     assert "There are no intervals: as for the whole bank, the draws of this interview allow none." in text
@@ -749,10 +758,9 @@ def test_a_climb_is_drawn_by_level(make: SimpleNamespace) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"accuracy": None},
-        {"asked": "4", "half": "x"},
-        {"accuracy": ["<b>", float("nan"), 7, None]},
-        {"asked": [0, -3, None, 1e400]},
+        {"accuracy": []},
+        {"accuracy": [float("nan"), 7, None]},
+        {"asked": [0, -3]},
     ],
 )
 def test_a_forged_climb_draws_nothing(make: SimpleNamespace, changes: dict[str, Any]) -> None:

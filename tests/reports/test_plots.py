@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from made import made
 
 from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Point, Series
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
+from pytest_adaptive_eval.records.run_record import Administration, ConditionRecord, InterviewRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.plots import Bin, Funnel, Kind, Threshold, Trace
@@ -100,8 +101,8 @@ def test_markup_is_taken_as_it_is_and_a_text_is_not() -> None:
 # numbers
 
 
-@pytest.mark.parametrize("value", ["1", None, True, math.nan, math.inf, 10**400, 1e300, [1]])
-def test_what_is_no_sensible_number_is_absent(value: Any) -> None:
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, 1e300])
+def test_what_is_no_sensible_number_is_absent(value: float | None) -> None:
     assert words.plottable(value) is None
     assert plots.kind_of(Administration(1, "a", "h", score=value)) is Kind.NONE
 
@@ -144,7 +145,7 @@ def test_no_band_without_the_bank_or_with_another() -> None:
     assert plots.ability_trace(interview, replace(on, scale="another")).error is None
     interview.administrations[9].score = 1.0 - interview.administrations[9].score
     assert plots.ability_trace(interview, on).error is None, "these are not the abilities of these answers"
-    interview.policy["estimator"] = "oracle"
+    interview.policy.estimator = "oracle"
     assert plots.ability_trace(interview, on).error is None
     interview.theta = [0.1, 0.2]
     assert plots.ability_trace(interview, on) is None
@@ -197,17 +198,16 @@ def test_no_funnel_from_damaged_draws(field: str, value: Any) -> None:
 
 
 def test_thresholds_of_gates(make: SimpleNamespace) -> None:
-    gates = [make.gate() for _ in range(6)]
     given = [
-        {"metric": "accuracy", "kind": "at_least", "value": 0.55},
-        {"metric": "accuracy", "kind": "at_least", "value": 0.55, "unknown": 1},
-        {"metric": "ability", "kind": "at_least", "value": 0.4},
-        {"metric": "accuracy", "kind": "not_worse_than", "value": 0.02, "name": "main"},
-        {"metric": "accuracy", "kind": "at_least", "value": "x"},
+        ConditionRecord("accuracy", "at_least", 0.55),
+        ConditionRecord("ability", "at_least", 0.4),
+        ConditionRecord("accuracy", "not_worse_than", 0.02, "main"),
+        ConditionRecord("of a plugin that is not here", "at_least", 0.5),
         None,
     ]
+    gates = [make.gate() for _ in given]
     for gate, condition in zip(gates, given, strict=True):
-        gate.verdict["condition"] = condition
+        gate.verdict.condition = condition
     assert plots.thresholds(gates, None) == [Threshold(0.55, ">= .55")]
     on = bank(items(60))
     p = 1 / (1 + np.exp(-on.discrimination[:, 0] * 0.4 - on.intercept))
@@ -221,7 +221,7 @@ def test_bins_by_difficulty() -> None:
         Administration(n, "a", "h", difficulty=d, score=s, predicted=p)
         for n, (d, s, p) in enumerate([(-2.0, 1.0, 0.9), (1.0, 0.0, 0.4)] * 6 + [(9.0, None, 0.1), (None, 1.0, 0.5)])
     ]
-    interview = InterviewRecord("", "", {}, {}, {}, 12, 12, 20, {}, "", "", None, None, None, None)
+    interview = made(InterviewRecord, "", "", {}, {}, {}, 12, 12, 20, {}, "", "", None, None, None, None)
     interview.administrations = asked
     low, high = plots.difficulty_bins(interview)
     assert (low.count, low.easiest, low.hardest, low.right, low.predicted) == (6, -2.0, -2.0, 1.0, pytest.approx(0.9))

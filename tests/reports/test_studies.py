@@ -9,8 +9,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord, merged
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs
@@ -73,7 +71,7 @@ def test_no_other_promotion_warns(make: SimpleNamespace, change: str) -> None:
     gates = [make.gate(of="council")]
     if change == "truth":
         gates.append(make.gate(of="mmmu"))
-    study = make.study(kind="network", account={}) if change == "network" else make.study()
+    study = make.study(kind="network", account={}, opinion=False) if change == "network" else make.study()
     record = run_of(make, study, gates=gates)
     if change == "failed":
         record.exit_status = 1
@@ -121,28 +119,18 @@ def test_hostile_names_stay_text(make: SimpleNamespace) -> None:
     ElementTree.fromstring(gate_report(record))
 
 
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@pytest.mark.slow
-@given(st.data())
-def test_a_forged_record_breaks_no_report(make: SimpleNamespace, data: st.DataObject) -> None:
+@pytest.mark.parametrize(("name", "value"), [("scores", "x"), ("models", None), ("topics", [1])])
+def test_a_damaged_account_is_named_on_the_page_and_breaks_no_report(
+    make: SimpleNamespace, name: str, value: object
+) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
-    account = make.study().account
-    for name in data.draw(st.lists(st.sampled_from([*sorted(account), "nodes"]), max_size=4)):
-        account[name] = data.draw(JUNK)
-    record = run_of(make, make.study(account=account, costs=data.draw(st.just({}) | st.dictionaries(st.text(), JUNK))))
-    record.studies[0].kind = data.draw(st.sampled_from(["peers", "network"]))
-    forged: Any = record.studies[0]
-    forged.metrics = data.draw(st.just({}) | st.dictionaries(st.text(max_size=4), JUNK, max_size=2))
-    html_page(record)
-    terminal(record)
-    summary_markdown(record)
-    gate_report(record)
+    record = run_of(make, make.study(account={**make.study().account, name: value}))
+    page = html_page(record)
+    assert "results are damaged, and some are not shown: Expected" in page
+    assert f"at `$.{name}" in page
+    assert "Ranking by score" in page
+    for report in (terminal(record), summary_markdown(record), gate_report(record).decode()):
+        assert "damaged" not in report
 
 
 def test_page_of_an_unknown_study_kind_has_its_rankings_alone(make: SimpleNamespace) -> None:
@@ -158,7 +146,8 @@ def test_section_of_another_package_is_found_by_its_entry_point(
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     (tmp_path / "votes.py").write_text(
         "from pytest_adaptive_eval.reports.studies import StudySection, Table\n"
-        "REGISTERED = (StudySection('vote', lambda study: [Table('Votes', ('model', 'votes'), [('ann', '3')])]),)\n"
+        "def tables(study, account):\n    return [Table('Votes', ('model', 'votes'), [('ann', '3')])]\n"
+        "REGISTERED = (StudySection('vote', tables=tables),)\n"
     )
     info = tmp_path / "votes-1.dist-info"
     info.mkdir()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord, VerdictRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.terminal import Line, brief_verdict_lines, summary_lines, verdict_lines, write_lines
 from pytest_adaptive_eval.text import columns
@@ -194,10 +195,9 @@ def test_an_interview_cut_off_is_void(make: SimpleNamespace) -> None:
     assert "    void: the interview did not finish" in lines
 
 
-@pytest.mark.parametrize("verdict", [{}, {"outcome": "MAYBE"}, {"outcome": None, "sentence": None}])
-def test_a_verdict_that_is_not_known_is_an_error(make: SimpleNamespace, verdict: dict[str, Any]) -> None:
+def test_a_verdict_without_a_sentence_says_so(make: SimpleNamespace) -> None:
     gate = make.gate()
-    gate.verdict = verdict
+    gate.verdict = VerdictRecord(Outcome.ERROR)
     (line,) = text(verdict_lines(make.record(gates=[gate]), 100))
     assert line == "ERROR  test_promotion: the record holds no verdict for this gate"
 
@@ -237,11 +237,11 @@ def test_pytest_writes_the_lines_and_their_colours(make: SimpleNamespace) -> Non
 
 
 def test_the_noise_of_decoding_stands_with_the_end(make: SimpleNamespace) -> None:
-    measured = make.interview(decoding_noise={"error": 0.00314, "items": 1, "answers": 2})
+    measured = make.interview(decoding_noise=DecodingNoise(0.1, 1, 2, 1, 0.00314, 0.1))
     text = "".join(part for line in summary_lines(make.record([measured]), 200) for part, _ in line)
     assert "(decoding noise .0031, by 2 answers to 1 item)" in text
-    for damaged in (None, {}, {"error": None}, {"error": "x"}, {"error": float("inf")}, [1]):
-        assert words.noise(make.interview(decoding_noise=damaged)) == ""
+    for unknown in (None, DecodingNoise(None, 0, 0, 1, None, 0.25)):
+        assert words.noise(make.interview(decoding_noise=unknown)) == ""
 
 
 def test_wrong_answers_are_shown_with_their_questions_where_the_bank_is_at_hand(make: SimpleNamespace) -> None:

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from made import of_schema_1
 
 from pytest_adaptive_eval.extensions.exports.evaleval import aggregate
 from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.comparison import compare
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import words
@@ -45,7 +47,7 @@ def figures(**changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def unscored(make: SimpleNamespace) -> InterviewRecord:
-    return InterviewRecord.from_json(make.interview(**figures()).to_json())
+    return of_schema_1(**{**make.interview().to_json(), **figures()})
 
 
 @pytest.fixture
@@ -91,15 +93,15 @@ def test_exports_of_an_interview_without_a_score_have_no_figures(run: RunRecord)
 
 def test_an_interview_without_a_score_is_compared_by_no_figure(make: SimpleNamespace) -> None:
     old = make.interview()
-    new = make.interview(**figures(error="", stop="BUDGET"))
+    new = of_schema_1(**{**old.to_json(), **figures(error="", stop="BUDGET")})
     assert comparison_lines(compare(old, new)) == ["mmmu: vlm-2b-step-4000 -> vlm-2b-step-4000"]
 
 
 def test_a_category_without_a_score_has_no_figures_beside_one_that_has(make: SimpleNamespace) -> None:
     row = figures()["categories"][0]
-    record = make.interview(categories=[row, {**row, "scored": 1}])
-    assert [one["standard_error"] for one in record.categories] == [None, 0.217]
-    assert [one["accuracy"] is None for one in record.categories] == [True, False]
+    record = of_schema_1(**{**make.interview().to_json(), "categories": [row, {**row, "scored": 1}]})
+    assert [one.standard_error for one in record.categories] == [None, 0.217]
+    assert [one.accuracy is None for one in record.categories] == [True, False]
     assert record.theta == [1.234]
 
 
@@ -121,13 +123,12 @@ def test_a_category_without_a_score_has_no_figures_beside_one_that_has(make: Sim
 def test_answers_are_told_by_status(
     make: SimpleNamespace, statuses: dict[str, int], unanswered: str, sentence: str
 ) -> None:
-    extra = {"unanswered": unanswered} if unanswered else {}
-    assert words.statuses(make.interview(statuses=statuses, extra=extra)) == sentence
+    assert words.statuses(make.interview(statuses=statuses, unanswered=unanswered)) == sentence
 
 
 def test_a_category_without_a_score_may_have_any_accuracy(make: SimpleNamespace) -> None:
     row = figures()["categories"][0]
-    record = make.interview(categories=[row, {**row, "asked": 0}])
+    record = of_schema_1(**{**make.interview().to_json(), "categories": [row, {**row, "asked": 0}]})
     shown = [words.category_accuracy(row) for row in record.categories]
-    assert shown == [{"estimate": 0.5, "low": 0.0, "high": 1.0}, {}]
+    assert shown == [Interval(0.5, 0.0, 1.0, 0.95, ""), None]
     assert "| maths | 3/20 | .500 \\[.000, 1.000\\] |" in summary_markdown(RunRecord("r", "", interviews=[record]))

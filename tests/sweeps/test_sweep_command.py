@@ -21,7 +21,7 @@ COMMAND = (sys.executable, "-c", "from pytest_adaptive_eval.cli import main; rai
 
 
 def sentences(path: Path) -> list[str]:
-    return [gate.verdict["sentence"] for gate in read_run(path).gates]
+    return [gate.verdict.sentence for gate in read_run(path).gates]
 
 
 def asked(path: Path) -> list[str]:

@@ -327,8 +327,8 @@ def _rescore(options: argparse.Namespace) -> int:
     new = rescore(record, banks, gates=gates, baseline=options.baseline, folders=folders, run=new_id(now), now=now)
     keep_record(new, options.output, options.history)
     show(new)
-    if missing := new.extra.get("missing"):
-        screen.note(f"the run had no result from {', '.join(map(str, missing))}: no copy of it passes")
+    if new.missing:
+        screen.note(f"the run had no result from {', '.join(new.missing)}: no copy of it passes")
     return PASSED if new.exit_status == 0 else NOT_PASSED
 
 

@@ -114,7 +114,7 @@ def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> dict[s
     from pytest_adaptive_eval.records.run_record import InterviewRecord
 
     row = {"run": record.run, "started": record.started, **evaluation.to_json()}
-    row |= {name: record.extra[name] for name in ("rescored_from", "merged") if name in record.extra}
+    row |= {name: value for name in ("rescored_from", "merged") if (value := getattr(record, name))}
     ladder = ladder_of(evaluation) if isinstance(evaluation, InterviewRecord) else None
     return {**row, "climb": str(ladder)} if ladder else row
 

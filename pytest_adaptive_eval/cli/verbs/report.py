@@ -145,7 +145,6 @@ def _write(
 def _write_index(source: Path, folder: Path) -> None:
     """Write the page over the newest runs of a history, and their pages."""
     from pytest_adaptive_eval.records.comparison import flickering
-    from pytest_adaptive_eval.records.run_record import copied_from
     from pytest_adaptive_eval.reports.index_page import write_index
     from pytest_adaptive_eval.reports.page import write_page
     from pytest_adaptive_eval.text import counted
@@ -157,7 +156,7 @@ def _write_index(source: Path, folder: Path) -> None:
     links = {record.run: f"{record.run}.html" for record in runs[-_PAGES:]}
     for record in runs[-_PAGES:]:
         write_page(record, folder / links[record.run], series=history.series(until=record.started))
-    own = [(record, interview) for record in runs if not copied_from(record) for interview in record.interviews]
+    own = [(record, interview) for record in runs if not record.copied_from for interview in record.interviews]
     index = folder / "index.html"
     write_index(index, runs, flickers := flickering(own), links)
     screen.note(f"index: {index}, {counted(len(runs), 'run')}, {counted(len(flickers), 'item')} that flicker")
@@ -198,7 +197,7 @@ def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
     from pytest_adaptive_eval.records.drift import lasting, monitor
     from pytest_adaptive_eval.records.history import History
 
-    keys = {(i.name, i.bank.get("content_hash"), i.bank.get("scale")) for i in record.interviews}
+    keys = {(i.name, i.bank.content_hash, i.bank.scale) for i in record.interviews}
     series: list[Series] = []
     if source.exists():
         with suppress(AdaptiveEvalError):

@@ -15,11 +15,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_adaptive_eval.gates.condition import registered_metric
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import (
+    Administration,
+    InterviewRecord,
+    RunRecord,
+    StudyRecord,
+    SubjectRecord,
+    plain,
+)
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.studies import member, study_rows
-from pytest_adaptive_eval.reports.words import as_count, as_mapping, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.reports.studies import study_rows
 
 _VERSION = "0.3.0"
 _LIBRARY = "pytest-adaptive-eval"
@@ -32,17 +39,20 @@ _UNBOUNDED = ("-Infinity", "Infinity")
 
 def aggregate(record: RunRecord, interview: InterviewRecord) -> dict[str, Any] | None:
     """Return an interview's estimates, None without any."""
-    name = as_text(interview.name) or words.bank_name(interview) or "evaluation"
-    bank = as_text(interview.bank.get("name")) or name
+    name = interview.name or words.bank_name(interview) or "evaluation"
+    bank = interview.bank.to_json()
     results = [result for result in _results(interview, name) if result]
-    generation = {"generation_args": _generation(interview.subject), "additional_details": _details(interview.policy)}
-    source = _source(bank, interview.bank)
+    generation = {
+        "generation_args": _generation(interview.subject),
+        "additional_details": _details(interview.policy.to_json()),
+    }
+    source = _source(interview.bank.name or name, bank)
     return _aggregate(record, name, interview.subject, results, source, generation) if results else None
 
 
 def study_aggregates(record: RunRecord, study: StudyRecord) -> Iterator[dict[str, Any]]:
     """Yield the results of each model of a study, the candidate's by node; none of a void study."""
-    name = as_text(study.name) or as_text(study.kind) or "study"
+    name = study.name or study.kind
     source = _source(name, {key: getattr(study, key) for key in ("kind", "candidate", "size", "unit", "asked")})
     by_subject: dict[str, list[dict[str, Any]]] = {}
     for row in study_rows(record, study):
@@ -50,7 +60,7 @@ def study_aggregates(record: RunRecord, study: StudyRecord) -> Iterator[dict[str
         if not study.error and (result := _quantity(title, row)):
             by_subject.setdefault(row["subject"], []).append(result)
     for subject, results in by_subject.items():
-        identity = member(study, subject)
+        identity = study.member(subject)
         generation = {"generation_args": _generation(identity)}
         yield _aggregate(record, name, identity, results, source, generation)
 
@@ -62,18 +72,18 @@ def _source(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 def _aggregate(
     record: RunRecord,
     name: str,
-    subject: Mapping[str, Any],
+    subject: SubjectRecord,
     results: list[dict[str, Any]],
     source: Mapping[str, Any],
     generation: Mapping[str, Any],
 ) -> dict[str, Any]:
     model = _model(subject)
-    evaluation_id = f"{name}/{'/'.join(model)}/{as_text(record.run)}"
-    details = _details(subject) | {
-        "deployment_type": "self_deployed" if subject.get("checkpoint") else "unknown",
+    evaluation_id = f"{name}/{'/'.join(model)}/{record.run}"
+    details = _details(subject.to_json()) | {
+        "deployment_type": "self_deployed" if subject.checkpoint else "unknown",
         "model_availability": "unknown",
     }
-    about = {"name": as_text(subject.get("name")) or "unnamed", "id": "/".join(model), "developer": model[0]}
+    about = {"name": subject.name or "unnamed", "id": "/".join(model), "developer": model[0]}
     try:  # a time without a zone is in UTC
         time = datetime.fromisoformat(record.started)
         epoch = str((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
@@ -83,7 +93,7 @@ def _aggregate(
     return {
         "schema_version": _VERSION,
         "evaluation_id": evaluation_id,
-        "evaluation_timestamp": as_text(record.started),
+        "evaluation_timestamp": record.started,
         "retrieved_timestamp": epoch,
         "source_metadata": {
             "source_name": _LIBRARY,
@@ -91,7 +101,7 @@ def _aggregate(
             "source_organization_name": "unknown",
             "evaluator_relationship": "other",
         },
-        "eval_library": {"name": _LIBRARY, "version": as_text(record.versions.get(_LIBRARY)) or "unknown"},
+        "eval_library": {"name": _LIBRARY, "version": record.versions.get(_LIBRARY) or "unknown"},
         "model_info": {**about, "additional_details": details},
         "evaluation_results": [
             {**result, "evaluation_result_id": f"{evaluation_id}#{n}", **shared} for n, result in enumerate(results)
@@ -99,14 +109,14 @@ def _aggregate(
     }
 
 
-def location(collection: Any, whole: Mapping[str, Any], position: int) -> tuple[str, str]:
+def location(collection: str, whole: Mapping[str, Any], position: int) -> tuple[str, str]:
     """Return the folder of an aggregate and the stem of its files, the same for the same record.
 
     Args:
         position: Index of the interview or study in its record, studies after interviews.
     """
     key = hashlib.sha256(f"{position} {whole['evaluation_id']}".encode()).digest()
-    folder = f"data/{_component(as_text(collection))}/{whole['model_info']['id']}"
+    folder = f"data/{_component(collection)}/{whole['model_info']['id']}"
     return folder, str(uuid.UUID(bytes=key[:16], version=4))
 
 
@@ -117,10 +127,9 @@ def samples(
     index = {item: n for n, item in enumerate(bank.ids)} if bank is not None and bank.items else {}
     first = whole["evaluation_results"][0]
     for asked in interview.administrations:
-        score = as_number(asked.score)
+        score, answer, seconds = asked.score, asked.text, asked.seconds
         if score is None:
             continue
-        answer, seconds = as_text(asked.text), as_number(asked.seconds)
         question, question_hash = _question(asked, bank, index)
         attribution = {
             "turn_idx": 0,
@@ -143,7 +152,7 @@ def samples(
             "answer_attribution": [attribution],
             "evaluation": {"score": score, "is_correct": score == 1.0},
             "performance": {"latency_ms": 1000.0 * seconds} if seconds is not None and seconds >= 0 else None,
-            "metadata": {key: as_text(getattr(asked, key)) for key in _METADATA},
+            "metadata": {key: _text(getattr(asked, key)) for key in _METADATA},
         }
 
 
@@ -151,14 +160,13 @@ def _question(
     asked: Administration, bank: ItemBank | None, index: Mapping[str, int]
 ) -> tuple[dict[str, Any], str | None]:
     """Return question and expected answer with their hash; empty and None unless the bank has the unchanged item."""
-    name = as_text(asked.item)
-    item = bank.items[index[name]] if bank is not None and name in index else None
+    item = bank.items[index[asked.item]] if bank is not None and asked.item in index else None
     if item is None or item.content_hash != asked.item_hash:
         return {"raw": "", "reference": []}, None
     messages = [dict(message) for message in item.messages]
-    question = {"raw": as_text(item.prompt or messages), "reference": [as_text(item.answer)]}
+    question = {"raw": _text(item.prompt or messages), "reference": [_text(item.answer)]}
     canonical = json.dumps(question, sort_keys=True, separators=(",", ":"))
-    choices = {"choices": as_texts(item.choices)} if item.choices else {}
+    choices = {"choices": plain(item.choices)} if item.choices else {}
     return question | choices, hashlib.sha256(canonical.encode()).hexdigest()
 
 
@@ -168,31 +176,35 @@ def _component(text: str) -> str:
     return f"{name}_" if not name or name.split(".")[0].upper() in _RESERVED else name
 
 
-def _model(subject: Mapping[str, Any]) -> tuple[str, str]:
-    developer, _, model = as_text(subject.get("name")).rpartition("/")
+def _model(subject: SubjectRecord) -> tuple[str, str]:
+    developer, _, model = subject.name.rpartition("/")
     return _component(developer or "local"), _component(model or "unnamed")
 
 
 def _details(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return facts as texts, without names and paths."""
-    return {key: as_text(value) for key, value in facts.items() if key not in ("name", "path") and value is not None}
+    return {key: _text(value) for key, value in facts.items() if key not in ("name", "path") and value is not None}
+
+
+def _text(value: Any) -> str:
+    """Return valid Unicode: a text as it is, None as an empty text, other values as JSON."""
+    value = plain(value)
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _results(interview: InterviewRecord, name: str) -> Iterator[dict[str, Any] | None]:
     """Yield accuracy, abilities, and accuracy by category; None for a missing estimate."""
-    interval = interview.accuracy or interview.accuracy_conformal or interview.accuracy_model
     error = interview.accuracy_error if interview.accuracy else None
-    yield _accuracy(name, interval, error, interview.size, interview.scored)
-    theta, errors = as_numbers(interview.theta) or [], as_numbers(interview.standard_error) or []
-    errors += [None] * len(theta)
+    yield _accuracy(name, interview.projection, error, interview.size, interview.scored)
+    theta = interview.theta or []
+    errors: list[float | None] = [*(interview.standard_error or []), *[None] * len(theta)]
     unit = "standard deviations" if words.in_parts(interview) else "logits"
     for dimension, value, error in zip(words.dimensions(interview), theta, errors, strict=False):
         title = "ability" if len(theta) == 1 else f"ability_{dimension}"
         metric = _metric(words.ability_unit([interview]), title, unit, *_UNBOUNDED)
         yield _result(f"{name}.{title}", value, metric, error, interview.scored)
     for row in interview.categories:
-        title, size, scored = f"{name}.{as_text(row.get('category'))}", row.get("size"), row.get("scored")
-        yield _accuracy(title, row.get("accuracy"), row.get("standard_error"), size, scored)
+        yield _accuracy(f"{name}.{row.category}", row.accuracy, row.standard_error, row.size, row.scored)
 
 
 def _metric(description: str, name: str, unit: str, low: float | str, high: float | str) -> dict[str, Any]:
@@ -206,14 +218,15 @@ def _metric(description: str, name: str, unit: str, low: float | str, high: floa
     }
 
 
-def _accuracy(title: str, recorded: Any, error: Any, size: Any, scored: Any) -> dict[str, Any] | None:
-    interval = as_mapping(recorded)
-    value = as_number(interval.get("estimate"))
-    description = f"share of the bank's {as_text(size)} items that would be answered right, estimated"
+def _accuracy(
+    title: str, interval: Interval | None, error: float | None, size: int, scored: int
+) -> dict[str, Any] | None:
+    value = interval.estimate if interval else None
+    description = f"share of the bank's {size} items that would be answered right, estimated"
     metric = _metric(description, "Accuracy", "proportion", 0.0, 1.0)
     metric |= {"metric_id": "accuracy", "metric_kind": "accuracy"}
     result = _result(title, value if value is not None and 0 <= value <= 1 else None, metric, error, scored)
-    return _with_bounds(result, interval)
+    return _with_bounds(result, plain(interval) or {})
 
 
 def _quantity(title: str, row: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -233,22 +246,24 @@ def _quantity(title: str, row: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _with_bounds(result: dict[str, Any] | None, interval: Mapping[str, Any]) -> dict[str, Any] | None:
-    low, high, confidence = (as_number(interval.get(key)) for key in ("low", "high", "confidence"))
+    low, high, confidence = (interval.get(key) for key in ("low", "high", "confidence"))
     if result and low is not None and high is not None:
-        bounds = {"lower": low, "upper": high, "method": as_text(interval.get("method"))}
+        bounds = {"lower": low, "upper": high, "method": interval["method"]}
         if confidence is not None and 0.5 < confidence < 1:
             bounds["confidence_level"] = round(2 * confidence - 1, 12)  # a record's confidence is one-sided
         result["score_details"]["uncertainty"]["confidence_interval"] = bounds
     return result
 
 
-def _result(title: str, value: float | None, metric: Any, error: Any, scored: Any) -> dict[str, Any] | None:
+def _result(
+    title: str, value: float | None, metric: dict[str, Any], error: float | None, scored: int | None
+) -> dict[str, Any] | None:
     if value is None:
         return None
     uncertainty: dict[str, Any] = {}
-    if (error := as_number(error)) is not None:
+    if error is not None:
         uncertainty["standard_error"] = {"value": error}
-    if (scored := as_count(scored)) is not None:
+    if scored is not None:
         uncertainty["num_samples"] = scored
     return {
         "evaluation_name": title,
@@ -257,11 +272,11 @@ def _result(title: str, value: float | None, metric: Any, error: Any, scored: An
     }
 
 
-def _generation(subject: Mapping[str, Any]) -> dict[str, Any]:
-    decoding = as_mapping(subject.get("decoding"))
+def _generation(subject: SubjectRecord) -> dict[str, Any]:
+    temperature, tokens = subject.decoding.get("temperature"), subject.decoding.get("max_tokens")
     settings: dict[str, Any] = {}
-    if (temperature := as_number(decoding.get("temperature"))) is not None:
-        settings["temperature"] = temperature
-    if (tokens := as_count(decoding.get("max_tokens"))) is not None and tokens > 0:
+    if isinstance(temperature, int | float) and not isinstance(temperature, bool):
+        settings["temperature"] = float(temperature)
+    if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0:
         settings["max_tokens"] = tokens
     return settings

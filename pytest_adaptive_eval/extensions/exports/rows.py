@@ -1,8 +1,4 @@
-"""A record for other tools: answers and studies as JSON lines and CSV, Every Eval Ever.
-
-Every value has the type that its column or field promises, whatever the record holds: a value that is no finite number
-is null, and a text is valid Unicode.
-"""
+"""A record for other tools: answers and studies as JSON lines and CSV, Every Eval Ever."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +17,16 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.studies import STUDY_COLUMNS, study_rows
-from pytest_adaptive_eval.reports.words import as_count, as_number, as_numbers, as_text, as_texts
 from pytest_adaptive_eval.text import clean_xml
 
 #: Version of the columns of `responses_jsonl`; a changed or removed column raises it, a new one does not.
 RESPONSES_VERSION = 1
-#: Columns taken from an administration, by its attributes, with their types.
-_ASKED: dict[str, Callable[[Any], Any]] = {
-    "position": as_count, "item": as_text, "item_hash": as_text, "format": as_text, "sample": as_count,
-    "category": as_texts, "difficulty": as_number, "status": as_text, "score": as_number, "text": as_text,
-    "detail": as_text, "reason": as_text, "propensity": as_number, "predicted": as_number, "rest": as_number,
-    "variance": as_number, "down": as_number, "up": as_number, "theta_before": as_numbers, "theta_after": as_numbers,
-    "seconds": as_number, "resumed": bool,
-}  # fmt: skip
+#: Columns taken from an administration, by its attributes.
+_ASKED = (
+    "position", "item", "item_hash", "format", "sample", "category", "difficulty", "status", "score", "text", "detail",
+    "reason", "propensity", "predicted", "rest", "variance", "down", "up", "theta_before", "theta_after", "seconds",
+    "resumed",
+)  # fmt: skip
 #: Columns of an interview, before those of `_ASKED`.
 _INTERVIEW = (
     "schema_version", "run", "started", "evaluation", "subject", "checkpoint", "decoding_hash", "bank", "bank_hash",
@@ -46,12 +39,11 @@ def _rows(record: RunRecord) -> Iterator[dict[str, Any]]:
     """Yield a flat mapping per administration, all with the same keys."""
     for interview in record.interviews:
         subject, bank = interview.subject, interview.bank
-        facts: list[Any] = [record.run, record.started, interview.name]
-        facts += [subject.get(key) for key in ("name", "checkpoint", "decoding_hash")]
-        facts += [bank.get(key) for key in ("name", "content_hash", "scale")]
-        head = dict(zip(_INTERVIEW, [RESPONSES_VERSION, *map(as_text, facts)], strict=True))
+        facts = [RESPONSES_VERSION, record.run, record.started, interview.name]
+        facts += [subject.name, subject.checkpoint, subject.decoding_hash, bank.name, bank.content_hash, bank.scale]
+        head = dict(zip(_INTERVIEW, facts, strict=True))
         for asked in interview.administrations:
-            yield head | {name: convert(getattr(asked, name)) for name, convert in _ASKED.items()}
+            yield head | {name: getattr(asked, name) for name in _ASKED}
 
 
 def responses_jsonl(record: RunRecord) -> Iterator[str]:
@@ -144,7 +136,7 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
     written = []
     for position, interview in enumerate(record.interviews):
         if whole := evaleval.aggregate(record, interview):
-            collection = as_text(interview.bank.get("name")) or interview.name
+            collection = interview.bank.name or interview.name
             where, file = evaleval.location(collection, whole, position)
             bank = (banks or {}).get(interview.name)
             if lines := [f"{json.dumps(line)}\n" for line in evaleval.samples(interview, whole, bank)]:

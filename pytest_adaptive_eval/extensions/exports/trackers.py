@@ -7,15 +7,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 from pytest_adaptive_eval.errors import BaselineError, UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import read_run, write_record
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.studies import member, study_rows
-from pytest_adaptive_eval.reports.words import as_mapping, as_number, as_numbers, as_text
+from pytest_adaptive_eval.reports.studies import study_rows
 
 #: Folder of a run's artifacts, or name and type of an artifact, and the record's file in it.
 FOLDER, RECORD = "adaptive-eval", "record.json"
@@ -25,54 +23,53 @@ _SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "
 
 def mlflow_metrics(record: RunRecord) -> dict[str, float]:
     """Return the numbers of a run by names that MLflow takes, such as ``text/accuracy`` and ``gates/failed``."""
-    values: list[tuple[tuple[str, ...], Any]] = []
+    values: list[tuple[tuple[str, ...], float | None]] = []
     for interview in record.interviews:
-        name = as_text(interview.name) or "evaluation"
+        name = interview.name or "evaluation"
         values += [((name, *path), value) for path, value in _interview_values(interview)]
     for study in record.studies:
-        name = as_text(study.name) or as_text(study.kind) or "study"
+        name = study.name or study.kind
         values += [((name, *path), value) for path, value in _study_values(record, study)]
-    outcomes = [words.outcome(gate) for gate in record.gates]
+    outcomes = [gate.outcome for gate in record.gates]
     values += [(("gates", outcome.value.lower()), outcomes.count(outcome)) for outcome in Outcome]
     values.append((("promote",), int(words.promoted(record))))
     metrics: dict[str, float] = {}
     for path, value in values:
-        if (number := as_number(value)) is not None:
+        if value is not None:
             name = unique = "/".join(map(_metric_part, path))
             n = 2
             while unique in metrics:
                 unique, n = f"{name}_{n}", n + 1
-            metrics[unique] = number
+            metrics[unique] = float(value)
     return metrics
 
 
-def _interview_values(interview: InterviewRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _interview_values(interview: InterviewRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
     """Yield the parts of a metric's name and its value for each number of an interview."""
-    accuracy = interview.accuracy or {}
-    yield ("accuracy",), accuracy.get("estimate")
-    yield ("accuracy_low",), accuracy.get("low")
-    yield ("accuracy_high",), accuracy.get("high")
+    if accuracy := interview.accuracy:
+        yield ("accuracy",), accuracy.estimate
+        yield ("accuracy_low",), accuracy.low
+        yield ("accuracy_high",), accuracy.high
+    elif interview.projection:
+        yield ("accuracy_projected",), interview.projection.estimate
     yield ("accuracy_standard_error",), interview.accuracy_error
-    yield ("decoding_noise",), as_mapping(interview.decoding_noise).get("error")
-    if interview.accuracy is None:
-        projection = interview.accuracy_conformal or interview.accuracy_model or {}
-        yield ("accuracy_projected",), projection.get("estimate")
+    yield ("decoding_noise",), interview.decoding_noise.error if interview.decoding_noise else None
     names = words.dimensions(interview)
     for title, values in (("ability", interview.theta), ("ability_standard_error", interview.standard_error)):
-        for n, (dimension, value) in enumerate(zip(names, as_numbers(values) or [], strict=False)):
+        for n, (dimension, value) in enumerate(zip(names, values or [], strict=False)):
             yield (title if n == 0 and not words.in_parts(interview) else f"{title}_{dimension}",), value
     yield ("asked",), interview.asked
     yield ("scored",), interview.scored
     for row in interview.categories:
-        yield ("category", as_text(row.get("category"))), as_mapping(row.get("accuracy")).get("estimate")
+        yield ("category", row.category), row.accuracy.estimate if row.accuracy else None
 
 
-def _study_values(record: RunRecord, study: StudyRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _study_values(record: RunRecord, study: StudyRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
     """Yield the parts of a metric's name and its value for each number of a study."""
-    yield (as_text(study.unit),), study.asked
+    yield (study.unit,), study.asked
     for row in study_rows(record, study):
         if not row["void"]:
-            other = row["node"] or ("" if row["subject"] == as_text(study.candidate) else row["subject"])
+            other = row["node"] or ("" if row["subject"] == study.candidate else row["subject"])
             for column, suffix in _SUFFIXES.items():
                 yield (row["metric"] + suffix, *filter(None, [other])), row[column]
 
@@ -83,17 +80,17 @@ def _metric_part(text: str) -> str:
 
 
 def _tags(record: RunRecord) -> dict[str, str]:
-    names: dict[str, list[Any]] = {
+    names: dict[str, list[str]] = {
         "run": [record.run],
-        "subject": [interview.subject.get("name") for interview in record.interviews],
-        "checkpoint": [interview.subject.get("checkpoint") for interview in record.interviews],
-        "bank": [interview.bank.get("name") for interview in record.interviews],
-        "bank_hash": [interview.bank.get("content_hash") for interview in record.interviews],
+        "subject": [interview.subject.name for interview in record.interviews],
+        "checkpoint": [interview.subject.checkpoint for interview in record.interviews],
+        "bank": [interview.bank.name for interview in record.interviews],
+        "bank_hash": [interview.bank.content_hash for interview in record.interviews],
     }
     names["subject"] += [study.candidate for study in record.studies]
-    names["checkpoint"] += [member(study, study.candidate).get("checkpoint") for study in record.studies]
+    names["checkpoint"] += [study.member(study.candidate).checkpoint for study in record.studies]
     return {
-        f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, map(as_text, values))))[:250]
+        f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, values)))[:250]
         for key, values in names.items()
         if values
     }
@@ -119,7 +116,7 @@ def log_mlflow(record: RunRecord) -> None:
         raise UsageError("MLflow is not installed: pip install mlflow-skinny (or mlflow)") from error
     try:
         with (
-            nullcontext() if mlflow.active_run() else mlflow.start_run(run_name=as_text(record.run)),
+            nullcontext() if mlflow.active_run() else mlflow.start_run(run_name=record.run),
             _record_file(record) as path,
         ):
             mlflow.log_metrics(mlflow_metrics(record))
@@ -144,7 +141,7 @@ def log_wandb(record: RunRecord) -> str:
         raise UsageError('wandb is not installed: pip install "pytest-adaptive-eval[wandb]"') from error
     try:
         is_new = wandb.run is None
-        run = wandb.init(name=re.sub(r"\W", "-", as_text(record.run))) if is_new else wandb.run
+        run = wandb.init(name=re.sub(r"\W", "-", record.run)) if is_new else wandb.run
         with _record_file(record) as path:
             run.config.update(_tags(record), allow_val_change=True)
             run.log(mlflow_metrics(record))

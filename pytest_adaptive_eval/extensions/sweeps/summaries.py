@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, plain
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.records.run_record import (
+    InterviewRecord,
+    QuantityRecord,
+    RunRecord,
+    Spent,
+    StudyRecord,
+    plain,
+)
 
 
 def summary_of(record: RunRecord) -> dict[str, Any]:
@@ -20,9 +27,9 @@ def summary_of(record: RunRecord) -> dict[str, Any]:
         {
             "name": gate.name,
             "evaluation": gate.interview,
-            "outcome": str(gate.verdict.get("outcome", "ERROR")),
+            "outcome": gate.outcome.value,
             "holds": gate.holds,
-            "sentence": str(gate.verdict.get("sentence", ""))[:300],
+            "sentence": gate.verdict.sentence[:300],
         }
         for gate in record.gates
     ]
@@ -30,41 +37,36 @@ def summary_of(record: RunRecord) -> dict[str, Any]:
 
 
 def _interview(interview: InterviewRecord) -> dict[str, Any]:
-    interval: Mapping[str, Any] = interview.accuracy or interview.accuracy_conformal or interview.accuracy_model or {}
-    accuracy = interval.get("estimate")
+    interval = interview.projection
+    accuracy = interval.estimate if interval else None
     measure, estimate, error = "accuracy", accuracy, interview.accuracy_error
     if interview.theta and len(interview.theta) == 1:
-        measure, estimate, interval = "ability", interview.theta[0], {}
+        measure, estimate, interval = "ability", interview.theta[0], None
         error = interview.standard_error[0] if interview.standard_error else None
-    elif interview.levels and isinstance(area := interview.levels.get("auc"), Mapping):
-        measure, interval, estimate, error = "auc", area, area.get("estimate"), None
+    elif interview.levels and (area := interview.levels.auc):
+        measure, interval, estimate, error = "auc", area, area.estimate, None
     bounds = {"measure": measure, "estimate": estimate, "error": error, **_bounds(interval), "accuracy": accuracy}
-    return _entry(interview, bounds, str(interview.bank.get("scale", "")), interview.costs.get("subject"))
+    return _entry(interview, bounds, interview.bank.scale, interview.costs.subject)
 
 
 def _study(study: StudyRecord) -> dict[str, Any]:
-    quantity, row = next(
-        ((quantity, row) for quantity, subject, row in study.quantities() if subject == study.candidate), (None, {})
+    metric, row = next(
+        ((quantity.metric, row) for quantity, subject, row in study.quantities() if subject == study.candidate),
+        (study.kind, QuantityRecord(study.candidate)),
     )
-    estimate = {"estimate": row.get("estimate"), "error": row.get("error"), **_bounds(row), "accuracy": None}
-    return _entry(
-        study, {"measure": quantity.metric if quantity else study.kind, **estimate}, "", study.costs.get("total")
-    )
+    estimate = {"estimate": row.estimate, "error": row.error, **_bounds(row), "accuracy": None}
+    return _entry(study, {"measure": metric, **estimate}, "", study.costs.total)
 
 
-def _bounds(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: row.get(name) for name in ("low", "high")}
+def _bounds(row: Interval | QuantityRecord | None) -> dict[str, float | None]:
+    return {"low": row.low if row else None, "high": row.high if row else None}
 
 
 def _entry(
-    record: InterviewRecord | StudyRecord, estimate: Mapping[str, Any], scale: str, costs: Any
+    record: InterviewRecord | StudyRecord, estimate: dict[str, Any], scale: str, spent: Spent | None
 ) -> dict[str, Any]:
     """Return the summary of an interview or study; calls, tokens and FLOPs are 0 where they are not known."""
-
-    def known(name: str) -> float:
-        value = costs.get(name) if isinstance(costs, Mapping) else None
-        return value if isinstance(value, int | float) else 0
-
+    spent = spent or Spent()
     return {
         "name": record.name,
         **estimate,
@@ -73,7 +75,7 @@ def _entry(
         "scale": scale,
         "seconds": record.seconds,
         "error_text": record.error,
-        "calls": known("calls"),
-        "tokens": known("prompt_tokens") + known("completion_tokens"),
-        "flops": known("flops"),
+        "calls": spent.calls,
+        "tokens": spent.tokens,
+        "flops": spent.flops,
     }

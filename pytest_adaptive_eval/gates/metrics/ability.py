@@ -14,7 +14,7 @@ from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
 from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_bounds, with_note
-from pytest_adaptive_eval.gates.findings import misfit_reason
+from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.planning import threshold_outlooks
 from pytest_adaptive_eval.gates.result import SessionResult

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
 from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError, UsageError
 from pytest_adaptive_eval.items.responses import Responses
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, sources_of
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, SubjectRecord
 from pytest_adaptive_eval.text import counted
 
 _BEGINNING = re.compile(r'\s*\{\s*"run"\s*:')
@@ -36,17 +35,17 @@ def _read(path: Path) -> RunRecord:
         raise ResponsesError(f"{path}: the run record is damaged: {error}; restore the file or leave it out") from error
 
 
-def _identity(subject: Mapping[str, Any], where: str) -> tuple[str, str]:
+def _identity(subject: SubjectRecord, where: str) -> tuple[str, str]:
     """Return checkpoint and decoding hash, the recorded factors that determine a subject's answers."""
-    name = named(subject.get("name"), "the subject's name", where)
-    return str(subject.get("checkpoint") or name), str(subject.get("decoding_hash") or "")
+    name = named(subject.name, "the subject's name", where)
+    return subject.checkpoint or name, subject.decoding_hash
 
 
 def _names(interviews: list[tuple[str, InterviewRecord]]) -> dict[tuple[str, str], str]:
     """Return a name for each subject, with hashes added where several have the same name."""
     first: dict[tuple[str, str], str] = {}
     for where, interview in interviews:
-        first.setdefault(_identity(interview.subject, where), str(interview.subject["name"]).strip())
+        first.setdefault(_identity(interview.subject, where), interview.subject.name.strip())
     namesakes = Counter(first.values())
     checkpoints = Counter((name, checkpoint) for (checkpoint, _), name in first.items())
     names = {}
@@ -107,7 +106,7 @@ def _interviews_of_bank(path: Path, settings: ReadSettings) -> list[tuple[str, I
         raise ResponsesError(f"{path}: no run record with answers; expected what a run writes to .adaptive-eval/runs")
     if void := sum(len(record.interviews) for record, _ in records) - len(interviews):
         settings.note(f"{path.name}: {counted(void, 'interview')} without an answer that has a score left out")
-    banks = [named(interview.bank.get("name"), "the bank", where) for where, interview in interviews]
+    banks = [named(interview.bank.name, "the bank", where) for where, interview in interviews]
     bank_name = choose("filter", set(banks), settings.filter, f"{path}: banks")
     return [interview for interview, name in zip(interviews, banks, strict=True) if name == bank_name]
 
@@ -119,9 +118,7 @@ def _independent_records(path: Path, settings: ReadSettings) -> list[tuple[RunRe
     runs: dict[str, tuple[RunRecord, Path]] = {}
     for record, file in records:  # --adaptive-eval-record writes the same run a second time
         runs.setdefault(str(record.run) or str(file), (record, file))
-    derived = [
-        run for run, (record, _) in runs.items() if (sources := sources_of(record)) and runs.keys() >= set(sources)
-    ]
+    derived = [run for run, (record, _) in runs.items() if record.sources and runs.keys() >= set(record.sources)]
     for run in derived:
         _, file = runs.pop(run)
         settings.note(f"{file.name}: a copy, rescored or merged, of runs that are read themselves, is left out")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pytest_adaptive_eval.extensions.studies.peers.scoring import agreement
 from pytest_adaptive_eval.records.correlation import measures
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, copied_from
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 
 #: Least number of members with an accuracy.
 LEAST = 3
@@ -23,26 +24,26 @@ def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
             scores and with each judge's mean judgments of others.
         earlier: Runs whose interviews are used for members without one in this run, oldest first.
     """
-    panels = [study for study in run.studies if study.judged_by_models and not study.error]
+    panels = [study for study in run.studies if study.opinion and not study.error]
     if panels:
-        asked = [record for record in (*earlier, run) if not copied_from(record)]
+        asked = [record for record in (*earlier, run) if not record.copied_from]
         interviews = [interview for record in asked for interview in record.interviews]
         for study in panels:
             study.account["truth"] = _truth(study, interviews)
 
 
 def _truth(study: StudyRecord, interviews: Sequence[InterviewRecord]) -> list[dict[str, Any]]:
-    names = {str(member["checkpoint"]): str(member["name"]) for member in study.members if member.get("checkpoint")}
+    names = {member.checkpoint: member.name for member in study.members if member.checkpoint}
     member_interviews = [  # named by bank, since each member may have its own evaluation
         replace(
             interview,
-            name=str(interview.bank.get("name") or interview.name),
-            subject={**interview.subject, "name": names[str(interview.subject["checkpoint"])]},
+            name=interview.bank.name or interview.name,
+            subject=replace(interview.subject, name=names[interview.subject.checkpoint]),
         )
         for interview in interviews
-        if str(interview.subject.get("checkpoint")) in names and not interview.error
+        if interview.subject.checkpoint in names and not interview.error
     ]
-    order = [str(member["name"]) for member in study.members]
+    order = [member.name for member in study.members]
     account = study.account
     rows = [
         [None if i == j else value for j, value in enumerate(row)] for i, row in enumerate(account["judgments"]["mean"])

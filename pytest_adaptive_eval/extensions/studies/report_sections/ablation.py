@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import msgspec
 
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
-from pytest_adaptive_eval.reports.words import as_list, as_mapping, number_or_dash, plottable
+from pytest_adaptive_eval.reports.words import bounded, number_or_dash
 
 
-def _tables(study: StudyRecord) -> list[Table]:
-    account = as_mapping(study.account)
-    rows = [_row(as_mapping(contrast)) for contrast in as_list(account.get("contrasts"))][:ROWS]
+class _Contrast(msgspec.Struct):
+    """See `extensions.studies.network.ablation_kind.Contrast`."""
+
+    variant: str
+    quantity: str
+    before: float | None
+    after: float | None
+    change: Interval | None
+    p_value: float | None
+    seeds: int
+
+
+class _Account(msgspec.Struct):
+    contrasts: list[_Contrast] = []
+
+
+def _tables(_: StudyRecord, account: _Account) -> list[Table]:
+    rows = [_row(contrast) for contrast in account.contrasts[:ROWS]]
     heads = ("variant", "quantity", "as written", "variant's", "change, 95 %", "p", "seeds")
     note = (
         "Means over seeds; Student's interval of the differences by seed, and the two-sided p-value of Welch's t-test, "
@@ -21,17 +36,16 @@ def _tables(study: StudyRecord) -> list[Table]:
     return [Table("Changes", heads, rows, note)]
 
 
-def _row(contrast: Mapping[str, Any]) -> tuple[str, ...]:
-    change = as_mapping(contrast.get("change"))
-    estimate, low, high = (number_or_dash(plottable(change.get(name))) for name in ("estimate", "low", "high"))
+def _row(contrast: _Contrast) -> tuple[str, ...]:
     return (
-        short(contrast.get("variant")),
-        short(contrast.get("quantity")),
-        *(number_or_dash(plottable(contrast.get(name))) for name in ("before", "after")),
-        f"{estimate} [{low}, {high}]" if change else "-",
-        number_or_dash(plottable(contrast.get("p_value"))),
-        number_or_dash(plottable(contrast.get("seeds")), 0),
+        short(contrast.variant),
+        short(contrast.quantity),
+        number_or_dash(contrast.before),
+        number_or_dash(contrast.after),
+        bounded(contrast.change) if contrast.change else "-",
+        number_or_dash(contrast.p_value),
+        number_or_dash(contrast.seeds, 0),
     )
 
 
-REGISTERED = (StudySection("ablation", _tables),)
+REGISTERED = (StudySection("ablation", _Account, _tables),)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+import msgspec
+
+from pytest_adaptive_eval.extensions.studies.network.node_result import Exchange, PanelMember
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
 from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
-from pytest_adaptive_eval.reports.words import as_list, as_mapping, plottable
+from pytest_adaptive_eval.reports.words import bounded, number_or_dash
 from pytest_adaptive_eval.text import number
 
 #: Size of a box, and the distances between boxes.
@@ -27,29 +30,90 @@ _AGREEMENT = {"judged": 0, "accuracy": 2, "f1": 2, "rated": 0, "spearman": 2, "u
 #: Characters of a question and of an answer.
 _TEXT = 160
 
-Node = Mapping[str, Any]
+
+class Node(msgspec.Struct):
+    """Node of a network, see `extensions.studies.network.node_result.NodeResult`."""
+
+    name: str
+    task: str
+    levels: int
+    weight: float
+    after: list[str]
+    area: Interval | None
+    last: int
+    questions: str
+    interviewer: str = ""
+    opened: bool = False
+    guess_area: float | None = None
+    counts: dict[str, int] = {}
+    panel: list[PanelMember] = []
+    exchanges: list[Exchange] = []
 
 
-def _tables(study: StudyRecord) -> list[Table]:
-    nodes = [node for node in as_list(as_mapping(study.account).get("nodes")) if isinstance(node, Mapping)][:ROWS]
+class _Errors(msgspec.Struct):
+    attempts: int = 0
+    rate: float | None = None
+
+
+class _Interviewer(msgspec.Struct, rename={"with_messages": "with", "without_messages": "without"}):
+    name: str
+    with_messages: _Errors = msgspec.field(default_factory=_Errors)
+    without_messages: _Errors = msgspec.field(default_factory=_Errors)
+
+
+class _Reviews(msgspec.Struct):
+    reviews: int = 0
+    refused: int = 0
+    unread: int = 0
+    ratings: list[int] = []
+
+
+class _Agreement(msgspec.Struct):
+    judged: int = 0
+    accuracy: float | None = None
+    f1: float | None = None
+    rated: int = 0
+    spearman: float | None = None
+    unread: int = 0
+
+
+class Account(msgspec.Struct):
+    """Account of a network, see `extensions.studies.network.result.NetworkResult.to_json`.
+
+    Args:
+        opinions: Mean areas by task; numbers in records of earlier versions.
+    """
+
+    topology: str
+    interviewee: str
+    nodes: list[Node]
+    energy: Interval
+    supervisor: str = ""
+    opinions: dict[str, Interval | float | None] = {}
+    interviewers: list[_Interviewer] = []
+    reviews: dict[str, _Reviews] = {}
+    agreement: _Agreement | None = None
+
+
+def _tables(_: StudyRecord, account: Account) -> list[Table]:
+    nodes = account.nodes[:ROWS]
     results = [
         (
-            short(node.get("name")),
-            short(node.get("task")),
-            short(node.get("interviewer") or "code"),
-            _area(as_mapping(node.get("area"))) if node.get("opened") else "closed",
-            _cell(node.get("guess_area"), 2),
-            f"{_cell(node.get('last'), 0)} of {_cell(node.get('levels'), 0)}",
-            _cell(node.get("weight"), 2),
+            short(node.name),
+            short(node.task),
+            short(node.interviewer or "code"),
+            _area(node.area) if node.opened else "closed",
+            number_or_dash(node.guess_area, 2),
+            f"{node.last} of {node.levels}",
+            number(node.weight, 2),
         )
         for node in nodes
     ]
     counts = [
-        (short(node.get("name")), *(_cell(as_mapping(node.get("counts")).get(name, 0), 0) for name in _COUNTS))
+        (short(node.name), *(str(node.counts.get(name, 0)) for name in _COUNTS))
         for node in nodes
-        if node.get("interviewer") or as_mapping(node.get("counts")).get("faults")
+        if node.interviewer or node.counts.get("faults")
     ]
-    account = as_mapping(study.account)
     return [
         Table(
             "Nodes",
@@ -72,24 +136,22 @@ def _tables(study: StudyRecord) -> list[Table]:
     ]
 
 
-def _opinions(account: Mapping[str, Any]) -> Table:
+def _opinions(account: Account) -> Table:
     rows = [
-        (short(name), _area(as_mapping(opinion)) if isinstance(opinion, Mapping) else _cell(opinion, 2))
-        for name, opinion in as_mapping(account.get("opinions")).items()
+        (short(name), number(opinion, 2) if isinstance(opinion, float) else _area(opinion))
+        for name, opinion in account.opinions.items()
     ]
     return Table(
         "Mean opinions", ("task", "mean area by all of its interviewers"), rows, "A gate on auc may name the task."
     )
 
 
-def _interviewers(account: Mapping[str, Any]) -> Table:
+def _interviewers(account: Account) -> Table:
     rows = []
-    for row in map(as_mapping, as_list(account.get("interviewers"))):
-        cells = []
-        for counts in (as_mapping(row.get(kind)) for kind in ("without", "with")):
-            rate = plottable(counts.get("rate"))
-            cells.append("-" if rate is None else f"{rate:.0%} of {_cell(counts.get('attempts'), 0)}")
-        rows.append((short(row.get("name")), *cells))
+    for row in account.interviewers:
+        errors = (row.without_messages, row.with_messages)
+        cells = ("-" if counts.rate is None else f"{counts.rate:.0%} of {counts.attempts}" for counts in errors)
+        rows.append((short(row.name), *cells))
     note = (
         "Share of attempts that broke the format, missed the level, repeated a question or were silent, at nodes whose "
         "interviewer read no dialogue of an earlier node, and at the others."
@@ -97,34 +159,31 @@ def _interviewers(account: Mapping[str, Any]) -> Table:
     return Table("Interviewers", ("interviewer", "errors without messages", "errors with messages"), rows, note)
 
 
-def _supervisor(account: Mapping[str, Any]) -> list[Table]:
+def _supervisor(account: Account) -> list[Table]:
     rows = []
-    for subject, counts in as_mapping(account.get("reviews")).items():
-        counts = as_mapping(counts)
-        ratings = [plottable(n) or 0.0 for n in as_list(counts.get("ratings"))]
-        rated = sum(ratings)
-        mean = sum(rating * n for rating, n in enumerate(ratings, 1)) / rated if rated else None
-        spread = " ".join(f"{n:.0f}" for n in ratings) if rated else "-"
-        numbers = [_cell(counts.get(name), 0) for name in ("reviews", "refused", "unread")]
-        rows.append((short(f"{subject}s"), *numbers, _cell(mean, 2), spread))
+    for subject, counts in account.reviews.items():
+        rated = sum(counts.ratings)
+        mean = sum(rating * n for rating, n in enumerate(counts.ratings, 1)) / rated if rated else None
+        spread = " ".join(map(str, counts.ratings)) if rated else "-"
+        numbers = map(str, (counts.reviews, counts.refused, counts.unread))
+        rows.append((short(f"{subject}s"), *numbers, number_or_dash(mean, 2), spread))
     heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
     note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
-    tables = [Table(f"Supervisor {short(account.get('supervisor') or '-')}", heads, rows, note)]
-    if agreement := as_mapping(account.get("agreement")):
-        cells = [_cell(agreement.get(name), digits) for name, digits in _AGREEMENT.items()]
+    tables = [Table(f"Supervisor {short(account.supervisor or '-')}", heads, rows, note)]
+    if agreement := account.agreement:
+        cells = [number_or_dash(getattr(agreement, name), digits) for name, digits in _AGREEMENT.items()]
         fields = ("supervisor", "faults judged", "accuracy", "F1", "rated", "Spearman", "unread")
         note = "Agreement of the supervisor's reviews with the labels of the file."
-        tables.append(Table("Agreement with labels", fields, [(short(account.get("supervisor")), *cells)], note))
+        tables.append(Table("Agreement with labels", fields, [(short(account.supervisor), *cells)], note))
     return tables
 
 
 def _debate(nodes: Sequence[Node]) -> Table:
     rows = []
     for node in nodes:
-        for member in map(as_mapping, as_list(node.get("panel"))):
-            accuracies = " ".join(_cell(value, 2) for value in as_list(member.get("accuracies")))
-            numbers = [_cell(member.get(name), 0) for name in ("mended", "spoiled")]
-            rows.append((short(node.get("name")), short(member.get("name")), accuracies, *numbers))
+        for member in node.panel:
+            accuracies = " ".join(number_or_dash(value, 2) for value in member.accuracies)
+            rows.append((short(node.name), short(member.name), accuracies, str(member.mended), str(member.spoiled)))
     heads = ("node", "member", "accuracy before and after each cycle", "mended", "spoiled")
     note = "By code. The last member of a node is the plurality of all answers."
     return Table("Debate", heads, rows[:ROWS], note)
@@ -133,43 +192,33 @@ def _debate(nodes: Sequence[Node]) -> Table:
 def _exchanges(nodes: Sequence[Node]) -> Table:
     rows = [
         (
-            short(node.get("name")),
-            _cell(exchange.get("level"), 0),
-            short(exchange.get("source")),
-            _cell(exchange.get("score"), 2),
-            short(exchange.get("question"), _TEXT, keep_end=False),
-            short(exchange.get("answer") or exchange.get("status"), _TEXT, keep_end=False),
+            short(node.name),
+            str(exchange.level),
+            short(exchange.source),
+            number_or_dash(exchange.score, 2),
+            short(exchange.question, _TEXT, keep_end=False),
+            short(exchange.answer or exchange.status, _TEXT, keep_end=False),
         )
         for node in nodes
-        for exchange in map(as_mapping, as_list(node.get("exchanges")))
+        for exchange in node.exchanges
     ]
     heads = ("node", "level", "question by", "score", "question", "answer")
     note = f"The first {ROWS}; the record has the first ones of each level." if len(rows) > ROWS else ""
     return Table("Exchanges", heads, rows[:ROWS], note)
 
 
-def _area(area: Mapping[str, Any]) -> str:
-    estimate, low, high = (_cell(area.get(name), 2) for name in ("estimate", "low", "high"))
-    return f"{estimate} [{low}, {high}]"
+def _area(area: Interval | None) -> str:
+    return bounded(area, 2) if area else "-"
 
 
-def _cell(value: Any, digits: int) -> str:
-    numeric = plottable(value)
-    return "-" if numeric is None else number(numeric, digits) if digits else f"{numeric:.0f}"
-
-
-def _figures(key: str, study: StudyRecord) -> list[Figure]:
-    try:
-        picture = network_picture(as_mapping(study.account), f"{key}n")
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return []
+def _figures(key: str, account: Account) -> list[Figure]:
     caption = (
         "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at the ways are their weights."
     )
-    return [Figure("The network", caption, picture)]
+    return [Figure("The network", caption, network_picture(account, f"{key}n"))]
 
 
-REGISTERED = (StudySection("network", _tables, _figures, ranks_subjects=False),)
+REGISTERED = (StudySection("network", Account, _tables, _figures, ranks_subjects=False),)
 
 
 def _columns(nodes: Sequence[Node]) -> list[list[Node]]:
@@ -177,46 +226,45 @@ def _columns(nodes: Sequence[Node]) -> list[list[Node]]:
     depth: dict[str, int] = {}
     for _ in nodes:  # a route has no more edges than there are nodes
         for node in nodes:
-            depth[node["name"]] = 1 + max((depth.get(name, 0) for name in node["after"]), default=0)
+            depth[node.name] = 1 + max((depth.get(name, 0) for name in node.after), default=0)
     columns: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0))]
     for node in nodes:
-        columns[depth[node["name"]] - 1].append(node)
+        columns[depth[node.name] - 1].append(node)
     return columns
 
 
-def network_picture(data: Mapping[str, Any], key: str) -> Markup:
+def network_picture(account: Account, key: str) -> Markup:
     """Return the drawing of a network, from the interviewee at the left to the last nodes at the right.
 
-    Args:
-        data: As `extensions.studies.network.result.NetworkResult.to_json` gives it. All names are cleaned and escaped.
+    All names are cleaned and escaped.
     """
-    columns = _columns(data["nodes"])
+    columns = _columns(account.nodes)
     height = max([1, *map(len, columns)]) * (_HEIGHT + _DOWN) + _DOWN
     corners: dict[str, tuple[int, float]] = {}
     for n, column in enumerate(columns, 1):
         for k, node in enumerate(column):
-            corners[node["name"]] = (n * (_WIDTH + _ACROSS) + 10, (k + 0.5) * height / len(column) - _HEIGHT / 2)
+            corners[node.name] = (n * (_WIDTH + _ACROSS) + 10, (k + 0.5) * height / len(column) - _HEIGHT / 2)
     start = (10, height / 2 - _HEIGHT / 2)
     nodes = [node for column in columns for node in column]
     edges = [
-        _edge(corners[name] if name is not None else start, corners[node["name"]], node)
+        _edge(corner, corners[node.name], node)
         for node in nodes
-        for name in node["after"] or [None]
+        for corner in [corners[name] for name in node.after] or [start]
     ]
-    energy = data["energy"]
-    result = f"energy {energy['estimate']:.3f} ({energy['low']:.3f} to {energy['high']:.3f})"
-    supervisor = f"supervised by {data['supervisor']}" if data["supervisor"] else "no supervisor"
-    boxes = [_box(start, [data["interviewee"], result, supervisor], "interviewee", opened=True)]
+    energy = account.energy
+    result = f"energy {energy.estimate:.3f} ({energy.low:.3f} to {energy.high:.3f})"
+    supervisor = f"supervised by {account.supervisor}" if account.supervisor else "no supervisor"
+    boxes = [_box(start, [account.interviewee, result, supervisor], "interviewee", opened=True)]
     for node in nodes:
-        others = ", ".join(member["name"] for member in node["panel"][1:-1])
-        questions = f"{node['questions']} by {node['interviewer']}" if node["interviewer"] else "questions by code"
-        lines = [node["name"], _node_result(node), questions, f"with {others}" if others else f"task {node['task']}"]
-        boxes.append(_box(corners[node["name"]], lines, "node", opened=node["opened"]))
+        others = ", ".join(member.name for member in node.panel[1:-1])
+        questions = f"{node.questions} by {node.interviewer}" if node.interviewer else "questions by code"
+        lines = [node.name, _node_result(node), questions, f"with {others}" if others else f"task {node.task}"]
+        boxes.append(_box(corners[node.name], lines, "node", opened=node.opened))
     width = (len(columns) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 20
     return svg(
         key,
-        f"{data['topology']} network of {len(nodes)} nodes; {result}",
-        "; ".join(f"{node['name']}: {_node_result(node)}" for node in nodes),
+        f"{account.topology} network of {len(nodes)} nodes; {result}",
+        "; ".join(f"{node.name}: {_node_result(node)}" for node in nodes),
         (width, round(height)),
         *edges,
         *boxes,
@@ -230,11 +278,11 @@ def network_picture(data: Mapping[str, Any], key: str) -> Markup:
 
 def _node_result(node: Node) -> str:
     """Return a node's area and last level with bounds, as MACEval writes them: ``2.1/3 of 5 (1.4 to 3.8)``."""
-    area = node["area"]
+    area = node.area
     if area is None:
         return "closed"
-    estimate = f"{area['estimate']:.3f}".rstrip("0").rstrip(".")
-    return f"{estimate}/{node['last']} of {node['levels']} ({area['low']:.1f} to {area['high']:.1f})"
+    estimate = f"{area.estimate:.3f}".rstrip("0").rstrip(".")
+    return f"{estimate}/{node.last} of {node.levels} ({area.low:.1f} to {area.high:.1f})"
 
 
 def _edge(source: tuple[int, float], target: tuple[int, float], node: Node) -> Markup:
@@ -244,10 +292,10 @@ def _edge(source: tuple[int, float], target: tuple[int, float], node: Node) -> M
         d=f"M{x1:.0f} {y1:.0f}C{x1 + 30:.0f} {y1:.0f} {x2 - 30:.0f} {y2:.0f} {x2:.0f} {y2:.0f}",
         fill="none",
         stroke="currentColor",
-        stroke_dasharray=None if node["opened"] else "4 3",
+        stroke_dasharray=None if node.opened else "4 3",
     )
     style = {"font_size": 10, "text_anchor": "end", "fill": "currentColor"}
-    return tag("g", line, tag("text", f"{node['weight']:.2f}", x=float(x2 - 4), y=y2 - 5, **style), class_="edge")
+    return tag("g", line, tag("text", f"{node.weight:.2f}", x=float(x2 - 4), y=y2 - 5, **style), class_="edge")
 
 
 def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened: bool) -> Markup:

@@ -1,0 +1,44 @@
+"""Records for tests, from plain data that names only what matters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pytest_adaptive_eval.records.run_record import InterviewRecord, Part, RunRecord, converted
+
+T = TypeVar("T", bound=Part)
+
+
+def made(kind: type[T], /, *values: Any, **named: Any) -> T:
+    """A record or a part of one, whose parts may be dicts; fields in order, then by name."""
+    data = {**dict(zip(kind.__struct_fields__, values, strict=False)), **named}
+    if kind is InterviewRecord:
+        data |= {name: _interval(data[name]) for name in ("accuracy", "accuracy_model") if name in data}
+        data["categories"] = [_category(row) for row in data.get("categories", ())]
+    record: T = converted(kind, data)
+    return record
+
+
+def changed(part: T, /, **fields: Any) -> T:
+    """A part of a record with other fields, from plain data."""
+    return made(type(part), **{**part.to_json(), **fields})
+
+
+def of_schema_1(**interview: Any) -> InterviewRecord:
+    """An interview as records of schema 1 are read."""
+    run = {"run": "r", "started": "2031-05-06T07:08:09+00:00", "schema_version": 1, "interviews": [interview]}
+    return RunRecord.from_json(run).interviews[0]
+
+
+def _interval(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    estimate = value["estimate"]
+    return {"low": estimate, "high": estimate, "confidence": 0.95, "method": "", **value}
+
+
+def _category(row: Any) -> Any:
+    if not isinstance(row, Mapping):
+        return row
+    return {"size": 1, "asked": 1, "scored": 1, "standard_error": None, **row, "accuracy": _interval(row["accuracy"])}
