@@ -118,8 +118,8 @@ class Study(EvaluationNode):
         if sets_up_only(self.config):
             return
         plan, state = self.evaluation, self.state
-        from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
-        from pytest_adaptive_eval.records.journal import interview_key
+        from pytest_adaptive_eval.models.reuse import Completions
+        from pytest_adaptive_eval.records.journal import Journal, interview_key
 
         key = interview_key(
             name=f"{self.nodeid} {plan.name}",
@@ -130,18 +130,18 @@ class Study(EvaluationNode):
             checkpoint="",  # the key of each reply has a hash of its model
             decoding="",
         )
-        replies = ReplyCache(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
+        path = state.folder / "journal" / f"{key}.jsonl"
         begun, usage = clock.elapsed(), False
         progress = _Progress(self)
         try:
-            result = plan.hold(replies, progress)
+            with Journal(path, fresh=state.settings.fresh) as journal:
+                result = plan.hold(Completions(journal), progress)
         except AdaptiveEvalError as error:
             result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
         except Exception as error:  # it voids this study only
             self.fault, result = error, replace(plan.void(f"{type(error).__name__}: {error}"), broken=True)
         finally:
             progress.end()
-            replies.close()
         self.result = self._with_run(result)
         self.record = StudyRecord(
             name=plan.name,
@@ -160,7 +160,7 @@ class Study(EvaluationNode):
             notes=plain([*result.notes, *([STUDY_NOTE] if state.answers is not None else [])]),
             population=plan.population if isinstance(plan, ComparablePlan) else "",
             opinion="judgments" in result.account,
-            journal="" if result.broken else replies.path.name,
+            journal="" if result.broken else path.name,
             usage_error=usage,
         )
 

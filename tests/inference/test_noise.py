@@ -37,7 +37,7 @@ from pytest_adaptive_eval.inference.noise import (
 from pytest_adaptive_eval.inference.sampling import design_based, standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
 
 
 def plain_bank(n: int) -> ItemBank:
@@ -77,7 +77,7 @@ def test_the_noise_is_the_mean_variance_within_items(answers: list[list[float]])
 
 
 def test_noise_as_records_keep_it() -> None:
-    assert DecodingNoise(0.1, 2, 5, 1, 0.01, 0.2).to_json() == {
+    assert plain(DecodingNoise(0.1, 2, 5, 1, 0.01, 0.2)) == {
         "variance": 0.1,
         "items": 2,
         "answers": 5,
