@@ -656,7 +656,42 @@ class QuantityRecord(Part):
         return Interval(self.estimate, self.low, self.high, self.confidence, self.method)
 
 
-class InterviewRecord(_Record):
+class _Named(_Record):
+    """An evaluation's name, and the node id of its test."""
+
+    name: str
+    nodeid: str
+
+
+class EvaluationRecord(_Named, kw_only=True):
+    """What the records of all kinds of evaluation have.
+
+    Args:
+        error: Why it is void.
+        journal: Name of the file of its replies or answers.
+        usage_error: Whether a mistake of the user voids it.
+    """
+
+    sparse = frozenset({"journal", "usage_error"})
+    costs: Costs = msgspec.field(default_factory=Costs)
+    seconds: float = 0.0
+    error: str = ""
+    notes: list[str] = []
+    journal: str = ""
+    usage_error: bool = False
+
+    @property
+    def tested(self) -> SubjectRecord:
+        """Identity of the subject that gates judge by default."""
+        raise NotImplementedError
+
+    @property
+    def void(self) -> str:
+        """Why it gave no result; empty for a usable one."""
+        return self.error
+
+
+class InterviewRecord(EvaluationRecord):
     """Interview of one subject on one bank; without any score, its estimates are None, in categories too.
 
     Args:
@@ -671,18 +706,13 @@ class InterviewRecord(_Record):
             `decoding_noise` alone.
         decoding_noise: How far answers to an item vary, where items were asked repeatedly.
         categories: Results of the bank's broadest categories.
-        error: Why the interview is void.
         baselines: By the name that conditions use.
         unanswered: The setting of that name, see `items.item.Response.of`; empty in records of earlier versions.
-        journal: Name of its journal's file.
-        usage_error: Whether a mistake of the user voids it.
         schema1_hash: Hash of the answers, where the record is of schema 1; it is not written again.
     """
 
     nested = ("administrations",)
-    sparse = frozenset({"judge", "baselines", "unanswered", "journal", "reuse", "usage_error", "schema1_hash"})
-    name: str
-    nodeid: str
+    sparse = EvaluationRecord.sparse | {"judge", "baselines", "unanswered", "reuse", "schema1_hash"}
     subject: SubjectRecord
     bank: BankRecord
     policy: PolicyRecord
@@ -703,18 +733,12 @@ class InterviewRecord(_Record):
     categories: list[CategoryResult] = []
     levels: LevelsRecord | None = None
     interviewer: InterviewerRecord | None = None
-    costs: Costs = msgspec.field(default_factory=Costs)
     conditions: list[ConditionRecord] = []
-    seconds: float = 0.0
-    error: str = ""
-    notes: list[str] = []
     administrations: list[Administration] = []
     judge: JudgeRecord | None = None
     baselines: dict[str, BaselineSource] = {}
     unanswered: str = ""
-    journal: str = ""
     reuse: ReuseRecord | None = None
-    usage_error: bool = False
     schema1_hash: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -746,6 +770,16 @@ class InterviewRecord(_Record):
         return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise, take_all=take_all)
 
     @property
+    def tested(self) -> SubjectRecord:
+        """The subject."""
+        return self.subject
+
+    @property
+    def void(self) -> str:
+        """Why it gave no result; empty for a usable one."""
+        return self.error or ("" if self.stop else "the interview did not finish")
+
+    @property
     def projection(self) -> Interval | None:
         """The accuracy by the draws, else by the bank's projection; None without any."""
         return self.accuracy or self.accuracy_conformal or self.accuracy_model
@@ -775,7 +809,7 @@ class Quantity(NamedTuple):
     part: str
 
 
-class StudyRecord(_Record):
+class StudyRecord(EvaluationRecord):
     """Evaluation of several subjects, such as a panel of models that judge each other.
 
     Args:
@@ -785,16 +819,11 @@ class StudyRecord(_Record):
         asked, size: Units that counted, and those that were held.
         unit: Such as ``rounds``.
         account: All results in the form of the kind, which its extension reads.
-        error: Why it is void.
         population: Key of all that must be equal for two runs of it to compare; empty where none do.
         opinion: Whether its scores are judgments by models, which no coded truth has checked.
-        journal: Name of the file of its replies, once no later run needs it.
-        usage_error: Whether a mistake of the user voids it.
     """
 
-    sparse = frozenset({"population", "opinion", "journal", "usage_error"})
-    name: str
-    nodeid: str
+    sparse = EvaluationRecord.sparse | {"population", "opinion"}
     kind: str
     candidate: str
     members: list[SubjectRecord] = []
@@ -803,14 +832,19 @@ class StudyRecord(_Record):
     size: int = 0
     unit: str = "rounds"
     account: Data = {}
-    costs: Costs = msgspec.field(default_factory=Costs)
-    seconds: float = 0.0
-    error: str = ""
-    notes: list[str] = []
     population: str = ""
     opinion: bool = False
-    journal: str = ""
-    usage_error: bool = False
+
+    @property
+    def tested(self) -> SubjectRecord:
+        """The candidate."""
+        return self.member(self.candidate)
+
+    def candidate_rows(self) -> Iterator[tuple[str, QuantityRecord]]:
+        """Yield the candidate's row of each metric that has one."""
+        for metric, rows in self.metrics.items():
+            if row := next((row for row in rows if row.subject == self.candidate), None):
+                yield metric, row
 
     def quantities(self) -> Iterator[tuple[Quantity, str, QuantityRecord]]:
         """Yield each measured quantity with its subject and its row of `metrics`.
@@ -842,6 +876,11 @@ class GateRecord(_Record):
     def outcome(self) -> Outcome:
         """The verdict's outcome."""
         return self.verdict.outcome
+
+    @property
+    def where(self) -> str:
+        """File and line of the gate, else its node id."""
+        return f"{self.file}:{self.line}" if self.file else self.nodeid
 
     @property
     def holds(self) -> bool:
@@ -891,6 +930,23 @@ class RunRecord(_Record):
     merged: list[str] = []
     only_required_gates_absent: bool = False
     only_baselines_missing: bool = False
+
+    @property
+    def evaluations(self) -> list[InterviewRecord | StudyRecord]:
+        """Evaluations of all kinds."""
+        return [*self.interviews, *self.studies]
+
+    def judged(self) -> tuple[list[tuple[InterviewRecord | StudyRecord, list[GateRecord]]], list[GateRecord]]:
+        """Return each evaluation with its gates, and the gates of none; of equal names the first evaluation counts."""
+        pairs: list[tuple[InterviewRecord | StudyRecord, list[GateRecord]]] = [(e, []) for e in self.evaluations]
+        alone: list[GateRecord] = []
+        owners: dict[str, list[GateRecord]] = {}
+        for evaluation, gates in pairs:
+            owners.setdefault(evaluation.name, gates)
+            owners.setdefault(evaluation.nodeid, gates)
+        for gate in self.gates:
+            (owners.get(gate.interview, alone) if gate.interview else alone).append(gate)
+        return pairs, alone
 
     @property
     def promote(self) -> bool:
@@ -958,9 +1014,9 @@ class RunRecord(_Record):
         if not self.promote:
             return ""
         judged = {name for i in self.interviews if i.judge for name in (i.name, i.nodeid)}
-        studies = {name for study in self.studies if study.opinion for name in (study.name, study.nodeid)}
+        opinions = {name for study in self.studies if study.opinion for name in (study.name, study.nodeid)}
         passed = [gate for gate in self.gates if gate.outcome is Outcome.PASS]
-        if any(gate.interview not in judged | studies for gate in passed):
+        if any(gate.interview not in judged | opinions for gate in passed):
             return ""
         names = ", ".join(dict.fromkeys(gate.interview for gate in passed))
         by_judge = any(gate.interview in judged for gate in passed)
@@ -1041,14 +1097,11 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
     """Add a record's evaluations under names of their own, and its gates."""
     marks = (record.started[:16].replace("T", " "), record.run)
     renamed: dict[str, str] = {}
-    for interview in record.interviews:
-        name = _unique(interview.name, (interview.subject.name, *marks), names)
-        renamed |= {interview.name: name, interview.nodeid: name}
-        whole.interviews.append(replace(interview, name=name))
-    for study in record.studies:
-        name = _unique(study.name, (study.candidate, *marks), names)
-        renamed |= {study.name: name, study.nodeid: name}
-        whole.studies.append(replace(study, name=name))
+    for evaluations, target in ((record.interviews, whole.interviews), (record.studies, whole.studies)):
+        for evaluation in evaluations:
+            name = _unique(evaluation.name, (evaluation.tested.name, *marks), names)
+            renamed |= {evaluation.name: name, evaluation.nodeid: name}
+            target.append(replace(evaluation, name=name))
     whole.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
     whole.seconds += record.seconds
     whole.versions |= record.versions

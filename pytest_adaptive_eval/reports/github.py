@@ -87,8 +87,7 @@ def outputs(record: RunRecord) -> dict[str, str]:
         count gates; ``exit-status`` is the run's, empty if it did not come to its end; ``asked`` counts questions.
     """
     outcomes = [gate.outcome for gate in record.gates]
-    void = [*map(words.void, record.interviews), *(study.error for study in record.studies)]
-    worst = {*outcomes, *(Outcome.ERROR for error in void if error)}
+    worst = {*outcomes, *(Outcome.ERROR for evaluation in record.evaluations if evaluation.void)}
     return {
         "promote": "true" if words.promoted(record) else "false",
         "verdict": next((outcome.value for outcome in WORST_FIRST if outcome in worst), "NONE"),

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.repetitions import Envelope, area, ladder_of
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.view import views
 from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, wrap
 
 _NAME = 40
@@ -62,39 +63,20 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "
 
 
 def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> tuple[str, ...]:
-    if isinstance(evaluation, StudyRecord):
-        subject, name, ability = evaluation.candidate, words.study_name(evaluation), "-"
-        result, asked = _leading(evaluation), f"{evaluation.asked}/{evaluation.size} {evaluation.unit}"
-        error = evaluation.error
-        evaluations: Sequence[object] = record.studies
-        groups = words.gates_by_study(record)
-    else:
-        subject, name = evaluation.subject.name, words.bank_name(evaluation)
-        ability, result, asked = words.ability(evaluation), _accuracy(evaluation), words.share(evaluation)
-        error = words.void(evaluation)
-        evaluations, groups = record.interviews, words.gates_by_interview(record)[0]
-    gates = next(group for entry, group in zip(evaluations, groups, strict=True) if entry is evaluation)
-    outcomes = [gate.outcome for gate in gates]
+    view = next(view for view in views(record) if view.record is evaluation)
+    result = _accuracy(evaluation) if isinstance(evaluation, InterviewRecord) else view.leading
+    outcomes = [gate.outcome for gate in view.gates]
     counts = [f"{n} {outcome.value}" for outcome in Outcome if (n := outcomes.count(outcome))]
     return (
         clean_terminal(record.started[:16].replace("T", " "), 16),
         clean_terminal(record.run, 40),
-        clean_terminal(subject or "-", _NAME, keep_end=True),
-        clean_terminal(name, _NAME),
-        ability,
-        clean_terminal("void" if error else result, _RESULT),
-        clean_terminal(asked, _NAME),
+        clean_terminal(view.subject or "-", _NAME, keep_end=True),
+        clean_terminal(view.place, _NAME),
+        view.ability,
+        clean_terminal("void" if evaluation.void else result, _RESULT),
+        clean_terminal(view.asked, _NAME),
         ", ".join(counts) or "-",
     )
-
-
-def _leading(study: StudyRecord) -> str:
-    """Return the candidate's first known quantity, ``score 4.146 [4.024, 4.268]``."""
-    for metric, rows in study.metrics.items():
-        row = next((row for row in rows if row.subject == study.candidate), None)
-        if row and row.estimate is not None:
-            return f"{metric} {words.quantity(row)[0]}"
-    return "-"
 
 
 def _accuracy(interview: InterviewRecord) -> str:
@@ -106,7 +88,7 @@ def _accuracy(interview: InterviewRecord) -> str:
         return str(ladder)
     if interview.levels is None or interview.levels.last_level is None:  # the answers do not measure it
         return words.accuracy(interview)
-    return f"{ladder} [{number(interval.low, 2)}, {number(interval.high, 2)}]{words.guessing(interview)}"
+    return f"{ladder} {words.bounds(interval, 2)}{words.guessing(interview)}"
 
 
 def envelope_lines(envelope: Envelope, width: int = 80) -> list[str]:

@@ -11,10 +11,11 @@ from typing import Any
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.comparison import Flicker
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
 from pytest_adaptive_eval.reports.page import asset, content_policy
+from pytest_adaptive_eval.reports.view import views
 from pytest_adaptive_eval.text import counted
 
 #: Most runs of the list, scores that a comparison has in all, items that flicker, and characters of a name and a text.
@@ -71,37 +72,24 @@ def _cell(text: object, limit: int = NAME) -> Markup:
 
 def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
     """Return the rows of a run, one for each evaluation; each has the box to choose it, since a filter hides rows."""
-    groups, _ = words.gates_by_interview(record)
-    entries: list[tuple[InterviewRecord | StudyRecord, list[GateRecord]]]
-    entries = [*zip(record.interviews, groups, strict=True)]
-    entries += [*zip(record.studies, words.gates_by_study(record), strict=True)]
     box = Markup(
         f'<input type="checkbox" data-run="{number}" aria-label="compare run {escape(clean_html(record.run))}">'
     )
     page = tag("a", "page", href=link) if link else ""
     rows = []
-    for place, (entry, gates) in enumerate(entries):
-        outcomes = [gate.outcome for gate in gates]
+    for place, view in enumerate(views(record)):
+        outcomes = [gate.outcome for gate in view.gates]
         marks = [
             tag("b", f"{n}\u00a0{outcome.value} ", class_=_CLASSES[outcome])
             for outcome in Outcome
             if (n := outcomes.count(outcome))
         ]
-        subject, result, asked = _found(entry)
-        cells = [_cell(record.started[:16].replace("T", "\u00a0")), _cell(entry.name), _cell(subject)]
-        cells += [_cell(result, TEXT), _cell(asked)]
+        result = f"void: {view.record.void}" if view.record.void else view.result
+        cells = [_cell(record.started[:16].replace("T", "\u00a0")), _cell(view.record.name), _cell(view.subject)]
+        cells += [_cell(result, TEXT), _cell(view.asked)]
         ends = tag("td", *marks) if marks else _cell(""), tag("td", (page if place == 0 else "") or "\u00a0")
         rows.append(tag("tr", tag("td", box), *cells, *ends))
     return rows
-
-
-def _found(entry: InterviewRecord | StudyRecord) -> tuple[str, str, str]:
-    """Return the subject of an evaluation, its result, and what was asked."""
-    if isinstance(entry, StudyRecord):
-        return entry.candidate, words.study_line(entry), f"{entry.asked}/{entry.size} {entry.unit}"
-    void = words.void(entry)
-    result = f"void: {void}" if void else words.accuracy(entry)
-    return entry.subject.name, result, f"{entry.asked}/{entry.size}"
 
 
 def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
@@ -110,15 +98,12 @@ def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
     out = []
     for record in runs:
         evaluations = {}
-        for interview in record.interviews:
-            scores = {clean_html(a.item, NAME): a.score for a in interview.administrations if a.score is not None}
+        for view in views(record):
+            asked = view.record.administrations if isinstance(view.record, InterviewRecord) else []
+            scores = {clean_html(a.item, NAME): a.score for a in asked if a.score is not None}
             left -= len(scores)
-            evaluations[clean_html(interview.name, NAME)] = {
-                "result": words.accuracy(interview),
-                "scores": scores if left > 0 else {},
-            }
-        for study in record.studies:
-            evaluations[clean_html(study.name, NAME)] = {"result": words.study_line(study), "scores": {}}
+            shown = scores if left > 0 else {}
+            evaluations[clean_html(view.record.name, NAME)] = {"result": view.result, "scores": shown}
         gates = {clean_html(gate.name, NAME): gate.outcome.value for gate in record.gates}
         out.append(
             {

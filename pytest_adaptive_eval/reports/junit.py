@@ -21,6 +21,7 @@ from pytest_adaptive_eval.records.run_record import (
     StudyRecord,
 )
 from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.view import View, views
 from pytest_adaptive_eval.text import clean_xml
 
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000  #: Longest name, message and body, in characters; readers show no more.
@@ -51,20 +52,13 @@ def gate_report(record: RunRecord) -> bytes:
     from junit_xml import TestSuite, to_xml_report_string
 
     started = clean_xml(record.started, _NAME)
-    groups, alone = words.gates_by_interview(record)
     suites, unique = [], _UniqueNames()
-    for interview, gates in zip(record.interviews, groups, strict=True):
-        subject = interview.subject.name or "unnamed subject"
-        name = unique(_one_line(f"{subject} on {words.bank_name(interview) or 'unnamed bank'}", _NAME))
-        cases = [_interview_case(interview, name), *_gate_cases(gates, name)]
-        properties = _texts(_interview_properties(record, interview))
+    for view in views(record):
+        name = unique(_one_line(view.title, _NAME))
+        cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name)]
+        properties = _texts({"run": record.run, "evaluation": view.record.name, **_properties(view.record)})
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
-    for study, gates in zip(record.studies, words.gates_by_study(record), strict=True):
-        name = unique(_one_line(f"{study.candidate} in {words.study_name(study)}", _NAME))
-        facts = [*filter(None, (words.study_line(study), words.study_cost(study), *study.notes, study.nodeid))]
-        cases = [_case("study", name, facts, study.seconds, study.error), *_gate_cases(gates, name)]
-        suites.append(TestSuite(name, cases, timestamp=started, properties=_texts(_study_properties(record, study))))
-    if alone:
+    if alone := record.judged()[1]:
         name = unique("gates without an interview")
         suites.append(TestSuite(name, _gate_cases(alone, name), timestamp=started))
     return _to_schema(to_xml_report_string(suites, prettyprint=False))
@@ -90,43 +84,40 @@ def _class(suite: str) -> str:
     return "adaptive_eval." + suite.replace(".", "_")
 
 
-def _interview_case(interview: InterviewRecord, suite: str) -> Any:
-    facts = [
-        f"asked {words.share(interview)}, {words.stop(interview)}",
-        f"ability {words.ability(interview)}, accuracy {words.accuracy(interview)}",
-    ]
-    if statuses := words.statuses(interview):
-        facts.append(statuses)
-    facts += [*(interview.interviewer.faults if interview.interviewer else ()), *interview.notes, interview.nodeid]
-    return _case("interview", suite, facts, interview.seconds, words.void(interview))
-
-
-def _case(name: str, suite: str, facts: Sequence[str], seconds: float, error: str) -> Any:
+def _evaluation_case(view: View, suite: str) -> Any:
     from junit_xml import TestCase
 
-    text = clean_xml("\n".join(facts), _BODY)
-    case = TestCase(name, _class(suite), elapsed_sec=seconds or None, stdout=text)
-    if error:
-        message = _one_line(f"ERROR {error}")
+    evaluation = view.record
+    facts, name = [view.result, view.cost], "study"
+    if isinstance(evaluation, InterviewRecord):
+        name = "interview"
+        facts = [f"asked {view.asked}, {words.stop(evaluation)}", f"ability {view.ability}, accuracy {view.result}"]
+        facts += [words.statuses(evaluation), *(evaluation.interviewer.faults if evaluation.interviewer else ())]
+    text = clean_xml("\n".join(filter(None, [*facts, *evaluation.notes, evaluation.nodeid])), _BODY)
+    case = TestCase(name, _class(suite), elapsed_sec=evaluation.seconds or None, stdout=text)
+    if evaluation.void:
+        message = _one_line(f"ERROR {evaluation.void}")
         case.add_error_info(message, message, "void")
     return case
 
 
-def _study_properties(record: RunRecord, study: StudyRecord) -> dict[str, Any]:
+def _properties(evaluation: InterviewRecord | StudyRecord) -> dict[str, Any]:
+    if isinstance(evaluation, InterviewRecord):
+        return _interview_properties(evaluation)
+    return _study_properties(evaluation)
+
+
+def _study_properties(study: StudyRecord) -> dict[str, Any]:
     facts: dict[str, Any] = {
-        "run": record.run,
-        "evaluation": study.name,
         "kind": study.kind,
         "candidate": study.candidate,
         "members": ", ".join(member.name for member in study.members),
         study.unit: study.size,
         f"{study.unit}_that_count": study.asked,
     }
-    for metric, rows in study.metrics.items():
-        for row in rows:
-            if row.subject == study.candidate:
-                facts |= {metric if n == "estimate" else f"{metric}_{n}": getattr(row, n) for n in _QUANTITY_COLUMNS}
-                facts[f"{metric}_rank"] = row.rank.mean if row.rank else None
+    for metric, row in study.candidate_rows():
+        facts |= {metric if n == "estimate" else f"{metric}_{n}": getattr(row, n) for n in _QUANTITY_COLUMNS}
+        facts[f"{metric}_rank"] = row.rank.mean if row.rank else None
     return facts
 
 
@@ -139,8 +130,7 @@ def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
         claim = f"{verdict.metric} {verdict.requirement}".strip()
         name = _one_line(f"{gate.name}: {claim}" if claim else gate.name, _NAME)
         message = _one_line(verdict.sentence)
-        where = f"{gate.file}:{gate.line}" if gate.file else gate.nodeid
-        body = clean_xml("\n".join([message, *verdict.notes, where]), _BODY)
+        body = clean_xml("\n".join([message, *verdict.notes, gate.where]), _BODY)
         case = TestCase(unique(name), _class(suite))
         if outcome is Outcome.PASS:
             case.stdout = body
@@ -156,10 +146,8 @@ def _one_line(text: str, limit: int = _MESSAGE) -> str:
     return " ".join(clean_xml(text, limit).split())
 
 
-def _interview_properties(record: RunRecord, interview: InterviewRecord) -> dict[str, Any]:
+def _interview_properties(interview: InterviewRecord) -> dict[str, Any]:
     facts: dict[str, Any] = {
-        "run": record.run,
-        "evaluation": interview.name,
         "subject": interview.subject.name,
         "checkpoint": interview.subject.checkpoint,
         "decoding_hash": interview.subject.decoding_hash,

@@ -18,6 +18,7 @@ from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord,
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.questions import WrongAnswer, wrong_answers
+from pytest_adaptive_eval.reports.view import View, standing_notes, views
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -71,13 +72,14 @@ def summary_markdown(
             summary of more than 1 MiB, and refuses a comment of more than 65,536 characters.
     """
     counts = Counter(note for gate in record.gates for note in dict.fromkeys(gate.verdict.notes))
-    notes = list(dict.fromkeys([*words.standing_notes(record), *(note for note, n in counts.items() if n > 1)]))
+    notes = list(dict.fromkeys([*standing_notes(record), *(note for note, n in counts.items() if n > 1)]))
+    shown = views(record)
     sections = [
         ("", _headline(record)),
         ("gates", _gates(record.gates, notes)),
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
-        ("interviews", _interviews(record.interviews)),
-        ("studies", "\n".join(filter(None, map(_study, record.studies[:_ROWS])))),
+        ("interviews", _interviews([view for view in shown if isinstance(view.record, InterviewRecord)])),
+        ("studies", "\n".join([_study(view) for view in shown if isinstance(view.record, StudyRecord)][:_ROWS])),
         ("notes", _listed("Notes", notes)),
         ("accuracy by category", "\n".join(filter(None, map(_categories, record.interviews[:_ROWS])))),
         ("wrong answers", _wrong(record.interviews, banks)),
@@ -135,36 +137,33 @@ def _gates(gates: Sequence[GateRecord], notes: Sequence[str]) -> str:
     return _table(("verdict", "gate", "what was found"), rows, len(gates))
 
 
-def _interviews(interviews: Sequence[InterviewRecord]) -> str:
-    if not interviews:
+def _interviews(shown: Sequence[View]) -> str:
+    if not shown:
         return ""
     rows = []
-    for interview in interviews[:_ROWS]:
-        statuses, error = words.statuses(interview), words.void(interview)
-        end = words.stop(interview) + (f" ({statuses})" if statuses else "")
+    for view in shown[:_ROWS]:
+        error = view.record.void
         rows.append(
             (
-                _inline(interview.subject.name or "-", _NAME),
-                _inline(words.bank_name(interview) or "-", _NAME),
-                _inline(words.ability(interview)),
-                _inline(words.accuracy(interview)),
-                _inline(words.share(interview)),
-                _inline(end, _SENTENCE) + (f"<br>**void**: {_inline(error, _SENTENCE)}" if error else ""),
+                _inline(view.subject or "-", _NAME),
+                _inline(view.place or "-", _NAME),
+                *map(_inline, (view.ability, view.result, view.asked)),
+                _inline(view.end, _SENTENCE) + (f"<br>**void**: {_inline(error, _SENTENCE)}" if error else ""),
             )
         )
-    table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(interviews))
-    costs = "".join(
-        f"Cost of {_inline(i.name, _NAME)}: {_inline(cost)}.  " for i in interviews if (cost := words.usage(i.costs))
-    )
-    return f"{table}\n<sub>{costs}{words.interval_note(interviews, ' ')}</sub>\n"
+    table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(shown))
+    costs = "".join(f"Cost of {_inline(v.record.name, _NAME)}: {_inline(v.cost)}.  " for v in shown if v.cost)
+    note = words.interval_note([view.record for view in shown if isinstance(view.record, InterviewRecord)], " ")
+    return f"{table}\n<sub>{costs}{note}</sub>\n"
 
 
-def _study(study: StudyRecord) -> str:
-    """Return a study's results: a table of its subjects, best first."""
-    result = "; ".join(filter(None, (words.study_line(study), words.study_cost(study))))
-    text = f"### {_inline(words.study_name(study), _NAME)}\n\n{_inline(result, _SENTENCE)}\n\n"
-    if study.error:
-        text += f"**void**: {_inline(study.error, _SENTENCE)}\n\n"
+def _study(view: View) -> str:
+    """Return the results of several models: a table of its subjects, best first."""
+    study = view.record
+    assert isinstance(study, StudyRecord)
+    text = f"### {_inline(view.place, _NAME)}\n\n{_inline(view.line, _SENTENCE)}\n\n"
+    if study.void:
+        text += f"**void**: {_inline(study.void, _SENTENCE)}\n\n"
     for metric, quantity in study.metrics.items():
         ranked = any(row.rank or row.error is not None for row in quantity)
         percent = words.quantity_percent(quantity)

@@ -16,8 +16,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
@@ -29,6 +27,7 @@ from pytest_adaptive_eval.records.run_record import (
     InterviewerRecord,
     InterviewRecord,
     RunRecord,
+    StudyRecord,
     VerdictRecord,
     listed_kinds,
 )
@@ -47,8 +46,9 @@ from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
 from pytest_adaptive_eval.reports.questions import QuestionList, question_lists
 from pytest_adaptive_eval.reports.studies import interval_of, study_view
+from pytest_adaptive_eval.reports.view import View, views
 from pytest_adaptive_eval.reports.words import number_or_dash, plottable
-from pytest_adaptive_eval.text import clean_terminal, counted, number
+from pytest_adaptive_eval.text import clean_terminal, counted
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -95,11 +95,12 @@ def html_page(
     """
     template = _template()
     banks = {} if banks is None else banks
-    groups, _ = words.gates_by_interview(record)
+    shown = views(record)
     style, script = Markup(asset("page.css")), Markup(asset("page.js"))
     interviews = [
-        _interview(f"i{n}", record, interview, gates, banks.get(interview.name))
-        for n, (interview, gates) in enumerate(zip(record.interviews, groups, strict=True), 1)
+        _interview(f"i{n}", view, view.record, banks.get(view.record.name))
+        for n, view in enumerate(shown, 1)
+        if isinstance(view.record, InterviewRecord)
     ]
     titles = [(view["title"], interview) for view, interview in zip(interviews, record.interviews, strict=True)]
     page: str = template.render(
@@ -108,9 +109,13 @@ def html_page(
         policy=content_policy(style, script),
         record=record,
         verdict=_verdict(record),
-        gates=[_gate(gate) for group in words.gate_groups(record) for gate in group],
+        gates=[_gate(gate) for view in shown for gate in view.gates] + list(map(_gate, record.judged()[1])),
         interviews=interviews,
-        studies=[study_view(f"s{n}", study) for n, study in enumerate(record.studies, 1)],
+        studies=[
+            study_view(f"s{n}", view, view.record)
+            for n, view in enumerate(shown[len(interviews) :], 1)
+            if isinstance(view.record, StudyRecord)
+        ],
         few=history_rows(record.run, series),
         # 2031-05-06 07:08 UTC
         started=re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", record.started),
@@ -182,8 +187,7 @@ def content_policy(style: str, script: str) -> str:
 
 def _verdict(record: RunRecord) -> dict[str, Any]:
     outcomes = [gate.outcome for gate in record.gates]
-    names = [interview.subject.name or "unnamed subject" for interview in record.interviews]
-    names += [study.candidate for study in record.studies]
+    names = [evaluation.tested.name or "unnamed subject" for evaluation in record.evaluations]
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in dict.fromkeys(names)]
     failed = {Outcome.FAIL, Outcome.ERROR} & set(outcomes)
     return {
@@ -204,7 +208,7 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
         "name": clean_html(gate.name, 200),
         "sentence": clean_html(words.sentence_without(gate, notes), _SENTENCE),
         "notes": [clean_html(note, _SENTENCE) for note in notes],
-        "where": clean_html(f"{gate.file}:{gate.line}" if gate.file else gate.nodeid, 300),
+        "where": clean_html(gate.where, 300),
         "bar": _gate_bar(gate.verdict),
     }
 
@@ -224,19 +228,17 @@ def _gate_bar(verdict: VerdictRecord) -> Markup | None:
     return plots.interval_bar(*interval, span, threshold)
 
 
-def _interview(
-    key: str, record: RunRecord, interview: InterviewRecord, gates: list[GateRecord], bank: ItemBank | None
-) -> dict[str, Any]:
-    subject = clean_terminal(interview.subject.name or "unnamed subject", _NAME, keep_end=True)
-    name = clean_terminal(words.bank_name(interview) or "unnamed bank", _NAME)
-    figures, absent = interview_figures(key, interview, gates, bank)
-    notes = words.standing_notes(replace(record, interviews=[interview], gates=gates))
+def _interview(key: str, view: View, interview: InterviewRecord, bank: ItemBank | None) -> dict[str, Any]:
+    subject = clean_terminal(view.subject or "unnamed subject", _NAME, keep_end=True)
+    name = clean_terminal(view.place or "unnamed bank", _NAME)
+    figures, absent = interview_figures(key, interview, view.gates, bank)
+    notes = dict.fromkeys(view.notes())
     return {
         "key": key,
         "title": f"{subject} on {name}",
         "short": clean_terminal(interview.name or name, 24),
-        "void": clean_html(words.void(interview), _SENTENCE),
-        "facts": _facts(interview),
+        "void": clean_html(interview.void, _SENTENCE),
+        "facts": _facts(view, interview),
         "notes": [clean_html(note, _SENTENCE) for note in notes],
         "made": _setup(interview),
         "led": interviewer_section(interview),
@@ -248,12 +250,12 @@ def _interview(
     }
 
 
-def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
+def _facts(view: View, interview: InterviewRecord) -> list[tuple[str, str, str]]:
     """Return name, value and remark of each figure in the head of an interview."""
     percent = words.percent(interview)
     title = "Accuracy over the whole bank"
     interval = interview.projection
-    value, more = words.accuracy(interview), ""
+    value, more = view.result, ""
     if interview.levels:
         title, interval = "Area under the accuracy by level", interview.levels.auc
         value, _, more = value.partition(", last level")
@@ -262,14 +264,14 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
     facts = []
     if interview.theta:
         unit = words.ability_unit([interview])
-        facts.append(("Ability", minus(words.ability(interview)), f"{unit}, two-sided {percent}"))
+        facts.append(("Ability", minus(view.ability), f"{unit}, two-sided {percent}"))
     remark = f"{more}{interval.method}, two-sided {percent}" if interval else more
     facts.append((title, value, remark))
     if noise := words.noise(interview):
         facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
-    facts.append(("Asked", words.share(interview), words.statuses(interview) or "each has a score"))
+    facts.append(("Asked", view.asked, words.statuses(interview) or "each has a score"))
     agents = words.agent_usages(interview.costs)
-    told = words.usage(interview.costs).removesuffix("; ".join(agents)).removesuffix("; ")
+    told = view.cost.removesuffix("; ".join(agents)).removesuffix("; ")
     for role, cost in [("subject", told), *(agent.split(" ", 1) for agent in agents)]:
         calls, _, rest = cost.partition(", ")
         if calls:
@@ -296,11 +298,10 @@ def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
     """Return the rows of the table of categories; levels have a figure instead."""
     rows = []
     for row in [] if interview.levels else interview.categories:
-        interval = interval_of(words.category_accuracy(row))
-        text = "-"
-        if interval:
-            low, estimate, high = map(number, interval)
-            text = f"{estimate} [{low},\u00a0{high}]"
+        accuracy, text = words.category_accuracy(row), "-"
+        interval = interval_of(accuracy)
+        if accuracy and interval:
+            text = unbroken(words.bounded(accuracy))
         asked = f"{row.asked}/{row.size}"
         bar = plots.interval_bar(*interval) if interval else None
         name = clean_html(row.category or "none", 100)

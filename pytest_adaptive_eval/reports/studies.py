@@ -17,6 +17,7 @@ from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
 from pytest_adaptive_eval.reports.plots import span_of
+from pytest_adaptive_eval.reports.view import View
 from pytest_adaptive_eval.reports.words import plottable
 from pytest_adaptive_eval.text import clean_terminal, number
 
@@ -74,9 +75,9 @@ def section_of(kind: str) -> StudySection:
 _NAME, _SENTENCE = 80, 600  #: Longest name and sentence.
 
 
-def study_view(key: str, study: StudyRecord) -> dict[str, Any]:
+def study_view(key: str, view: View, study: StudyRecord) -> dict[str, Any]:
     """Return one study as the page's template takes it."""
-    name = clean_terminal(words.study_name(study), _NAME)
+    name = clean_terminal(view.place, _NAME)
     section = section_of(study.kind)
     tables: list[Table] = []
     if section.ranks_subjects:
@@ -95,8 +96,8 @@ def study_view(key: str, study: StudyRecord) -> dict[str, Any]:
         "key": key,
         "title": f"{clean_terminal(study.candidate, _NAME, keep_end=True)} in {name}",
         "short": clean_terminal(study.name or name, 24),
-        "void": clean_html(study.error, _SENTENCE),
-        "facts": _facts(study),
+        "void": clean_html(study.void, _SENTENCE),
+        "facts": _facts(view, study),
         "notes": [clean_html(note, _SENTENCE) for note in notes],
         "made": [(name, clean_html(value, _SENTENCE)) for name, value in _setup(study) if value],
         "tables": [table for table in tables if table.rows],
@@ -104,12 +105,12 @@ def study_view(key: str, study: StudyRecord) -> dict[str, Any]:
     }
 
 
-def _facts(study: StudyRecord) -> list[tuple[str, str, str]]:
+def _facts(view: View, study: StudyRecord) -> list[tuple[str, str, str]]:
     """Return name, value and remark of each fact."""
     facts = []
-    for metric, rows in study.metrics.items():
-        candidate_row = next((row for row in rows if row.subject == study.candidate), QuantityRecord(study.candidate))
-        value, _, rank = words.quantity(candidate_row)
+    for metric, row in study.candidate_rows():
+        rows = study.metrics[metric]
+        value, _, rank = words.quantity(row)
         percent = words.quantity_percent(rows)
         if value != "-":
             title = f"{metric[:1].upper()}{metric[1:]} of {short(study.candidate)}"
@@ -119,8 +120,8 @@ def _facts(study: StudyRecord) -> list[tuple[str, str, str]]:
     unit = study.unit[:1].upper() + study.unit[1:]
     seconds = plottable(study.seconds)
     facts.append((unit, f"{study.asked} of {study.size}", f"after {seconds:.1f} s" if seconds else ""))
-    if cost := words.study_cost(study):
-        facts.append(("Cost", cost.partition(", ")[0], cost.partition(", ")[2]))
+    if view.cost:
+        facts.append(("Cost", view.cost.partition(", ")[0], view.cost.partition(", ")[2]))
     return [(clean_html(name, 100), clean_html(value, 200), clean_html(more, 300)) for name, value, more in facts]
 
 

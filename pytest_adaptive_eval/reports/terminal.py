@@ -8,9 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.questions import wrong_answers
+from pytest_adaptive_eval.reports.view import View, standing_notes, views
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ def summary_lines(
 
 
 def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank]) -> list[list[Line]]:
-    notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
+    notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in standing_notes(record)]
     return [
-        _interviews(record.interviews, width) if record.interviews else [],
-        _studies(record.studies, width),
+        _interviews(views(record), width) if record.interviews else [],
+        _lines_of_studies(record, width),
         verdict_lines(record, width),
         warning_lines(record, width),
         _wrong(record.interviews, width, banks),
@@ -85,7 +86,7 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
 def _brief_blocks(record: RunRecord, width: int) -> list[list[Line]]:
     unjudged = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
     return [
-        [*_studies(record.studies, width), *unjudged, *brief_verdict_lines(record, width)],
+        [*_lines_of_studies(record, width), *unjudged, *brief_verdict_lines(record, width)],
         warning_lines(record, width),
     ]
 
@@ -122,8 +123,8 @@ def brief_verdict_lines(record: RunRecord, width: int) -> list[Line]:
 
 def verdict_lines(record: RunRecord, width: int) -> list[Line]:
     """Return each gate's whole verdict, without notes that the rest of the summary has."""
-    standing = words.standing_notes(record)
-    ambiguous = len(record.interviews) + len(record.studies) > 1
+    standing = standing_notes(record)
+    ambiguous = len(record.evaluations) > 1
     head = max((len(gate.outcome.value) for gate in record.gates), default=0)
     lines: list[Line] = []
     for gate in record.gates:
@@ -143,10 +144,11 @@ def warning_lines(record: RunRecord, width: int) -> list[Line]:
     return [line for lines in wrapped for line in _styled(lines, _MARKUP[Outcome.INCONCLUSIVE])]
 
 
-def _interviews(interviews: Sequence[InterviewRecord], width: int) -> list[Line]:
+def _interviews(entries: Sequence[View], width: int) -> list[Line]:
     """Return a table where it fits, else a block per interview; then the meaning of the columns."""
-    rows = [_cells(interview) for interview in interviews]
-    ends = [_end(interview) for interview in interviews]
+    shown = [view for view in entries if isinstance(view.record, InterviewRecord)]
+    rows = [_cells(view) for view in shown]
+    ends = [clean_terminal(view.end, _SENTENCE) for view in shown]
     widths = {name: max(len(name), *(columns(row[name]) for row in rows)) for name in _HEADS}
     table_width = sum(widths.values()) + 2 * (len(_HEADS) - 1)
     end_width = width - table_width - 2
@@ -155,15 +157,15 @@ def _interviews(interviews: Sequence[InterviewRecord], width: int) -> list[Line]
     if table_width <= width:
         head = _row({name: name for name in _HEADS}, widths) + (f"  {_END}" if end_column else "")
         lines.append(((head, _BOLD),))
-    for interview, row, ending in zip(interviews, rows, ends, strict=True):
+    for view, row, ending in zip(shown, rows, ends, strict=True):
         if end_column and columns(ending) <= end_width:
             lines += _styled([f"{_row(row, widths)}  {ending}"])
         elif table_width <= width:
             lines += _styled([_row(row, widths).rstrip(), *wrap(ending, width, "    ")])
         else:
             lines += _block(row, ending, width)
-        lines += _void(words.void(interview), width)
-    note = words.interval_note(interviews, "")
+        lines += _void(view.record.void, width)
+    note = words.interval_note([view.record for view in shown if isinstance(view.record, InterviewRecord)], "")
     return [*lines, *_styled(wrap(note, width), {"light": True})]
 
 
@@ -172,32 +174,27 @@ def _void(error: str, width: int) -> list[Line]:
     return _styled(text, _MARKUP[Outcome.ERROR])
 
 
-def _studies(studies: Sequence[StudyRecord], width: int) -> list[Line]:
-    """Return each study with the candidate's results, its cost, and its error."""
+def _lines_of_studies(record: RunRecord, width: int) -> list[Line]:
+    """Return each evaluation of several models with the candidate's results, its cost, and its error."""
     lines: list[Line] = []
-    for study in studies:
-        name = clean_terminal(words.study_name(study), _NAME)
-        result = "; ".join(filter(None, (words.study_line(study), words.study_cost(study))))
-        first, *more = wrap(clean_terminal(result, _SENTENCE), width, "    ", f"{name}: ")
+    for view in views(record):
+        if isinstance(view.record, InterviewRecord):
+            continue
+        name = clean_terminal(view.place, _NAME)
+        first, *more = wrap(clean_terminal(view.line, _SENTENCE), width, "    ", f"{name}: ")
         lines += [((first[: len(name)], _BOLD), (first[len(name) :], _PLAIN)), *_styled(more)]
-        lines += _void(study.error, width)
+        lines += _void(view.record.void, width)
     return lines
 
 
-def _cells(interview: InterviewRecord) -> dict[str, str]:
+def _cells(view: View) -> dict[str, str]:
     return {
-        "subject": clean_terminal(interview.subject.name or "-", _NAME, keep_end=True),
-        "bank": clean_terminal(words.bank_name(interview) or "-", _NAME),
-        "ability": words.ability(interview),
-        "accuracy": words.accuracy(interview),
-        "asked": words.share(interview),
+        "subject": clean_terminal(view.subject or "-", _NAME, keep_end=True),
+        "bank": clean_terminal(view.place or "-", _NAME),
+        "ability": view.ability,
+        "accuracy": view.result,
+        "asked": view.asked,
     }
-
-
-def _end(interview: InterviewRecord) -> str:
-    remarks, noise = list(filter(None, [words.statuses(interview)])), words.noise(interview)
-    remarks += [f"decoding noise {noise}"] if noise else []
-    return clean_terminal(words.stop(interview) + (f" ({'; '.join(remarks)})" if remarks else ""), _SENTENCE)
 
 
 def _row(cells: Mapping[str, str], widths: Mapping[str, int]) -> str:
@@ -227,8 +224,8 @@ GateLines = tuple[Outcome, list[str]]  #: Outcome of a gate, and its lines: the 
 
 def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
     """Return each gate's verdict in one line, and in at most two more its unanswered questions and the reason."""
-    several = len(record.interviews) + len(record.studies) > 1
-    standing = words.standing_notes(record)
+    several = len(record.evaluations) > 1
+    standing = standing_notes(record)
     head = max((len(gate.outcome.value) for gate in record.gates), default=0) + 2
     return [(gate.outcome, _lines(gate, width, head, several=several, standing=standing)) for gate in record.gates]
 
@@ -284,15 +281,16 @@ def _cut(texts: Sequence[str], width: int, indent: str) -> list[str]:
 
 def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
     """Return a line for each interview that no gate judges or that is void, and whether it is void."""
-    groups, _ = words.gates_by_interview(record)
     lines: list[tuple[str, bool]] = []
-    for interview, gates in zip(record.interviews, groups, strict=True):
-        error = words.void(interview)
-        if error or not gates:
+    for view in views(record):
+        interview = view.record
+        if isinstance(interview, InterviewRecord) and (interview.void or not view.gates):
             label = "" if interview.levels else "accuracy "
-            text = f"{label}{words.accuracy(interview)}, {interview.asked} of {interview.size}, {words.stop(interview)}"
-            text = f"void: {clean_terminal(error, CLAIM)}" if error else clean_terminal(text, CLAIM)
-            subject = clean_terminal(interview.subject.name or "-", NAME, keep_end=True)
-            title = f"{subject} on {clean_terminal(words.bank_name(interview) or '-', NAME)}"
-            lines += [(line, bool(error)) for line in _cut([f"{title}: {text}"], width, "")]
+            text = f"{label}{view.result}, {interview.asked} of {interview.size}, {words.stop(interview)}"
+            text = f"void: {interview.void}" if interview.void else text
+            subject = clean_terminal(view.subject or "-", NAME, keep_end=True)
+            title = f"{subject} on {clean_terminal(view.place or '-', NAME)}"
+            lines += [
+                (line, bool(interview.void)) for line in _cut([f"{title}: {clean_terminal(text, CLAIM)}"], width, "")
+            ]
     return lines

@@ -112,8 +112,12 @@ def accuracy(interview: InterviewRecord) -> str:
 
 def bounded(interval: Interval, digits: int = 3) -> str:
     """Return ``.612 [.551, .671]``."""
-    estimate, low, high = (number(value, digits) for value in (interval.estimate, interval.low, interval.high))
-    return f"{estimate} [{low}, {high}]"
+    return f"{number(interval.estimate, digits)} {bounds(interval, digits)}"
+
+
+def bounds(interval: Interval, digits: int = 3) -> str:
+    """Return ``[.551, .671]``."""
+    return f"[{number(interval.low, digits)}, {number(interval.high, digits)}]"
 
 
 def climb(interview: InterviewRecord) -> str:
@@ -190,9 +194,11 @@ def stop(interview: InterviewRecord) -> str:
     return interview.stop_sentence or interview.stop or "it did not finish"
 
 
-def void(interview: InterviewRecord) -> str:
-    """Return the reason why the interview is void; empty for a usable one."""
-    return interview.error or ("" if interview.stop else "the interview did not finish")
+def end(interview: InterviewRecord) -> str:
+    """Return why the interview ended, with the answers that have no score and the decoding noise."""
+    error = noise(interview)
+    remarks = "; ".join(filter(None, [statuses(interview), f"decoding noise {error}" if error else ""]))
+    return stop(interview) + (f" ({remarks})" if remarks else "")
 
 
 def asked_item(asked: Administration) -> str:
@@ -253,56 +259,25 @@ def _failures(record: RunRecord, outcomes: Sequence[Outcome]) -> Iterator[tuple[
     yield len(undecided), "gate", "could not be decided"
     yield outcomes.count(Outcome.ERROR), "gate", "could not be judged"
     yield sum(gate.verdict.notice for gate in record.gates), "gate", "had nothing to compare with yet"
-    yield sum(map(bool, map(void, record.interviews))), "interview", "gave no result"
-    yield sum(bool(study.error) for study in record.studies), "study", "gave no result"
+    yield sum(bool(interview.void) for interview in record.interviews), "interview", "gave no result"
+    yield sum(bool(study.void) for study in record.studies), "study", "gave no result"
     yield len(record.absent_required), "required gate", "gave no result"
 
 
-def gates_by_interview(record: RunRecord) -> tuple[list[list[GateRecord]], list[GateRecord]]:
-    """Return the gates of each interview in order, and the gates of no recorded interview or study."""
-    groups: list[list[GateRecord]] = [[] for _ in record.interviews]
-    alone: list[GateRecord] = []
-    index: dict[str, int] = {}
-    for n, interview in enumerate(record.interviews):
-        for name in (interview.name, interview.nodeid):
-            index.setdefault(name, n)
-    for gate in record.gates:
-        if gate.interview and gate.interview in index:
-            groups[index[gate.interview]].append(gate)
-        elif not any(gate.interview in (study.name, study.nodeid) for study in record.studies):
-            alone.append(gate)
-    return groups, alone
+def candidate_results(study: StudyRecord) -> tuple[str, str]:
+    """Return the candidate's results with what counted, and the first of them alone.
 
-
-def gates_by_study(record: RunRecord) -> list[list[GateRecord]]:
-    """Return the gates of each study in order."""
-    return [
-        [gate for gate in record.gates if gate.interview and gate.interview in (study.name, study.nodeid)]
-        for study in record.studies
-    ]
-
-
-def gate_groups(record: RunRecord) -> list[list[GateRecord]]:
-    """Return the gates of each interview, then of each study, then all others."""
-    groups, alone = gates_by_interview(record)
-    return [*groups, *gates_by_study(record), alone]
-
-
-def study_name(study: StudyRecord) -> str:
-    """Return the study with its kind, ``council (peers)``."""
-    return study.kind if study.name in ("", study.kind) else f"{study.name} ({study.kind})"
-
-
-def study_line(study: StudyRecord) -> str:
-    """Return the candidate's results, ``score of dog 4.146 [4.024, 4.268], rank 2.0 [2, 2] of 5, 12 of 12 rounds``."""
-    parts = []
-    for metric, rows in study.metrics.items():
-        candidate_row = next((row for row in rows if row.subject == study.candidate), None)
-        if candidate_row and candidate_row.estimate is not None:
-            value, _, rank = quantity(candidate_row)
-            count = sum(row.rank is not None for row in rows)
+    The results read as ``score of dog 4.146 [4.024, 4.268], rank 2.0 [2, 2] of 5, 12 of 12 rounds``.
+    """
+    parts, leading = [], "-"
+    for metric, row in study.candidate_rows():
+        if row.estimate is not None:
+            value, _, rank = quantity(row)
+            leading = f"{metric} {value}" if not parts else leading
+            count = sum(other.rank is not None for other in study.metrics[metric])
             parts.append(f"{metric} of {study.candidate} {value}" + (f", rank {rank} of {count}" if count else ""))
-    return ", ".join([*(parts or [f"candidate {study.candidate}"]), f"{study.asked} of {study.size} {study.unit}"])
+    whole = [*(parts or [f"candidate {study.candidate}"]), f"{study.asked} of {study.size} {study.unit}"]
+    return ", ".join(whole), leading
 
 
 def ranked(rows: Sequence[QuantityRecord]) -> list[QuantityRecord]:
@@ -330,20 +305,20 @@ def quantity_percent(rows: Sequence[QuantityRecord]) -> str:
     return f"{200 * value - 100:.4g} %"
 
 
-def study_cost(study: StudyRecord) -> str:
+def panel_cost(costs: Costs) -> str:
     """Return ``450 calls, 5,400 tokens, 3 loads of 2 models``; empty if no cost is known.
 
     Roles follow where there are several, as ``; judgment 300 calls, 3,000 tokens``.
     """
-    total = study.costs.total or Spent()
+    total = costs.total or Spent()
     parts = []
     if total.calls:
         parts.append(f"{total.calls} calls")
         parts += [f"{total.tokens:,} tokens"] if total.tokens else []
         parts += [f"{total.flops:.2g} FLOPs"] if total.flops else []
-    if counts := list(filter(None, study.costs.loads.values())):
+    if counts := list(filter(None, costs.loads.values())):
         parts.append(f"{sum(counts)} loads of {len(counts)} models")
-    roles = [f"{role} {text}" for role, spent in study.costs.roles.items() if (text := _spent(spent))]
+    roles = [f"{role} {text}" for role, spent in costs.roles.items() if (text := _spent(spent))]
     return "; ".join([", ".join(parts), *(roles if len(roles) > 1 else [])])
 
 
@@ -378,20 +353,7 @@ def run_usage(record: RunRecord) -> str:
     return "; ".join(f"{name}: {text}" if len(known) > 1 else text for name, text in known)
 
 
-def standing_notes(record: RunRecord) -> list[str]:
-    """Return notes on banks and intervals, then the notes of interviews and studies, each once."""
-    notes: list[str] = []
-    groups, _ = gates_by_interview(record)
-    for interview, gates in zip(record.interviews, groups, strict=True):
-        name = interview.name or bank_name(interview)
-        notes += [f"{name}: {note}" for note in _bank_notes(interview, gated=bool(gates))]
-        notes += interview.notes
-    for study in record.studies:
-        notes += study.notes
-    return list(dict.fromkeys(notes))
-
-
-def _bank_notes(interview: InterviewRecord, *, gated: bool) -> Iterator[str]:
+def bank_notes(interview: InterviewRecord, *, gated: bool) -> Iterator[str]:
     """Yield notes on an interview's bank and on the origin of its accuracy."""
     bank = interview.bank
     if not bank.calibrated and interview.policy.stop != "level":

@@ -632,8 +632,8 @@ def hostile_page(make: SimpleNamespace, payloads: list[str]) -> str:
     interview.name, interview.notes, interview.error = payloads[0], payloads, "".join(payloads)
     for n, asked in enumerate(interview.administrations):
         asked.text = asked.detail = asked.reason = payloads[n % len(payloads)]
-    for row, text in zip(interview.categories, payloads, strict=False):
-        row["category"] = text
+    rows = zip(interview.categories, payloads, strict=False)
+    interview.categories = [replace(row, category=text) for row, text in rows]
     gates = [make.gate("FAIL", name=text, notes=(text,)) for text in payloads]
     return html_page(run(interview, *gates), banks={payloads[0]: bank(whole)})
 

@@ -1,0 +1,97 @@
+"""One view of a run's evaluations, which all reports format: the subject, the results and the end of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.reports import words
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What reports say of one evaluation.
+
+    Args:
+        subject: Name of the subject; empty if unknown.
+        place: What it was asked: the bank, or the evaluation of several models with its kind.
+        on: Preposition between both.
+        ability: ``-`` without one.
+        result: Accuracy, levels, or the candidate's quantities.
+        leading: The first of the results.
+        asked: Share of the items, or the parts that counted.
+        end: Why it ended, with answers that have no score and the decoding noise; empty where nothing ends early.
+        cost: Calls, tokens, seconds and money; empty if unknown.
+    """
+
+    record: InterviewRecord | StudyRecord
+    gates: list[GateRecord]
+    subject: str
+    place: str
+    on: str
+    ability: str
+    result: str
+    leading: str
+    asked: str
+    end: str
+    cost: str
+
+    @property
+    def title(self) -> str:
+        """Subject and place."""
+        return f"{self.subject or 'unnamed subject'} {self.on} {self.place or 'unnamed bank'}"
+
+    @property
+    def line(self) -> str:
+        """Result and cost in one line."""
+        return "; ".join(filter(None, (self.result, self.cost)))
+
+    def notes(self) -> Iterator[str]:
+        """Yield the notes on its bank and its intervals, then its own."""
+        if isinstance(self.record, InterviewRecord):
+            name = self.record.name or self.place
+            yield from (f"{name}: {note}" for note in words.bank_notes(self.record, gated=bool(self.gates)))
+        yield from self.record.notes
+
+
+def views(record: RunRecord) -> list[View]:
+    """Return the view of each evaluation of a run, in order."""
+    return [_view(evaluation, gates) for evaluation, gates in record.judged()[0]]
+
+
+def _view(evaluation: InterviewRecord | StudyRecord, gates: list[GateRecord]) -> View:
+    if isinstance(evaluation, InterviewRecord):
+        accuracy = words.accuracy(evaluation)
+        return View(
+            evaluation,
+            gates,
+            evaluation.subject.name,
+            words.bank_name(evaluation),
+            "on",
+            words.ability(evaluation),
+            accuracy,
+            accuracy,
+            words.share(evaluation),
+            words.end(evaluation),
+            words.usage(evaluation.costs),
+        )
+    result, leading = words.candidate_results(evaluation)
+    return View(
+        evaluation,
+        gates,
+        evaluation.candidate,
+        evaluation.kind if evaluation.name in ("", evaluation.kind) else f"{evaluation.name} ({evaluation.kind})",
+        "in",
+        "-",
+        result,
+        leading,
+        f"{evaluation.asked}/{evaluation.size} {evaluation.unit}",
+        "",
+        words.panel_cost(evaluation.costs),
+    )
+
+
+def standing_notes(record: RunRecord) -> list[str]:
+    """Return the notes of all evaluations, each once."""
+    return list(dict.fromkeys(note for view in views(record) for note in view.notes()))
