@@ -2,9 +2,9 @@
 
 Run with ``python benchmarks/pytest_overhead.py``. Three comparisons:
 
-1. questions: 500 questions with the body ``assert model.generate(...) == "yes"``, journal on, at the default settings and one by one,
-   against the same test parametrized 500 times.  From each run the CPU of the collect-only run next to it is
-   subtracted, of the same folder with the same options; it is one line long, as listing 500 tests is no part of
+1. questions: 500 questions with the body ``assert model.generate(...) == "yes"``, journal on, at the default settings
+   and one by one, against the same test parametrized 500 times.  From each run the CPU of the collect-only run next to
+   it is subtracted, of the same folder with the same options; it is one line long, as listing 500 tests is no part of
    collecting them.
 2. collection: a calibrated bank of 100 000 items against bare pytest
    collecting one test; CPU and peak memory.
