@@ -260,10 +260,11 @@ class RequestLog:
 
     def complete(self, subject: Model, item: Item) -> Completion:
         """Return a subject's completion of an item, asked for once; raise ConfigError if it samples and was asked."""
-        self._requested.append(_key(item))
+        content = _key(item)
+        self._requested.append(content)
         if (made_up := self.next_made_up()) is not None:
             return Completion(made_up)
-        key = (id(subject), item.likelihood is not None, *_key(item))
+        key = (id(subject), item.likelihood is not None, *content)
         if (known := self._completions.get(key)) is None:
             known = self._completions[key] = subject.complete_anew(item, self._sources(subject))
         elif subject.identity.samples:
@@ -527,11 +528,12 @@ class Model(abc.ABC):
 
     def _take(self, item: Item) -> Completion | None:
         """Remove and return the prefetched answer; for a bare prompt only if all items with this prompt agree."""
-        waiting = self._ready.get(_key(item), {})
+        key = _key(item)
+        waiting = self._ready.get(key, {})
         name = item.id if item.id or len(set(waiting.values())) != 1 else next(iter(waiting))
         completion = waiting.pop(name, None)
         if not waiting:
-            self._ready.pop(_key(item), None)
+            self._ready.pop(key, None)
         return completion
 
 
