@@ -17,16 +17,13 @@ if TYPE_CHECKING:
 
 def _compare_runs(before: RunRecord, after: RunRecord) -> list[Comparison]:
     """Return the changes of all evaluations that both runs have."""
-    from pytest_adaptive_eval.records.comparison import compare, compare_studies
+    from pytest_adaptive_eval.records.comparison import compare
 
-    old = {interview.name: interview for interview in before.interviews}
-    old_studies = {study.name: study for study in before.studies}
-    comparisons = [compare(old[new.name], new) for new in after.interviews if new.name in old]
-    comparisons += [compare_studies(old_studies[new.name], new) for new in after.studies if new.name in old_studies]
+    old = {evaluation.name: evaluation for evaluation in before.evaluations}
+    comparisons = [compare(old[new.name], new) for new in after.evaluations if new.name in old]
     if not comparisons:
         first, second = (
-            ", ".join([*(i.name for i in run.interviews), *(s.name for s in run.studies)]) or "none"
-            for run in (before, after)
+            ", ".join(evaluation.name for evaluation in run.evaluations) or "none" for run in (before, after)
         )
         raise ConfigError(f"the two runs have no evaluation in common: the first has {first}, the second {second}")
     return comparisons

@@ -25,7 +25,8 @@ SUBJECT = "subject"
 
 def correlate(options: argparse.Namespace) -> int:
     """Show how alike evaluations order the subjects; returns the exit code."""
-    from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, study_measures, table
+    from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, table
+    from pytest_adaptive_eval.records.run_record import StudyRecord
     from pytest_adaptive_eval.reports.history import correlation_lines
 
     writes = {"--json": options.json}
@@ -33,8 +34,8 @@ def correlate(options: argparse.Namespace) -> int:
     spare(writes, [reference])
     history = open_history(options.source, writes)
     patterns = history_patterns(options)
-    measured = measures(interview for _, interview in history.interviews(**patterns))
-    measured += study_measures(study for _, study in history.studies(**patterns))
+    own = [evaluation for record, evaluation in history.evaluations(**patterns) if not record.copied_from]
+    measured = measures(sorted(own, key=lambda evaluation: isinstance(evaluation, StudyRecord)))
     if not measured:
         raise ConfigError(f"nothing in {options.source} is like that and has an accuracy, area, energy or score")
     for measure in measured:

@@ -139,9 +139,9 @@ def rescore(
 
 def _passes(record: RunRecord, verdicts: Sequence[GateRecord]) -> bool:
     """Return whether every gate holds, at least one passes, and nothing ended by an error."""
-    errors = [*(interview.error for interview in record.interviews), *(study.error for study in record.studies)]
     decided = any(gate.outcome is Outcome.PASS for gate in verdicts)
-    return decided and all(gate.holds for gate in verdicts) and not any(errors)
+    ended = not any(evaluation.error for evaluation in record.evaluations)
+    return decided and ended and all(gate.holds for gate in verdicts)
 
 
 def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank], spec: EvalSpec | StudySpec | None) -> _Rescored:

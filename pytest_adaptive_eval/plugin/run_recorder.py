@@ -41,10 +41,6 @@ class RunFiles:
         self.state, self._run, self._started, self._complaints = state, run, started, complaints
         self.paths: dict[str, Path] = {}
 
-    @property
-    def _records(self) -> list[InterviewRecord | StudyRecord]:
-        return [*self._run.interviews, *self._run.studies]
-
     def write(self, *, passed: bool) -> None:
         """Write all files of the run, the new baseline only if the run passed."""
         # imported at the end of the run, so that collecting stays cheap
@@ -125,7 +121,7 @@ class RunFiles:
         outcomes = {gate.outcome for gate in run.gates if gate not in notices}
         if not notices or outcomes & {Outcome.FAIL, Outcome.ERROR, Outcome.INCONCLUSIVE}:
             return None
-        if any(record.error for record in self._records):
+        if any(evaluation.error for evaluation in self._run.evaluations):
             return None
         path = self.state.config.invocation_params.dir / settings.baseline
         if path.exists():
@@ -135,7 +131,7 @@ class RunFiles:
 
     def remove_journals(self) -> None:
         """Delete the journals of the run, except those of void interviews, which a later run continues."""
-        for record in self._records:
+        for record in self._run.evaluations:
             # a study names its journal once no later run needs it
             if (isinstance(record, StudyRecord) or not record.error) and record.journal:
                 with suppress(OSError):
@@ -296,8 +292,7 @@ class RunRecorder:
         """Return the exit status, which is not 0 where no gate passed, and 4 where a mistake voided an evaluation."""
         if self._lacks_baseline:
             status = status or _FAILED
-        mistakes = [*(i.usage_error for i in self.run.interviews), *(study.usage_error for study in self.run.studies)]
-        if status == _FAILED and any(mistakes):
+        if status == _FAILED and any(evaluation.usage_error for evaluation in self.run.evaluations):
             return int(pytest.ExitCode.USAGE_ERROR)
         return status
 
@@ -394,7 +389,7 @@ class RunRecorder:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table of interviews and verdicts."""
         run = self.run
-        if not (run.interviews or run.studies or run.gates or self._complaints or self._has_answers):
+        if not (run.evaluations or run.gates or self._complaints or self._has_answers):
             return
         from pytest_adaptive_eval.evaluation import Evaluation
         from pytest_adaptive_eval.reports.terminal import brief_verdict_lines, summary_lines, warning_lines, write_lines

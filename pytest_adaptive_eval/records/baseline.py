@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -136,23 +137,34 @@ def read_baseline(
     source = locate_baseline(
         path, folders, "name another evaluation of the run, a run's record, or a file of recorded answers"
     )
-    try:
-        if source.is_dir() or source.suffix == ".zip":
-            from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
-
-            history = History(source)
-            record = history.find(run) if run else _newest(history, evaluation, bank)
-            file = _from_record(source, record, bank, evaluation)
-        elif source.suffix == ".json":
-            file = _from_record(source, read_run(source), bank, evaluation)
+    with _as_baseline_error():
+        if source.is_dir() or source.suffix in (".zip", ".json"):
+            file = _from_record(source, _record_in(source, evaluation, bank, run), bank, evaluation)
         else:
             file = _from_answers(source, subject or None, bank, unanswered)
+    recorded_path = path if source == folders[0] / path else str(source)
+    return replace(file, source=BaselineSource(recorded_path, subject, file.source.run, file.source.hash))
+
+
+@contextmanager
+def _as_baseline_error() -> Iterator[None]:
+    """Raise errors of reading as a BaselineError."""
+    try:
+        yield
     except BaselineError:
         raise
     except AdaptiveEvalError as error:
         raise BaselineError(str(error)) from error
-    recorded_path = path if source == folders[0] / path else str(source)
-    return replace(file, source=BaselineSource(recorded_path, subject, file.source.run, file.source.hash))
+
+
+def _record_in(source: Path, evaluation: str, bank: ItemBank | None = None, run: str = "") -> RunRecord:
+    """Return the record in a file; in a history the run of an id, else the newest that serves, see `_newest`."""
+    if source.suffix == ".json":
+        return read_run(source)
+    from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
+
+    history = History(source)
+    return history.find(run) if run else _newest(history, evaluation, bank)
 
 
 def is_tracked(spec: str) -> bool:
@@ -176,12 +188,8 @@ def baseline_path(spec: str) -> tuple[str, str]:
 
 
 def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
-    try:
+    with _as_baseline_error():
         file = _from_record(spec, service("fetch_run", "exports")(spec), bank, evaluation)
-    except BaselineError:
-        raise
-    except AdaptiveEvalError as error:
-        raise BaselineError(str(error)) from error
     return replace(file, source=BaselineSource(spec, "", file.source.run, file.source.hash))
 
 
@@ -334,17 +342,8 @@ def read_study_baseline(spec: str, folders: Sequence[Path], evaluation: str, kin
         BaselineError: There is no such file, it cannot be read, or the study is void.
     """
     source = locate_baseline(spec, folders, "name another study of the run, or a run's record")
-    try:
-        if source.suffix == ".json":
-            record = read_run(source)
-        else:
-            from pytest_adaptive_eval.records.history import History
-
-            record = _newest(History(source), evaluation)
-    except BaselineError:
-        raise
-    except AdaptiveEvalError as error:
-        raise BaselineError(str(error)) from error
+    with _as_baseline_error():
+        record = _record_in(source, evaluation)
     study = next((study for study in record.studies if study.name == evaluation and study.kind == kind), None)
     if study is None:
         names = ", ".join(f"{study.name} ({study.kind})" for study in record.studies) or "none"

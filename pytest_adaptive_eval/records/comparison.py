@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.items.item import unanswered_sentence
-from pytest_adaptive_eval.records.repetitions import area, area_error, population
+from pytest_adaptive_eval.records.quantities import Quantity, of_tested
+from pytest_adaptive_eval.records.repetitions import population
 from pytest_adaptive_eval.records.run_record import (
     InterviewRecord,
-    Quantity,
     QuantityRecord,
     RunRecord,
     StudyRecord,
     changed_requests,
 )
-
-Estimate = tuple[float | None, float | None]  #: A value and its standard error.
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,38 +92,70 @@ def _json_value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
-    """Compare two interviews of one evaluation.
+def compare(before: InterviewRecord | StudyRecord, after: InterviewRecord | StudyRecord) -> Comparison:
+    """Compare two results of one evaluation, by the quantities of the tested subject, taken as independent.
 
-    Interviews on different banks, with different decoding settings or by a changed test do not compare, because the
-    checkpoint would not be the only difference. Ladders of one task and policy compare by their areas, also with
-    different seeds.
+    Interviews on different banks, with different decoding settings or by a changed test do not compare, and neither do
+    other settings of several models, because the checkpoint would not be the only difference. Ladders of one task and
+    policy compare by their areas, also with different seeds.
     """
-    subjects = (before.subject.name, after.subject.name)
-    if reason := _refusal(before, after):
+    subjects = (before.tested.name, after.tested.name)
+    if isinstance(before, StudyRecord) or isinstance(after, StudyRecord):
+        if reason := _void(before, after, "study") or _other_settings(before, after):
+            return Comparison(after.name, subjects, reason)
+        changes = _changes(before, after, _by_intervals)
+        labels = {f"{quantity} of {part}" if part else quantity: change for (quantity, part), change in changes.items()}
+        return Comparison(after.name, subjects, quantities=labels)
+    if reason := _void(before, after, "interview") or _refusal(before, after):
         return Comparison(after.name, subjects, reason)
-    same_scale = before.bank.scale == after.bank.scale
     scores = [{a.item: a.score for a in i.by_item() if a.score is not None} for i in (before, after)]
     common = [item for item in scores[0] if item in scores[1]]
-    old_categories, new_categories = _by_category(before), _by_category(after)
+    changes = _changes(before, after, _by_errors)
+    if before.bank.scale != after.bank.scale:
+        changes = {quantity: change for quantity, change in changes.items() if quantity.metric != "ability"}
+    whole = {quantity.metric: change for quantity, change in changes.items() if not quantity.part}
     return Comparison(
         after.name,
         subjects,
-        ability=_difference(_ability(before), _ability(after)) if same_scale else None,
-        accuracy=_difference(_accuracy(before), _accuracy(after)),
-        auc=_difference(_area(before), _area(after)),
-        parts=_differences(_parts(before, after), _parts(after, after)) if same_scale else {},
-        categories=_differences(old_categories, new_categories),
+        ability=whole.get("ability"),
+        accuracy=whole.get("accuracy"),
+        auc=whole.get("auc"),
+        parts={quantity.part: c for quantity, c in changes.items() if quantity.part and quantity.metric == "ability"},
+        categories={q.part: change for q, change in changes.items() if q.part and q.metric == "accuracy"},
         common=len(common),
         lost=tuple(item for item in common if scores[1][item] < scores[0][item]),
         gained=tuple(item for item in common if scores[1][item] > scores[0][item]),
     )
 
 
+def _changes(
+    before: InterviewRecord | StudyRecord,
+    after: InterviewRecord | StudyRecord,
+    difference: Callable[[QuantityRecord, QuantityRecord], Difference | None],
+) -> dict[Quantity, Difference]:
+    """Return the changes of all quantities that both results have."""
+    old, new = dict(of_tested(before)), dict(of_tested(after))
+    changes = {quantity: difference(old[quantity], row) for quantity, row in new.items() if quantity in old}
+    return {quantity: change for quantity, change in changes.items() if change is not None}
+
+
+def _void(before: InterviewRecord | StudyRecord, after: InterviewRecord | StudyRecord, noun: str) -> str:
+    for evaluation, position in ((before, "first"), (after, "second")):
+        if evaluation.void:
+            return f"the {position} {noun} is void: {evaluation.error or 'it did not finish'}"
+    return ""
+
+
+def _other_settings(before: InterviewRecord | StudyRecord, after: InterviewRecord | StudyRecord) -> str:
+    """Return why two results do not compare of which one is of several models; empty if they do."""
+    kinds = [evaluation.kind if isinstance(evaluation, StudyRecord) else "bank" for evaluation in (before, after)]
+    if kinds[0] != kinds[1]:
+        return f"the kind of the study changed between the two ({kinds[0]}, then {kinds[1]})"
+    old, new = (getattr(evaluation, "population", "") for evaluation in (before, after))
+    return f"the settings of the study changed between the two (hash {old}, then {new})" if old and old != new else ""
+
+
 def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
-    for interview, position in ((before, "first"), (after, "second")):
-        if interview.error or not interview.stop:
-            return f"the {position} interview is void: {interview.error or 'it did not finish'}"
     silent = any(unanswered_sentence(interview.statuses) for interview in (before, after))
     if silent and before.counting != after.counting:
         return (
@@ -149,85 +179,18 @@ def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
     return ""
 
 
-def _difference(before: Estimate, after: Estimate) -> Difference | None:
-    (old, old_error), (new, new_error) = before, after
-    if old is None or new is None or old_error is None or new_error is None:
-        return None
-    return Difference(old, new, math.hypot(old_error, new_error))
-
-
-def _differences(before: Mapping[str, Estimate], after: Mapping[str, Estimate]) -> dict[str, Difference]:
-    """Return the changes of all quantities with estimates in both interviews."""
-    changes = {name: _difference(before[name], estimate) for name, estimate in after.items() if name in before}
-    return {name: change for name, change in changes.items() if change is not None}
-
-
-def _seed(interview: InterviewRecord) -> Any:
+def _seed(interview: InterviewRecord) -> object:
     return (interview.bank.task or {}).get("seed")
 
 
-def _area(interview: InterviewRecord) -> Estimate:
-    interval = area(interview)
-    return interval.estimate if interval else None, area_error(interview)
+def _by_errors(before: QuantityRecord, after: QuantityRecord) -> Difference | None:
+    """Return the change of one quantity by its standard errors; None without both."""
+    if before.estimate is None or after.estimate is None or before.error is None or after.error is None:
+        return None
+    return Difference(before.estimate, after.estimate, math.hypot(before.error, after.error))
 
 
-def _accuracy(interview: InterviewRecord) -> Estimate:
-    return interview.accuracy.estimate if interview.accuracy else None, interview.accuracy_error
-
-
-def _ability(interview: InterviewRecord) -> Estimate:
-    theta, errors = interview.theta or [], interview.standard_error or []
-    return (theta[0], errors[0]) if len(theta) == len(errors) == 1 else (None, None)
-
-
-def _parts(interview: InterviewRecord, named: InterviewRecord) -> dict[str, Estimate]:
-    """Return the ability components under the names of another interview; an empty mapping without components."""
-    names, theta, errors = named.bank.parts, interview.theta or [], interview.standard_error or []
-    if not len(names) == len(theta) == len(errors):
-        return {}
-    return dict(zip(names, zip(theta, errors, strict=True), strict=True))
-
-
-def _by_category(interview: InterviewRecord) -> dict[str, Estimate]:
-    return {
-        row.category: (row.accuracy.estimate if row.accuracy else None, row.standard_error)
-        for row in interview.categories
-    }
-
-
-def compare_studies(before: StudyRecord, after: StudyRecord) -> Comparison:
-    """Compare two runs of a study by the intervals of their candidates, taken as independent.
-
-    Studies of other settings do not compare, because the candidate would not be the only difference.
-    """
-    subjects = (before.candidate, after.candidate)
-    if reason := _study_refusal(before, after):
-        return Comparison(after.name, subjects, reason)
-    old = dict(_candidate_rows(before))
-    quantities = {}
-    for quantity, row in _candidate_rows(after):
-        if quantity in old and (change := _study_difference(old[quantity], row)):
-            quantities[f"{quantity.metric} of {quantity.part}" if quantity.part else quantity.metric] = change
-    return Comparison(after.name, subjects, quantities=quantities)
-
-
-def _study_refusal(before: StudyRecord, after: StudyRecord) -> str:
-    for study, position in ((before, "first"), (after, "second")):
-        if study.error:
-            return f"the {position} study is void: {study.error}"
-    if before.kind != after.kind:
-        return f"the kind of the study changed between the two ({before.kind}, then {after.kind})"
-    old, new = before.population, after.population
-    return f"the settings of the study changed between the two (hash {old}, then {new})" if old and old != new else ""
-
-
-def _candidate_rows(study: StudyRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
-    for quantity, subject, row in study.quantities():
-        if subject == study.candidate:
-            yield quantity, row
-
-
-def _study_difference(before: QuantityRecord, after: QuantityRecord) -> Difference | None:
+def _by_intervals(before: QuantityRecord, after: QuantityRecord) -> Difference | None:
     """Return the change of one quantity with its two-sided 95 % interval; None without both intervals."""
     old, new = before.interval, after.interval
     if old is None or new is None:

@@ -23,12 +23,14 @@ import numpy as np
 
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation
+from pytest_adaptive_eval.records.quantities import quantities
 from pytest_adaptive_eval.records.repetitions import area, population
 from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 from pytest_adaptive_eval.types import Array
 
 LEAST = 4  #: Subjects below which Fisher's z has no error.
 CONFIDENCE = 0.975  #: Confidence of each one-sided bound: 95 % two-sided.
+_LAST_LEVEL = "last level"  #: Metric of a ladder that is correlated with its own area alone.
 _DIGITS = 12  #: Digits of a value that count, so that rounding does not change ranks.
 
 
@@ -101,64 +103,48 @@ def _interval(r: float, n: int, error: float, method: str) -> Interval:
     return Interval(r, min(low, r), max(high, r), CONFIDENCE, method)
 
 
-def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:
-    """Return the quantities of evaluations, by the newest interview of each subject.
+def measures(evaluations: Iterable[InterviewRecord | StudyRecord]) -> list[Measure]:
+    """Return the quantities of evaluations, by the newest result of each subject.
 
-    A ladder has its area, followed by its last level; any other evaluation its accuracy, by the draws or else the
-    bank's projection. If the bank or levels of an evaluation changed, those of the newest interview count.
+    A ladder has its area, followed by its last level; any other interview its accuracy, by the draws or else the bank's
+    projection. A panel has a score of each member. A network has its interviewee's energy, and the area of each node
+    under the name ``NAME/NODE``. If the bank, levels or settings of an evaluation changed, the newest ones count.
     """
-    by_name: dict[str, dict[str, dict[str, InterviewRecord]]] = {}  # evaluation, population, subject
+    by_name: dict[str, dict[str, dict[str, dict[str, float]]]] = {}  # name, population, metric, subject
     newest: dict[str, str] = {}
-    for interview in interviews:
-        if not interview.error and interview.stop and _value(interview) is not None:
-            newest[interview.name] = population(interview)
-            subjects = by_name.setdefault(interview.name, {}).setdefault(newest[interview.name], {})
-            subjects[interview.subject.name] = interview
+    for evaluation in evaluations:
+        asked = population(evaluation) if isinstance(evaluation, InterviewRecord) else evaluation.population
+        for name, metric, subject, value in () if evaluation.void else _values(evaluation):
+            newest[name] = asked
+            by_name.setdefault(name, {}).setdefault(asked, {}).setdefault(metric, {})[subject] = value
     return [
-        measure
+        Measure(name, metric, values, _elsewhere(by_name[name].values(), metric, set(values)))
         for name, current in newest.items()
-        for measure in _measures_of(
-            name, by_name[name][current], {subject for subjects in by_name[name].values() for subject in subjects}
-        )
+        for metric, values in by_name[name][current].items()
     ]
 
 
-def study_measures(studies: Iterable[StudyRecord]) -> list[Measure]:
-    """Return the quantities of studies by the newest run of each subject.
-
-    A panel has a score of each member. A network has its interviewee's energy, and the area of each node under the name
-    ``STUDY/NODE``. Studies of other settings than the newest are left out.
-    """
-    by_name: dict[tuple[str, str], dict[str, dict[str, float]]] = {}  # quantity, population, subject
-    newest: dict[tuple[str, str], str] = {}
-    for study in studies:
-        for quantity, subject, row in study.quantities():
-            if study.error or row.estimate is None or quantity.metric == "last_level":
-                continue
-            key = (f"{study.name}/{quantity.part}" if quantity.part else study.name, quantity.metric)
-            newest[key] = study.population
-            by_name.setdefault(key, {}).setdefault(study.population, {})[subject] = row.estimate
-    return [
-        Measure(*key, values := by_name[key][current], len({s for v in by_name[key].values() for s in v} - set(values)))
-        for key, current in newest.items()
-    ]
+def _elsewhere(populations: Iterable[Mapping[str, Mapping[str, float]]], metric: str, here: set[str]) -> int:
+    """Return the number of subjects that have no value of a metric here, and one of the evaluation elsewhere."""
+    if metric == _LAST_LEVEL:
+        return 0
+    return len({subject for metrics in populations for values in metrics.values() for subject in values} - here)
 
 
-def _measures_of(name: str, interviews: Mapping[str, InterviewRecord], all_subjects: set[str]) -> Iterator[Measure]:
-    """Yield the quantities of one evaluation from the interviews of its subjects."""
-    levels = {subject: interview.levels for subject, interview in interviews.items() if interview.levels}
-    values = {subject: value for subject, interview in interviews.items() if (value := _value(interview)) is not None}
-    yield Measure(name, "auc" if levels else "accuracy", values, len(all_subjects - set(interviews)))
-    if levels:
-        last = {subject: level.last_level for subject, level in levels.items()}
-        last_levels = {subject: float(value) for subject, value in last.items() if value is not None}
-        if last_levels:
-            yield Measure(name, "last level", last_levels)
-
-
-def _value(interview: InterviewRecord) -> float | None:
-    interval = area(interview) if interview.levels else interview.projection
-    return interval.estimate if interval else None
+def _values(evaluation: InterviewRecord | StudyRecord) -> Iterator[tuple[str, str, str, float]]:
+    """Yield name, metric, subject and value of each quantity of an evaluation that orders subjects."""
+    name = evaluation.name
+    if isinstance(evaluation, StudyRecord):
+        for quantity, row in quantities(evaluation):
+            if row.estimate is not None and quantity.metric != "last_level":
+                subject = evaluation.candidate if quantity.part else row.subject
+                yield f"{name}/{quantity.part}" if quantity.part else name, quantity.metric, subject, row.estimate
+        return
+    levels, subject = evaluation.levels, evaluation.subject.name
+    if interval := area(evaluation) if levels else evaluation.projection:
+        yield name, "auc" if levels else "accuracy", subject, interval.estimate
+        if levels and levels.last_level is not None:
+            yield name, _LAST_LEVEL, subject, float(levels.last_level)
 
 
 def table(measured: Sequence[Measure]) -> dict[tuple[int, int], Correlation]:
@@ -166,7 +152,7 @@ def table(measured: Sequence[Measure]) -> dict[tuple[int, int], Correlation]:
     pairs: dict[tuple[int, int], Correlation] = {}
     for j, second in enumerate(measured):
         for i, first in enumerate(measured[:j]):
-            last = "last level" in (first.metric, second.metric)
+            last = _LAST_LEVEL in (first.metric, second.metric)
             if not last or (first.name, first.metric) == (second.name, "auc"):
                 pairs[i, j] = correlate(first.values, second.values)
     return pairs

@@ -20,12 +20,12 @@ from msgspec.structs import replace
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.item import MISSING
 from pytest_adaptive_eval.records.drift import Point, Series
 from pytest_adaptive_eval.records.journal import make_private
-from pytest_adaptive_eval.records.repetitions import area, area_error, population
+from pytest_adaptive_eval.records.quantities import Quantity, of_tested
+from pytest_adaptive_eval.records.repetitions import population
 from pytest_adaptive_eval.records.run_record import BankRecord, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import parse_run, read_run
 from pytest_adaptive_eval.text import counted
@@ -329,8 +329,7 @@ class History:
     ) -> Iterator[tuple[RunRecord, InterviewRecord | StudyRecord]]:
         """Yield interviews and studies with their runs, oldest first, by patterns such as ``step-*``."""
         for record in self.runs:
-            entries: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
-            for entry in entries:
+            for entry in record.evaluations:
                 asked = entry.bank if isinstance(entry, InterviewRecord) else BankRecord()
                 name = entry.candidate if isinstance(entry, StudyRecord) else entry.subject.name
                 if (
@@ -345,12 +344,6 @@ class History:
         """Yield interviews with their runs, oldest first, without derived runs, which repeat those of others."""
         for record, entry in self.evaluations(**which):
             if isinstance(entry, InterviewRecord) and not record.copied_from:
-                yield record, entry
-
-    def studies(self, **which: str) -> Iterator[tuple[RunRecord, StudyRecord]]:
-        """Yield studies with their runs, oldest first, without derived runs."""
-        for record, entry in self.evaluations(**which):
-            if isinstance(entry, StudyRecord) and not record.copied_from:
                 yield record, entry
 
     def series(self, *, until: str = "", **which: str) -> list[Series]:
@@ -377,71 +370,47 @@ class History:
         return [Series(*key[:2], newest[key], *key[3:], tuple(series)) for key, series in points.items()]
 
     def _points(self, which: Mapping[str, str]) -> Iterator[tuple[_Key, str, Point]]:
-        """Yield series, content hash of the bank and point of each estimate of interviews, then of studies."""
-        for record, interview in self.interviews(**which):
-            if interview.stop and not interview.error:
-                yield from _interview_points(record, interview)
-        for record, study in self.studies(**which):
-            if not study.error:
-                yield from _study_points(record, study)
+        """Yield series, content hash of the bank and point of each estimate, those of interviews first."""
+        found = [
+            (record, entry) for record, entry in self.evaluations(**which) if not (record.copied_from or entry.void)
+        ]
+        for record, entry in sorted(found, key=lambda pair: isinstance(pair[1], StudyRecord)):
+            yield from _evaluation_points(record, entry)
 
 
 _Key = tuple[str, str, str, str, str, str]  #: Evaluation, bank, population, scale, metric and category of a series.
 
 
-def _interview_points(record: RunRecord, interview: InterviewRecord) -> Iterator[tuple[_Key, str, Point]]:
-    """Yield a point for each estimate of an interview."""
-    bank, subject = interview.bank, interview.subject
-    for metric, category, value, error, interval in _recorded_estimates(interview):
-        if value is None or error is None or not (math.isfinite(value) and 0 < error < math.inf):
+def _evaluation_points(
+    record: RunRecord, evaluation: InterviewRecord | StudyRecord
+) -> Iterator[tuple[_Key, str, Point]]:
+    """Yield a point for each estimate of an evaluation; a whole accuracy stands for a missing ability."""
+    tested, found = evaluation.tested, list(of_tested(evaluation))
+    by_ability = any(quantity.metric == "ability" for quantity, _ in found)
+    for quantity, row in found:
+        value, error = row.estimate, row.error
+        if (quantity == Quantity("accuracy") and by_ability) or value is None or not (error and 0 < error < math.inf):
             continue
-        asked = population(interview) if find_metric(metric).by_levels else bank.content_hash
-        asked += f" unanswered {MISSING}" if interview.counting == MISSING else ""
-        key = (interview.name, bank.name, asked, bank.scale, metric, category)
-        ends = (interval.low, interval.high) if interval else (None, None)
-        point = Point(record.run, record.started, subject.name, subject.checkpoint, value, error, *ends)
-        yield key, bank.content_hash, point
+        ends = (row.low, row.high) if quantity.metric == "accuracy" else (None, None)
+        *place, content = _place(evaluation, quantity.metric)
+        point = Point(record.run, record.started, tested.name, tested.checkpoint, value, error, *ends)
+        yield (evaluation.name, place[0], place[1], place[2], *quantity), content, point
 
 
-def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key, str, Point]]:
-    """Yield the points of the candidate of a study; a part, such as a node, stands in the place of the category."""
-    checkpoint = study.member(study.candidate).checkpoint
-    for quantity, subject, row in study.quantities():
-        if subject != study.candidate or row.estimate is None or row.error is None or not 0 < row.error < math.inf:
-            continue
-        key = (study.name, study.kind, study.population, "", quantity.metric, quantity.part)
-        yield key, study.population, Point(record.run, record.started, subject, checkpoint, row.estimate, row.error)
+def _place(evaluation: InterviewRecord | StudyRecord, metric: str) -> tuple[str, str, str, str]:
+    """Return the bank, or the kind, of an evaluation; the key of what was asked; the scale; and the content hash."""
+    if isinstance(evaluation, StudyRecord):
+        return evaluation.kind, evaluation.population, "", evaluation.population
+    bank = evaluation.bank
+    asked = population(evaluation) if find_metric(metric).by_levels else bank.content_hash
+    asked += f" unanswered {MISSING}" if evaluation.counting == MISSING else ""
+    return bank.name, asked, bank.scale, bank.content_hash
 
 
 def _moment(text: str) -> datetime:
     """Return a time in ISO 8601, in UTC if it names no zone."""
     time = datetime.fromisoformat(text)
     return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def _recorded_estimates(
-    interview: InterviewRecord,
-) -> Iterator[tuple[str, str, float | None, float | None, Interval | None]]:
-    """Yield metric, category, value, standard error and interval of all estimates."""
-    if interval := area(interview):
-        yield "auc", "", interval.estimate, area_error(interview), None
-    theta, errors, parts = interview.theta or [], interview.standard_error or [], interview.bank.parts
-    if len(theta) == 1 and errors:
-        yield "ability", "", theta[0], errors[0], None
-    elif parts and theta and errors:
-        for part, value, error in zip(parts, theta, errors, strict=False):
-            yield "ability", part, value, error, None
-    else:
-        accuracy = interview.accuracy
-        yield "accuracy", "", accuracy.estimate if accuracy else None, interview.accuracy_error, accuracy
-    for row in interview.categories:
-        yield (
-            "accuracy",
-            row.category,
-            row.accuracy.estimate if row.accuracy else None,
-            row.standard_error,
-            row.accuracy,
-        )
 
 
 def _opened(path: str) -> sqlite3.Connection:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import takewhile
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
@@ -802,13 +802,6 @@ class InterviewRecord(EvaluationRecord):
         return by_item(self.administrations, self.samples)
 
 
-class Quantity(NamedTuple):
-    """Quantity of a study: its metric, and the part of the study, such as a node; empty for the whole."""
-
-    metric: str
-    part: str
-
-
 class StudyRecord(EvaluationRecord):
     """Evaluation of several subjects, such as a panel of models that judge each other.
 
@@ -845,17 +838,6 @@ class StudyRecord(EvaluationRecord):
         for metric, rows in self.metrics.items():
             if row := next((row for row in rows if row.subject == self.candidate), None):
                 yield metric, row
-
-    def quantities(self) -> Iterator[tuple[Quantity, str, QuantityRecord]]:
-        """Yield each measured quantity with its subject and its row of `metrics`.
-
-        Rows of members are their own; any other row, such as that of a node, is a part of the candidate's result.
-        """
-        members = {member.name for member in self.members}
-        for metric, rows in self.metrics.items():
-            for row in rows:
-                whole = row.subject in members or row.subject == self.candidate
-                yield Quantity(metric, "" if whole else row.subject), row.subject if whole else self.candidate, row
 
     def member(self, name: str) -> SubjectRecord:
         """Return the identity of a subject; its name alone if there is none."""
@@ -935,6 +917,13 @@ class RunRecord(_Record):
     def evaluations(self) -> list[InterviewRecord | StudyRecord]:
         """Evaluations of all kinds."""
         return [*self.interviews, *self.studies]
+
+    def add(self, evaluation: InterviewRecord | StudyRecord) -> None:
+        """Add an evaluation."""
+        if isinstance(evaluation, InterviewRecord):
+            self.interviews.append(evaluation)
+        else:
+            self.studies.append(evaluation)
 
     def judged(self) -> tuple[list[tuple[InterviewRecord | StudyRecord, list[GateRecord]]], list[GateRecord]]:
         """Return each evaluation with its gates, and the gates of none; of equal names the first evaluation counts."""
@@ -1097,11 +1086,10 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
     """Add a record's evaluations under names of their own, and its gates."""
     marks = (record.started[:16].replace("T", " "), record.run)
     renamed: dict[str, str] = {}
-    for evaluations, target in ((record.interviews, whole.interviews), (record.studies, whole.studies)):
-        for evaluation in evaluations:
-            name = _unique(evaluation.name, (evaluation.tested.name, *marks), names)
-            renamed |= {evaluation.name: name, evaluation.nodeid: name}
-            target.append(replace(evaluation, name=name))
+    for evaluation in record.evaluations:
+        name = _unique(evaluation.name, (evaluation.tested.name, *marks), names)
+        renamed |= {evaluation.name: name, evaluation.nodeid: name}
+        whole.add(replace(evaluation, name=name))
     whole.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
     whole.seconds += record.seconds
     whole.versions |= record.versions

@@ -269,7 +269,8 @@ def candidate_results(study: StudyRecord) -> tuple[str, str]:
 
     The results read as ``score of dog 4.146 [4.024, 4.268], rank 2.0 [2, 2] of 5, 12 of 12 rounds``.
     """
-    parts, leading = [], "-"
+    parts: list[str] = []
+    leading = "-"
     for metric, row in study.candidate_rows():
         if row.estimate is not None:
             value, _, rank = quantity(row)

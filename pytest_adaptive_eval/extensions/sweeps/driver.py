@@ -14,7 +14,7 @@ from pytest_adaptive_eval.extensions.sweeps.checks import Signatures, fingerprin
 from pytest_adaptive_eval.extensions.sweeps.executors import Executor
 from pytest_adaptive_eval.extensions.sweeps.running import RECORD
 from pytest_adaptive_eval.extensions.sweeps.settings import Sweep
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, merged
+from pytest_adaptive_eval.records.run_record import RunRecord, merged
 from pytest_adaptive_eval.records.runs import new_run_id, read_run, write_record
 
 #: Folder of the cells' folders, in that of the sweep.
@@ -121,9 +121,8 @@ def merge_cells(folder: Path, cells: Iterable[Cell], path: Path) -> RunRecord | 
 def _named(record: RunRecord, cell: Cell) -> RunRecord:
     """Return a cell's record in which evaluations have the cell in their names, so that all names differ."""
     mark = f" ({cell.checkpoint.name}, seed {cell.seed})"
-    evaluations: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
-    names = {entry.name for entry in evaluations}
-    for entry in evaluations:
+    names = {entry.name for entry in record.evaluations}
+    for entry in record.evaluations:
         entry.name += mark
     for gate in record.gates:
         if gate.interview in names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.records.quantities import of_tested
 from pytest_adaptive_eval.records.run_record import (
     InterviewRecord,
     QuantityRecord,
@@ -51,8 +52,7 @@ def _interview(interview: InterviewRecord) -> dict[str, Any]:
 
 def _study(study: StudyRecord) -> dict[str, Any]:
     metric, row = next(
-        ((quantity.metric, row) for quantity, subject, row in study.quantities() if subject == study.candidate),
-        (study.kind, QuantityRecord(study.candidate)),
+        ((quantity.metric, row) for quantity, row in of_tested(study)), (study.kind, QuantityRecord(study.candidate))
     )
     estimate = {"estimate": row.estimate, "error": row.error, **_bounds(row), "accuracy": None}
     return _entry(study, {"measure": metric, **estimate}, "", study.costs.total)

@@ -1,0 +1,59 @@
+"""Quantities of recorded evaluations of any kind, by which histories, comparisons and correlations know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.records.repetitions import area, area_error
+from pytest_adaptive_eval.records.run_record import InterviewRecord, QuantityRecord, StudyRecord
+
+
+class Quantity(NamedTuple):
+    """A metric, and the part that it is of, such as a category, an ability component or a node; empty for the whole."""
+
+    metric: str
+    part: str = ""
+
+
+def quantities(evaluation: InterviewRecord | StudyRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
+    """Yield each measured quantity of an evaluation; its row names the subject.
+
+    Of several models, rows of members are their own, and any other row, such as that of a node, is a part of the
+    candidate's result.
+    """
+    if isinstance(evaluation, InterviewRecord):
+        yield from _of_interview(evaluation)
+        return
+    members = {member.name for member in evaluation.members} | {evaluation.candidate}
+    for metric, rows in evaluation.metrics.items():
+        for row in rows:
+            yield Quantity(metric, "" if row.subject in members else row.subject), row
+
+
+def of_tested(evaluation: InterviewRecord | StudyRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
+    """Yield the quantities of the tested subject, with those of its parts."""
+    for quantity, row in quantities(evaluation):
+        if quantity.part or row.subject == evaluation.tested.name:
+            yield quantity, row
+
+
+def _of_interview(interview: InterviewRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
+    subject, theta, errors = interview.subject.name, interview.theta or [], interview.standard_error or []
+    if interval := area(interview):
+        yield Quantity("auc"), _row(subject, interval, area_error(interview))
+    parts = [""] if len(theta) == 1 else interview.bank.parts
+    if len(parts) == len(theta) == len(errors):
+        for part, value, error in zip(parts, theta, errors, strict=True):
+            yield Quantity("ability", part), QuantityRecord(subject, value, error=error)
+    yield Quantity("accuracy"), _row(subject, interview.accuracy, interview.accuracy_error)
+    for row in interview.categories:
+        yield Quantity("accuracy", row.category), _row(subject, row.accuracy, row.standard_error)
+
+
+def _row(subject: str, interval: Interval | None, error: float | None) -> QuantityRecord:
+    if interval is None:
+        return QuantityRecord(subject)
+    bounds = interval.low, interval.high, interval.confidence, interval.method
+    return QuantityRecord(subject, interval.estimate, *bounds, error)
