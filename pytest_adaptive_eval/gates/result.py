@@ -200,6 +200,14 @@ class Result(NoVerdict):
         verdict = self.judge(condition)
         return self.on_verdict(verdict) if self.on_verdict else verdict
 
+    def _unknown_baseline(self, condition: Condition, since: str) -> BaselineError:
+        """Return the error of a baseline that was not known at the start; `since` says what it is needed for."""
+        return BaselineError(
+            f"{self.name}: the baseline {condition.name!r} was not known before {since}: put "
+            f'@pytest.mark.adaptive_gate("{self.name}", not_worse_than={condition.name!r}, '
+            f"margin={condition.value}) on the test, or declare the gate in TOML"
+        )
+
     def _error_verdict(self, condition: Condition, quantity: str, asked: int, size: int, unit: str) -> Verdict:
         """Return a verdict ERROR, in which a judge replaces the outcome and adds the interval."""
         return Verdict(
@@ -215,6 +223,12 @@ class Result(NoVerdict):
             condition=condition.to_json(),
             unit=unit,
         )
+
+
+def _without_baseline(verdict: Verdict, reason: str) -> Verdict:
+    """Return the notice of a gate whose baseline does not exist yet."""
+    stated = f"no baseline yet for {verdict.metric} {verdict.requirement}"
+    return replace(with_note(verdict, reason, Outcome.INCONCLUSIVE), notice=True, stated=stated)
 
 
 def _metric_property(name: str) -> property:
@@ -321,8 +335,7 @@ class SessionResult(Result):
         facts = {"evaluation": self.name, "subject": self.subject.get("name", "")}
         facts["asked"] = f"{self.asked} of {len(self.bank)} items"
         if (interval := self.interval()) is not None:
-            ends = [number(end) for end in (interval.estimate, interval.low, interval.high)]
-            facts["accuracy"] = f"{ends[0]} [{ends[1]}, {ends[2]}], {interval.method}"
+            facts["accuracy"] = f"{interval.in_words()}, {interval.method}"
         facts["must pass"] = must_pass_sentence(self.must_pass)
         facts["void"] = self.fault
         rows = (f"<tr><th>{name}</th><td>{escape(fact)}</td></tr>" for name, fact in facts.items() if fact)
@@ -414,8 +427,10 @@ class SessionResult(Result):
         """
         try:
             self._check(condition)
-        except (ConfigError, BaselineError) as error:
-            raise type(error)(f"{self.name}: {error}") from None
+        except ConfigError as error:
+            raise ConfigError(f"{self.name}: {error}") from None
+        if condition.kind == "not_worse_than" and condition.name not in {**self.baselines, **self.absent}:
+            raise self._unknown_baseline(condition, "the interview, whose draws depend on it")
         unit = "items in formats" if self.bank.report.get("formats") else "items"
         verdict = self._error_verdict(condition, condition.quantity, self.asked, len(self.bank), unit)
         verdict = replace(verdict, unanswered=unanswered_sentence(self.statuses))
@@ -428,9 +443,7 @@ class SessionResult(Result):
 
     def _by_metric(self, condition: Condition, verdict: Verdict) -> Verdict:
         if condition.name in self.absent:
-            stated = f"no baseline yet for {condition.quantity} {condition.requirement}"
-            verdict = with_note(verdict, self.absent[condition.name])
-            return replace(verdict, outcome=Outcome.INCONCLUSIVE, notice=True, stated=stated)
+            return _without_baseline(verdict, self.absent[condition.name])
         return condition.measure.judge(self, condition, verdict)
 
     def _check(self, condition: Condition) -> None:
@@ -442,12 +455,6 @@ class SessionResult(Result):
                 f"the rank would rest on chosen items alone: {self.checked} of {self.asked} were drawn uniformly, "
                 f"which cannot show a subject unlike the bank's population; expected at least {FEWEST_CHECKED}. Raise "
                 "the budget, run an older record's interview again, or use the policy 'decide'"
-            )
-        if condition.kind == "not_worse_than" and condition.name not in {**self.baselines, **self.absent}:
-            raise BaselineError(
-                f"the baseline {condition.name!r} was not known before the interview, whose draws depend on it: "
-                f'put @pytest.mark.adaptive_gate("{self.name}", not_worse_than={condition.name!r}, '
-                f"margin={condition.value}) on the test, or declare the gate in TOML"
             )
 
     def to_json(self) -> dict[str, Any]:
@@ -668,15 +675,9 @@ class StudyResult(Result):
 
     def _judge_paired(self, condition: Condition, subject: str, verdict: Verdict) -> Verdict:
         if condition.name in self.no_baselines:
-            stated = f"no baseline yet for {verdict.metric} {condition.requirement}"
-            verdict = with_note(verdict, self.no_baselines[condition.name], Outcome.INCONCLUSIVE)
-            return replace(verdict, notice=True, stated=stated)
+            return _without_baseline(verdict, self.no_baselines[condition.name])
         if condition.name not in self.baselines:
-            raise BaselineError(
-                f"{self.name}: the baseline {condition.name!r} was not known before the study: put "
-                f'@pytest.mark.adaptive_gate("{self.name}", not_worse_than={condition.name!r}, '
-                f"margin={condition.value}) on the test, or declare the gate in TOML"
-            )
+            raise self._unknown_baseline(condition, "the study")
         baseline, difference = self.baselines[condition.name], self.difference or self._independent_difference
         if fault := baseline.error or baseline.unsure:
             return with_note(verdict, f"the baseline {condition.name} carries no claim: {fault}")

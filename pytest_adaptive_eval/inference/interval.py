@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pytest_adaptive_eval.text import number
+
 #: Ends of the scale on which an accuracy has an ability: distance from the calibration subjects' mean, in logits.
 ABILITY_BOUND = 8.0
 
@@ -32,6 +34,14 @@ class Interval:
         down = math.hypot(self.estimate - self.low, other.high - other.estimate)
         up = math.hypot(self.high - self.estimate, other.estimate - other.low)
         return Interval(change, change - down, change + up, self.confidence, f"{self.method}, independent")
+
+    def in_words(self, digits: int = 3) -> str:
+        """Return ``.612 [.551, .671]``."""
+        return f"{number(self.estimate, digits)} {self.bounds_in_words(digits)}"
+
+    def bounds_in_words(self, digits: int = 3) -> str:
+        """Return ``[.551, .671]``."""
+        return f"[{number(self.low, digits)}, {number(self.high, digits)}]"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON values of the record."""

@@ -94,7 +94,7 @@ class LiveLine:
             interval = anytime_valid(log, middle, CONFIDENCE)
         except EstimationError:  # the items were not drawn
             return
-        self._estimate = f", {number(middle, 2)} [{number(interval.low, 2)}, {number(interval.high, 2)}]"
+        self._estimate = f", {number(middle, 2)} {interval.bounds_in_words(2)}"
         self._draw()
 
     def count(self, asked: int) -> None:

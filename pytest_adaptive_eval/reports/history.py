@@ -88,7 +88,7 @@ def _accuracy(interview: InterviewRecord) -> str:
         return str(ladder)
     if interview.levels is None or interview.levels.last_level is None:  # the answers do not measure it
         return words.accuracy(interview)
-    return f"{ladder} {words.bounds(interval, 2)}{words.guessing(interview)}"
+    return f"{ladder} {interval.bounds_in_words(2)}{words.guessing(interview)}"
 
 
 def envelope_lines(envelope: Envelope, width: int = 80) -> list[str]:
@@ -209,4 +209,4 @@ def _cell(pairs: Mapping[tuple[int, int], Correlation], row: int, column: int) -
 
 
 def _bounded(interval: Interval | None) -> str:
-    return words.bounded(interval, 2) if interval else "-"
+    return interval.in_words(2) if interval else "-"

@@ -184,7 +184,7 @@ def _categories(interview: InterviewRecord) -> str:
     rows = []
     for row in interview.categories[:_ROWS]:
         interval = words.category_accuracy(row)
-        accuracy = words.bounded(interval) if interval else "-"
+        accuracy = interval.in_words() if interval else "-"
         rows.append((_inline(row.category or "none", _NAME), f"{row.asked}/{row.size}", _inline(accuracy)))
     table = _table(("category", "asked", "accuracy"), rows, len(interview.categories))
     return _folded(f"Accuracy by category: {_inline(interview.name or words.bank_name(interview), _NAME)}", table)

@@ -301,7 +301,7 @@ def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
         accuracy, text = words.category_accuracy(row), "-"
         interval = interval_of(accuracy)
         if accuracy and interval:
-            text = unbroken(words.bounded(accuracy))
+            text = unbroken(accuracy.in_words())
         asked = f"{row.asked}/{row.size}"
         bar = plots.interval_bar(*interval) if interval else None
         name = clean_html(row.category or "none", 100)

@@ -107,17 +107,7 @@ def accuracy(interview: InterviewRecord) -> str:
         return "-"
     prefix = "" if interview.accuracy else "~"
     estimate, low, high = map(number, (interval.estimate, interval.low, interval.high))
-    return f"{prefix}{estimate} exact" if low == high == estimate else prefix + bounded(interval)
-
-
-def bounded(interval: Interval, digits: int = 3) -> str:
-    """Return ``.612 [.551, .671]``."""
-    return f"{number(interval.estimate, digits)} {bounds(interval, digits)}"
-
-
-def bounds(interval: Interval, digits: int = 3) -> str:
-    """Return ``[.551, .671]``."""
-    return f"[{number(interval.low, digits)}, {number(interval.high, digits)}]"
+    return f"{prefix}{estimate} exact" if low == high == estimate else prefix + interval.in_words()
 
 
 def climb(interview: InterviewRecord) -> str:
@@ -127,9 +117,9 @@ def climb(interview: InterviewRecord) -> str:
         return "-"
     parts = [] if levels.last_level is None else [f"last level {levels.last_level}"]
     if levels.auc:
-        parts.insert(0, f"AUC {bounded(levels.auc, 2)}{guessing(interview)}")
+        parts.insert(0, f"AUC {levels.auc.in_words(2)}{guessing(interview)}")
     if levels.half:
-        parts.append(f"half right at level {bounded(levels.half, 1)}")
+        parts.append(f"half right at level {levels.half.in_words(1)}")
     return ", ".join(parts) or "-"
 
 

@@ -293,8 +293,8 @@ def _lines(
         quantity = "accuracy" if pair.baseline is None else "difference"
         interval = interval_on_like_questions(pair.scores, pair.baseline, _confidence(options))
         lines.append(
-            f"on questions like these: {quantity} {number(interval.estimate)} [{number(interval.low)}, "
-            f"{number(interval.high)}], {100 * _confidence(options):.4g} % each side; --like-questions judges on them"
+            f"on questions like these: {quantity} {interval.in_words()}, {100 * _confidence(options):.4g} % each side; "
+            "--like-questions judges on them"
         )
     return lines
 

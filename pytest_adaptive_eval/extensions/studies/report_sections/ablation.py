@@ -7,7 +7,7 @@ import msgspec
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
-from pytest_adaptive_eval.reports.words import bounded, number_or_dash
+from pytest_adaptive_eval.reports.words import number_or_dash
 
 
 class _Contrast(msgspec.Struct):
@@ -42,7 +42,7 @@ def _row(contrast: _Contrast) -> tuple[str, ...]:
         short(contrast.quantity),
         number_or_dash(contrast.before),
         number_or_dash(contrast.after),
-        bounded(contrast.change) if contrast.change else "-",
+        contrast.change.in_words() if contrast.change else "-",
         number_or_dash(contrast.p_value),
         number_or_dash(contrast.seeds, 0),
     )

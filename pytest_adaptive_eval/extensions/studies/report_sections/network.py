@@ -12,7 +12,7 @@ from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
 from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
-from pytest_adaptive_eval.reports.words import bounded, number_or_dash
+from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
 #: Size of a box, and the distances between boxes.
@@ -208,7 +208,7 @@ def _exchanges(nodes: Sequence[Node]) -> Table:
 
 
 def _area(area: Interval | None) -> str:
-    return bounded(area, 2) if area else "-"
+    return area.in_words(2) if area else "-"
 
 
 def _figures(key: str, account: Account) -> list[Figure]:
