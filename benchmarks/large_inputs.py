@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, converted
+from pytest_adaptive_eval.records.parts import converted
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "import sys; from pytest_adaptive_eval.cli.command import main; sys.exit(main())"

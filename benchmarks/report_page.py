@@ -26,7 +26,8 @@ from PIL import Image
 
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, converted
+from pytest_adaptive_eval.records.parts import converted
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports.page import html_page
 
 BANK, ASKED, PICTURES = 4_000, 2_000, 200

@@ -107,8 +107,9 @@ def last_level_of_a_climb() -> str:
     """Levels of accuracy 1, .9, .6 and .3 with stop_at = 0.5."""
     from pytest_adaptive_eval.ladder.policy import Climb
     from pytest_adaptive_eval.ladder.result import Ladder
+    from pytest_adaptive_eval.records.parts import converted
     from pytest_adaptive_eval.records.repetitions import ladder_of
-    from pytest_adaptive_eval.records.run_record import InterviewRecord, converted
+    from pytest_adaptive_eval.records.run_record import InterviewRecord
 
     levels = {"cap": 4, "accuracy": [1.0, 0.9, 0.6, 0.3]}
     settings = {"queries": 10, "stop_at": 0.5, "settle": False}
@@ -206,7 +207,8 @@ def test_it(item, model):
 def verbs(kind: str, metric: str, start: float, subject: str = "") -> str:
     """`compare`, `drift` and `correlate` over 14 runs of a study, whose quantity falls at the end."""
     from pytest_adaptive_eval.cli import main
-    from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord, converted
+    from pytest_adaptive_eval.records.parts import converted
+    from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
     from pytest_adaptive_eval.records.runs import write_run
 
     told = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pytest_adaptive_eval.records.run_record import InterviewRecord, Part, RunRecord, converted
+from pytest_adaptive_eval.records.parts import Part, converted
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 
 T = TypeVar("T", bound=Part)
 

@@ -31,14 +31,12 @@ from pytest_adaptive_eval.ladder.policy import levelled
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.records.baseline import BaselineFile, baseline_of, read_again, read_baseline
 from pytest_adaptive_eval.records.findings import findings
+from pytest_adaptive_eval.records.parts import BaselineSource, ConditionRecord, VerdictRecord
 from pytest_adaptive_eval.records.run_record import (
     Administration,
-    BaselineSource,
-    ConditionRecord,
     GateRecord,
     InterviewRecord,
     RunRecord,
-    VerdictRecord,
     noise_of,
     recorded_must_pass,
 )

@@ -168,7 +168,7 @@ def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
         bank = asked_in_formats(bank, interview.bank.formats)
     if interview.bank.presentation is not None:
         try:
-            bank = presented(bank, Presentation.from_json(interview.bank.presentation))
+            bank = presented(bank, Presentation.from_json(interview.bank.presentation.to_json()))
         except (KeyError, TypeError, ValueError) as error:
             raise BankError(
                 f"{interview.name}: the recorded presentation is damaged ({error!r}); restore the record"

@@ -10,7 +10,7 @@ from pytest_adaptive_eval.evaluation.tables import MarkerTable, PriceTable
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import DEFAULT_TOKENS, REASONING_TOKENS
-from pytest_adaptive_eval.records.run_record import Costs, Spent
+from pytest_adaptive_eval.records.parts import Costs, Spent
 from pytest_adaptive_eval.text import money
 
 #: Tokens that a price is for, characters of a token where none is counted, and prompts whose length is looked at.

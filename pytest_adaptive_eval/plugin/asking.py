@@ -27,7 +27,8 @@ from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, chec
 from pytest_adaptive_eval.plugin.recording import NOT_NEEDED, AnswerRecorder, Reuse
 from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
-from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, InterviewRecord, plain
+from pytest_adaptive_eval.records.parts import plain
+from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, InterviewRecord
 from pytest_adaptive_eval.text import counted
 
 

@@ -15,15 +15,17 @@ from pytest_adaptive_eval.models.base import Model, Usage
 from pytest_adaptive_eval.models.calling import CallableModel
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.records.findings import findings
-from pytest_adaptive_eval.records.run_record import (
-    Administration,
+from pytest_adaptive_eval.records.parts import (
     BankRecord,
     ConditionRecord,
     InterviewerRecord,
-    InterviewRecord,
     JudgeRecord,
     PolicyRecord,
     SubjectRecord,
+)
+from pytest_adaptive_eval.records.run_record import (
+    Administration,
+    InterviewRecord,
     by_item,
     must_pass_answers,
     noise_of,

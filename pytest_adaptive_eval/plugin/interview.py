@@ -26,15 +26,8 @@ from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.progress import live_row
 from pytest_adaptive_eval.plugin.recording import STUDY_NOTE
 from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
-from pytest_adaptive_eval.records.run_record import (
-    Costs,
-    InterviewRecord,
-    QuantityRecord,
-    StudyRecord,
-    SubjectRecord,
-    converted,
-    plain,
-)
+from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, SubjectRecord, converted, plain
+from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.plugin.progress import live_row
-from pytest_adaptive_eval.records.run_record import plain
+from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.text import wrap
 
 _SPEAKER = "gw0"  #: The worker of xdist that writes to the terminal: each checks the models before the first question.

@@ -19,7 +19,7 @@ from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.models.base import Completion, Model, RequestLog, SubjectIdentity, repeated_request
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import Once
-from pytest_adaptive_eval.records.run_record import plain
+from pytest_adaptive_eval.records.parts import plain
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import QuestionOwner

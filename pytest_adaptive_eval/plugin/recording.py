@@ -24,7 +24,8 @@ from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, Su
 from pytest_adaptive_eval.models.caps import truncation_warning
 from pytest_adaptive_eval.models.reuse import completion_key, from_entry, request_key, scored, to_entry
 from pytest_adaptive_eval.records.journal import SEED, Journal
-from pytest_adaptive_eval.records.run_record import Administration, LikelihoodRecord, ReuseRecord, converted, plain
+from pytest_adaptive_eval.records.parts import LikelihoodRecord, ReuseRecord, converted, plain
+from pytest_adaptive_eval.records.run_record import Administration
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:

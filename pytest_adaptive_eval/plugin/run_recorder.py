@@ -18,12 +18,7 @@ from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
 from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.state import sets_up_only
-from pytest_adaptive_eval.records.run_record import (
-    GateRecord,
-    InterviewRecord,
-    RunRecord,
-    StudyRecord,
-)
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import relative
 

@@ -18,7 +18,8 @@ from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.question import crash_line
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
-from pytest_adaptive_eval.records.run_record import GateRecord, VerdictRecord
+from pytest_adaptive_eval.records.parts import VerdictRecord
+from pytest_adaptive_eval.records.run_record import GateRecord
 from pytest_adaptive_eval.text import relative
 
 _NO_VERDICT = (

@@ -17,14 +17,13 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
+from pytest_adaptive_eval.records.parts import BaselineSource, SubjectRecord
 from pytest_adaptive_eval.records.run_record import (
     Administration,
-    BaselineSource,
     InterviewRecord,
     Place,
     RunRecord,
     StudyRecord,
-    SubjectRecord,
     changed_requests,
 )
 from pytest_adaptive_eval.records.runs import read_run

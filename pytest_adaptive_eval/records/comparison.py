@@ -9,15 +9,10 @@ from statistics import NormalDist
 from typing import Any
 
 from pytest_adaptive_eval.items.item import unanswered_sentence
+from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.quantities import Quantity, of_tested
 from pytest_adaptive_eval.records.repetitions import population
-from pytest_adaptive_eval.records.run_record import (
-    InterviewRecord,
-    QuantityRecord,
-    RunRecord,
-    StudyRecord,
-    changed_requests,
-)
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, changed_requests
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.claims.categories import by_category
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.sampling import standard_error
-from pytest_adaptive_eval.records.run_record import LevelsRecord
+from pytest_adaptive_eval.records.parts import LevelsRecord
 
 
 def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None) -> dict[str, Any]:

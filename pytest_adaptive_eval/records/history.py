@@ -24,9 +24,10 @@ from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.item import MISSING
 from pytest_adaptive_eval.records.drift import Point, Series
 from pytest_adaptive_eval.records.journal import make_private
+from pytest_adaptive_eval.records.parts import BankRecord
 from pytest_adaptive_eval.records.quantities import Quantity, of_tested
 from pytest_adaptive_eval.records.repetitions import population
-from pytest_adaptive_eval.records.run_record import BankRecord, GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.records.runs import parse_run, read_run
 from pytest_adaptive_eval.text import counted
 

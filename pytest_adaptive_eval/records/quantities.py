@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.repetitions import area, area_error
-from pytest_adaptive_eval.records.run_record import InterviewRecord, QuantityRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 
 
 class Quantity(NamedTuple):

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from functools import cache
 from itertools import takewhile
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -22,23 +19,33 @@ from msgspec.structs import replace
 
 from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
-from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
-from pytest_adaptive_eval.interviewer.interviewer import CategoryRow
-from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import MISSING, WRONG, Status, unanswered_sentence
-from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_warning
+from pytest_adaptive_eval.records.parts import (
+    BankRecord,
+    BaselineSource,
+    ConditionRecord,
+    Costs,
+    Data,
+    InterviewerRecord,
+    JudgeRecord,
+    LevelsRecord,
+    LikelihoodRecord,
+    PolicyRecord,
+    QuantityRecord,
+    Record,
+    ReuseRecord,
+    SubjectRecord,
+    VerdictRecord,
+)
 from pytest_adaptive_eval.text import counted
 
 SCHEMA_VERSION = 2
-
-#: Data of users and of plugins, such as decoding settings: kept and shown, and read by nobody here.
-Data = dict[str, Any]
 
 #: Columns of a `DesignLog` and the attributes of an `Administration` that hold them.
 _COLUMNS = {
@@ -60,115 +67,11 @@ _NO_GATE = "no gate: nothing was judged"  #: Warning on a run without gates.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _JUDGED = "only models' opinion speaks for this promotion: all gates that passed are on answers that a judge graded"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
-_ATOMS = frozenset((type(None), int, bool))
-
-
-def plain(value: Any) -> Any:
-    """Return strict JSON data: no NaN, no lone surrogates, no foreign types."""
-    kind = type(value)
-    if kind in _ATOMS:
-        return value
-    if isinstance(value, str):
-        return str(value) if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, Part):
-        return value.to_json()
-    if kind is dict or isinstance(value, Mapping):
-        return {plain(str(name)): plain(entry) for name, entry in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    return plain(value.tolist() if hasattr(value, "tolist") else str(value))  # numpy scalars and arrays, or anything
-
-
-class Part(msgspec.Struct):
-    """Base of records and their parts: fields are JSON keys; those in `sparse` are left out where they are empty."""
-
-    sparse: ClassVar[frozenset[str]] = frozenset()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        data: dict[str, Any] = {}
-        sparse = self.sparse
-        for name in self.__struct_fields__:
-            value = getattr(self, name)
-            kind = type(value)  # most are numbers and ASCII texts, for which a call would dominate the time
-            if name in sparse and not value and kind not in (int, float):
-                continue
-            finite = kind in _ATOMS or (kind is float and math.isfinite(value)) or (kind is str and value.isascii())
-            data[name] = value if finite else plain(value)
-        return data
-
-
-def converted(kind: type[Any], data: object) -> Any:
-    """Return JSON data as its type; a TypeError names the place of a value of another type."""
-    try:
-        return msgspec.convert(data, kind)
-    except msgspec.ValidationError as error:
-        text, _, path = str(error).partition(" - at `$")
-        raise TypeError(f"{path.strip('.`') or 'the record'}: {text}") from None
-
-
-class _Record(Part, kw_only=True):
-    """Base of records: keys that this version does not know stay in `extra`."""
-
-    #: Records within this one, by field.
-    nested: ClassVar[tuple[str, ...]] = ()
-    extra: Data = {}
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        data = super().to_json()
-        extra = data.pop("extra")
-        return {**data, **extra} if extra else data
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the data of `to_json`; a TypeError names the place of a value of another type."""
-        record: Self = converted(cls, data)
-        _keep_unknown(record, data)
-        return record
-
-
-def _keep_unknown(record: _Record, data: Mapping[str, Any]) -> None:
-    """Move keys of a record's data that are no fields into `extra`, also those of records in it."""
-    if unknown := data.keys() - _known_keys(type(record)):
-        record.extra = {name: data[name] for name in data if name in unknown}
-    for name in record.nested:
-        for entry, entry_data in zip(getattr(record, name), data.get(name, ()), strict=True):
-            _keep_unknown(entry, entry_data)
-
-
-@cache
-def _known_keys(kind: type[_Record]) -> frozenset[str]:
-    return frozenset(kind.__struct_fields__) - {"extra"}
-
-
 Place = tuple[str, str, str, int]  #: Item, its hash, its format, and the number of the answer.
 UNKNOWN = "unknown"  #: Request of a model that is asked unseen, or by a test that draws a part of it at random.
 
 
-class LikelihoodRecord(Part):
-    """Log-likelihoods in nats that an answer follows from, see `items.likelihood`; None for minus infinity.
-
-    Args:
-        scores: Normalised ones of choices.
-        unconditional: Those of the choices without the prompt.
-        bytes, bits_per_byte: Of a text that is scored by its own likelihood.
-    """
-
-    sparse = frozenset({"scores", "unconditional", "bytes", "bits_per_byte"})
-    normalization: str
-    log_likelihoods: list[float | None]
-    scores: list[float | None] = []
-    unconditional: list[float | None] = []
-    bytes: int | None = None
-    bits_per_byte: float | None = None
-
-
-class Administration(_Record):
+class Administration(Record):
     """One item given once.
 
     Args:
@@ -249,414 +152,7 @@ def noise_of(administrations: list[Administration], samples: int, size: int) -> 
     return DecodingNoise.of(answers.values(), [a.score for a in by_item(administrations, samples)], samples, size)
 
 
-class SubjectRecord(Part):
-    """Identity of a model: see `models.base.SubjectIdentity`."""
-
-    name: str = ""
-    checkpoint: str = ""
-    decoding: Data = {}
-    environment: Data = {}
-    decoding_hash: str = ""
-
-    @classmethod
-    def of(cls, identity: SubjectIdentity) -> Self:
-        """Create from an identity."""
-        return cls(
-            identity.name,
-            identity.checkpoint,
-            dict(identity.decoding),
-            dict(identity.environment),
-            identity.decoding_hash,
-        )
-
-
-class TwinsRecord(Part):
-    """Origin of a bank of variants, see `tasks.twin`."""
-
-    of: str = ""
-    values: str = ""
-    seed: int = 0
-
-
-class BankRecord(Part):
-    """Bank of an interview.
-
-    Args:
-        path: Where the run found it; empty for a generated task.
-        trusted: False where its calibration report advises against it.
-        calibration_subject: Whether the tested subject is one of those that calibrated it.
-        task: Of a generated task: levels, queries, seed, and the options of its family.
-        category, twins, formats, presentation: The part or the variants of the bank that were asked.
-        parts: Names of the ability's components.
-    """
-
-    sparse = frozenset({"task", "category", "twins", "formats", "parts", "presentation"})
-    name: str = ""
-    path: str = ""
-    content_hash: str = ""
-    scale: str = ""
-    size: int = 0
-    calibrated: bool = True
-    model: str = ""
-    trusted: bool = True
-    calibration_subject: bool = False
-    task: Data | None = None
-    category: str = ""
-    twins: TwinsRecord | None = None
-    formats: list[str] = []
-    parts: list[str] = []
-    presentation: Data | None = None
-
-    @classmethod
-    def of(cls, bank: ItemBank, *, path: str, calibration_subject: bool) -> Self:
-        """Create from a bank."""
-        facts = ("name", "content_hash", "scale", "calibrated", "model")
-        asked = {name: bank.report[name] for name in sorted(cls.sparse) if name in bank.report}
-        record: Self = converted(
-            cls,
-            plain(
-                {
-                    **{name: getattr(bank, name) for name in facts},
-                    "path": path,
-                    "size": len(bank),
-                    "trusted": bank.report.get("trusted") is not False,
-                    "calibration_subject": calibration_subject,
-                    **asked,
-                }
-            ),
-        )
-        return record
-
-
-class PolicyRecord(Part):
-    """Settings that determine the items, see `cat.policy.Policy`, with the seed.
-
-    Args:
-        settings: Of a selector that remembers.
-        predictor: Hash of the bank's predictor, where it determines draws or estimates.
-        asked_first: Ids of the items that were asked whatever the draws.
-        must_pass: Ids of the items of which one wrong answer fails every gate.
-    """
-
-    sparse = frozenset({"share", "settings", "predictor", "asked_first", "must_pass"})
-    selector: str = ""
-    floor: float | None = None
-    budget: int | str | None = None
-    standard_error: float | None = None
-    batch: int | None = None
-    estimator: str = ""
-    stop: str = ""
-    share: float | None = None
-    settings: Data = {}
-    predictor: str = ""
-    seed: int | None = None
-    stream: str = ""
-    asked_first: list[str] = []
-    must_pass: list[str] = []
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Create from `Policy.to_json` and further fields."""
-        record: Self = converted(cls, plain(settings))
-        return record
-
-
-class LevelsRecord(Part):
-    """Result of a ladder.
-
-    Args:
-        queries: Questions of a level.
-        asked, accuracy: Questions asked, and their mean score, by level.
-        last_level: Last level with an accuracy above the policy's limit; None where the answers do not measure it.
-        climb: The area and the last level as MACEval writes them.
-        guess: Accuracy of guessing by level.
-        auc: Sum of the accuracies, where all questions of a level were asked.
-        half: Level at which accuracy crosses one half.
-    """
-
-    sparse = frozenset({"climb", "guess", "auc", "half"})
-    cap: int
-    accuracy: list[float | None]
-    asked: list[int] = []
-    queries: int = 0
-    last_level: int | None = None
-    climb: str = ""
-    guess: list[float] = []
-    auc: Interval | None = None
-    half: Interval | None = None
-
-
-class Spent(Part):
-    """Calls, tokens, seconds and estimated FLOPs of a model, with their price where it is known."""
-
-    sparse = frozenset({"money", "currency"})
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    reasoning_tokens: int = 0
-    seconds: float = 0.0
-    flops: float = 0.0
-    money: float | None = None
-    currency: str = ""
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of prompts and replies."""
-        return self.prompt_tokens + self.completion_tokens
-
-
-class Costs(Part):
-    """Costs of an evaluation, as far as known.
-
-    Args:
-        relative: FLOPs of all models over those of asking the subject the whole bank.
-        money, currency: Price of the subject's answers.
-        total, roles: Of all replies of an evaluation of several models, and of those by role.
-        loads: How often each model was loaded.
-    """
-
-    sparse = frozenset({"subject", "interviewer", "judge", "relative", "money", "currency", "total", "roles", "loads"})
-    subject: Spent | None = None
-    interviewer: Spent | None = None
-    judge: Spent | None = None
-    relative: float | None = None
-    money: float | None = None
-    currency: str = ""
-    total: Spent | None = None
-    roles: dict[str, Spent] = {}
-    loads: dict[str, int] = {}
-
-
-class AgentRecord(Spent):
-    """Model, or code, that chose questions, with its settings and its faults.
-
-    Args:
-        recalled: Decisions of an interrupted run.
-        images_not_shown: Pictures of candidates that it did not see.
-        fallbacks, category_fallbacks: Choices by code, and questions that it sorted into no category, by reason.
-    """
-
-    sparse = frozenset(Spent.__struct_fields__) | {
-        "model", "checkpoint", "mode", "memory", "difficulty", "images", "sort_candidates", "recalled", "asked_again",
-        "images_not_shown", "fallbacks", "category_fallbacks",
-    }  # fmt: skip
-    name: str = ""
-    model: str = ""
-    checkpoint: str = ""
-    mode: str = ""
-    memory: bool | str | None = None
-    difficulty: bool | str | None = None
-    images: bool | None = None
-    sort_candidates: bool | None = None
-    recalled: int = 0
-    asked_again: int = 0
-    images_not_shown: int = 0
-    fallbacks: dict[str, int] = {}
-    category_fallbacks: dict[str, int] = {}
-
-
-class InterviewerRecord(_Record):
-    """Account of a selector that remembers, see `cat.selection.SelectorSession.account`.
-
-    Args:
-        interviewer: None where items are drawn in the window of chances.
-        semantic_distance, difficulty_distance: Mean distances of the questions, by subject.
-        memory: Rows of the memory table, by subject.
-    """
-
-    sparse = frozenset({"notes"})
-    interviewer: AgentRecord | None = None
-    embeddings: str = ""
-    first: str = ""
-    window: str = ""
-    widened: int = 0
-    chosen: int | None = None
-    fallbacks: int | None = None
-    notes: list[str] = []
-    semantic_distance: list[float | None] = []
-    difficulty_distance: list[float | None] = []
-    memory: list[list[CategoryRow]] = []
-
-    @classmethod
-    def of(cls, account: Mapping[str, Any]) -> Self | None:
-        """Create from an account; None without one, or for one of a plugin whose values have other types."""
-        if not account:
-            return None
-        try:
-            return cls.from_json(plain(account))
-        except TypeError as error:
-            return cls(notes=[f"the selector's account has another form: {error}"])
-
-    @property
-    def fallback_counts(self) -> tuple[int, int]:
-        """How many choices, and how many questions to sort, code made or sorted in place of the interviewer."""
-        agent = self.interviewer or AgentRecord()
-        return sum(agent.fallbacks.values()), sum(agent.category_fallbacks.values())
-
-    @property
-    def faults(self) -> list[str]:
-        """A sentence on the choices by code, one on unsorted questions, and one on pictures that were not shown."""
-        agent = self.interviewer or AgentRecord()
-        faults = []
-        choices, unsorted = self.fallback_counts
-        if choices:
-            faults.append(
-                f"the interviewer made no choice of its own {counted(choices, 'time')}{listed_kinds(agent.fallbacks)}: "
-                "the most distant candidate was asked"
-            )
-        if unsorted:
-            faults.append(
-                f"the interviewer sorted {counted(unsorted, 'question')} into no category"
-                f"{listed_kinds(agent.category_fallbacks)}: they count as other"
-            )
-        if agent.images_not_shown:
-            faults.append(
-                f"the interviewer did not see {counted(agent.images_not_shown, 'picture')} of its candidates: mode "
-                'rate compares texts; set mode = "reply" with a model that reads images'
-            )
-        return faults
-
-
-def listed_kinds(counts: Mapping[str, int]) -> str:
-    """Return counts by kind in parentheses, as `` (unread 3, silent 1)``; empty without any."""
-    kinds = ", ".join(f"{kind} {n}" for kind, n in counts.items())
-    return f" ({kinds})" if kinds else ""
-
-
-_KEY = ("metric", "kind")  #: Fields that every recorded condition has.
-
-
-class ConditionRecord(Part):
-    """Condition of a gate, see `gates.condition.Condition`; its metric may be one of a plugin that is not here."""
-
-    metric: str
-    kind: str
-    value: int | float = 0.0
-    name: str = ""
-    confidence: float = 0.95
-    probability: float = 0.95
-    on_inconclusive: str = "fail"
-    method: str = "draws"
-    subject: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields that differ from their default, with the metric and the kind."""
-        default = ConditionRecord(self.metric, self.kind)
-        data = super().to_json().items()
-        return {name: value for name, value in data if name in _KEY or value != getattr(default, name)}
-
-    @classmethod
-    def of(cls, condition: Condition) -> Self:
-        """Create from a condition."""
-        return cls(**{name: getattr(condition, name) for name in cls.__struct_fields__})
-
-    def condition(self) -> Condition:
-        """Return the condition; a ConfigError if the metric is not known, or a value is out of range."""
-        return Condition(**{name: getattr(self, name) for name in self.__struct_fields__})
-
-
-class VerdictRecord(Part):
-    """Verdict of a gate, see `gates.verdict.Verdict`, with its sentence."""
-
-    sparse = frozenset({"unanswered"})
-    outcome: Outcome
-    metric: str = ""
-    requirement: str = ""
-    interval: Interval | None = None
-    confidence: float | None = None
-    asked: int | None = None
-    size: int | None = None
-    notes: list[str] = []
-    on_inconclusive: str = "fail"
-    stated: str = ""
-    condition: ConditionRecord | None = None
-    notice: bool = False
-    unit: str = "items"
-    unanswered: str = ""
-    sentence: str = "the record holds no verdict for this gate"
-
-    @classmethod
-    def of(cls, verdict: Verdict) -> Self:
-        """Create from a verdict."""
-        facts = {name: getattr(verdict, name) for name in cls.__struct_fields__}
-        condition = ConditionRecord(**verdict.condition) if verdict.condition else None
-        return cls(**{**facts, "notes": list(verdict.notes), "condition": condition})
-
-    @property
-    def let_through(self) -> bool:
-        """Whether it is undecided and yet no reason for the run to fail."""
-        return self.outcome is Outcome.INCONCLUSIVE and (self.notice or self.on_inconclusive != "fail")
-
-
-class JudgeRecord(Part):
-    """Judge of an interview, with the counts of `models.judging.Judged`."""
-
-    name: str
-    answers: int = 0
-    unread: int = 0
-    coded: int = 0
-    agreed: int = 0
-    repeated: int = 0
-    same: int = 0
-    agreement: float | None = None
-    noise: float | None = None
-
-
-class BaselineSource(Part):
-    """Origin of a baseline: path, subject in it, run, and a hash of the answers; empty for one of the same run."""
-
-    sparse = frozenset({"path", "subject", "run", "hash"})
-    path: str = ""
-    subject: str = ""
-    run: str = ""
-    hash: str = ""
-
-
-class ReuseRecord(Part):
-    """Answers of other runs that an interview took from a store, or why it took none."""
-
-    sparse = frozenset({"refused"})
-    store: str
-    answers: int = 0
-    refused: str = ""
-
-
-class RankRecord(Part):
-    """Mean of a rank's distribution, and its interval."""
-
-    mean: float
-    best: int
-    worst: int
-
-
-class QuantityRecord(Part):
-    """One quantity of one subject, or of a part of the candidate's result such as a node.
-
-    Args:
-        error: Standard error.
-        guess: Value that guessing alone has.
-    """
-
-    sparse = frozenset({"estimate", "low", "high", "confidence", "method", "error", "rank", "guess"})
-    subject: str
-    estimate: float | None = None
-    low: float | None = None
-    high: float | None = None
-    confidence: float | None = None
-    method: str = ""
-    error: float | None = None
-    rank: RankRecord | None = None
-    guess: float | None = None
-
-    @property
-    def interval(self) -> Interval | None:
-        """The estimate with its bounds; None without all of them."""
-        if self.estimate is None or self.low is None or self.high is None or self.confidence is None:
-            return None
-        return Interval(self.estimate, self.low, self.high, self.confidence, self.method)
-
-
-class _Named(_Record):
+class _Named(Record):
     """An evaluation's name, and the node id of its test."""
 
     name: str
@@ -844,7 +340,7 @@ class StudyRecord(EvaluationRecord):
         return next((member for member in self.members if member.name == name), SubjectRecord(name))
 
 
-class GateRecord(_Record):
+class GateRecord(Record):
     """One gate's verdict on an evaluation; the name is empty if the gate had none."""
 
     name: str
@@ -870,7 +366,7 @@ class GateRecord(_Record):
         return self.outcome is Outcome.PASS or self.verdict.let_through
 
 
-class RunRecord(_Record):
+class RunRecord(Record):
     """Results of one run.
 
     Args:

@@ -14,12 +14,7 @@ from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import (
-    GateRecord,
-    InterviewRecord,
-    RunRecord,
-    StudyRecord,
-)
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import View, views
 from pytest_adaptive_eval.text import clean_xml

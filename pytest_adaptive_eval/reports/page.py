@@ -21,16 +21,8 @@ from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.interviewer.interviewer import CategoryRow
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import (
-    Costs,
-    GateRecord,
-    InterviewerRecord,
-    InterviewRecord,
-    RunRecord,
-    StudyRecord,
-    VerdictRecord,
-    listed_kinds,
-)
+from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord, VerdictRecord, listed_kinds
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.abilities import parted
 from pytest_adaptive_eval.reports.figures import (

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.records.run_record import QuantityRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.parts import QuantityRecord
+from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.figures import Figure
@@ -75,6 +76,12 @@ def section_of(kind: str) -> StudySection:
 _NAME, _SENTENCE = 80, 600  #: Longest name and sentence.
 
 
+class _Written(msgspec.Struct):
+    """Settings that an account of any kind may repeat."""
+
+    settings: dict[str, Any] = {}
+
+
 def study_view(key: str, view: View, study: StudyRecord) -> dict[str, Any]:
     """Return one study as the page's template takes it."""
     name = clean_terminal(view.place, _NAME)
@@ -83,9 +90,10 @@ def study_view(key: str, view: View, study: StudyRecord) -> dict[str, Any]:
     if section.ranks_subjects:
         tables = [_ranking(metric, rows, study.candidate) for metric, rows in study.metrics.items()]
     figures: list[Figure] = []
-    notes = list(study.notes)
+    notes, settings = list(study.notes), ""
     if study.account:
         try:
+            settings = words.settings(msgspec.convert(study.account, _Written).settings)
             account = msgspec.convert(study.account, section.account)
         except msgspec.ValidationError as error:
             notes.append(f"the record's results are damaged, and some are not shown: {error}")
@@ -99,7 +107,7 @@ def study_view(key: str, view: View, study: StudyRecord) -> dict[str, Any]:
         "void": clean_html(study.void, _SENTENCE),
         "facts": _facts(view, study),
         "notes": [clean_html(note, _SENTENCE) for note in notes],
-        "made": [(name, clean_html(value, _SENTENCE)) for name, value in _setup(study) if value],
+        "made": [(name, clean_html(value, _SENTENCE)) for name, value in _setup(study, settings) if value],
         "tables": [table for table in tables if table.rows],
         "figures": figures,
     }
@@ -125,14 +133,14 @@ def _facts(view: View, study: StudyRecord) -> list[tuple[str, str, str]]:
     return [(clean_html(name, 100), clean_html(value, 200), clean_html(more, 300)) for name, value, more in facts]
 
 
-def _setup(study: StudyRecord) -> list[tuple[str, str]]:
+def _setup(study: StudyRecord, settings: str) -> list[tuple[str, str]]:
     members = [f"{member.name} {member.checkpoint[:12]}" for member in study.members]
     return [
         ("evaluation", study.name),
         ("test", study.nodeid),
         ("models", ", ".join(members)),
         ("loads", ", ".join(f"{name} {n}" for name, n in study.costs.loads.items())),
-        ("settings", words.settings(study.account.get("settings", {}))),
+        ("settings", settings),
     ]
 
 

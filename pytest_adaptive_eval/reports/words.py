@@ -13,16 +13,8 @@ from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import MISSING, Status, unanswered_sentence
-from pytest_adaptive_eval.records.run_record import (
-    Administration,
-    Costs,
-    GateRecord,
-    InterviewRecord,
-    QuantityRecord,
-    RunRecord,
-    Spent,
-    StudyRecord,
-)
+from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, Spent
+from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.text import counted, money, number
 
 _PLOTTABLE = 1e12  #: Largest number on an axis.

@@ -37,7 +37,8 @@ from pytest_adaptive_eval.inference.noise import (
 from pytest_adaptive_eval.inference.sampling import design_based, standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
+from pytest_adaptive_eval.records.parts import plain
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of
 
 
 def plain_bank(n: int) -> ItemBank:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from made import made
 
-from pytest_adaptive_eval.records.run_record import InterviewerRecord
+from pytest_adaptive_eval.records.parts import InterviewerRecord
 
 ACCOUNT = {
     "interviewer": {

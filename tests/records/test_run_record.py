@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 from made import made
 
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.records.run_record import (
-    Administration,
-    GateRecord,
-    InterviewRecord,
-    PolicyRecord,
-    RunRecord,
-    plain,
-)
+from pytest_adaptive_eval.records.parts import PolicyRecord, plain
+from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),

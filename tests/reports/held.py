@@ -14,7 +14,8 @@ from pytest_adaptive_eval.inference.design import DESIGN, DesignLog
 from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, plain
+from pytest_adaptive_eval.records.parts import plain
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 
 
 def items(count: int, **changes: Any) -> list[Item]:

@@ -29,14 +29,8 @@ from pytest_adaptive_eval.extensions.exports.rows import (
 from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import (
-    Administration,
-    BankRecord,
-    QuantityRecord,
-    RunRecord,
-    StudyRecord,
-    SubjectRecord,
-)
+from pytest_adaptive_eval.records.parts import BankRecord, QuantityRecord, SubjectRecord
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord, StudyRecord
 
 CATEGORIES = [
     {

@@ -13,7 +13,8 @@ from made import changed, made
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
-from pytest_adaptive_eval.records.run_record import RunRecord, VerdictRecord
+from pytest_adaptive_eval.records.parts import VerdictRecord
+from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs, write_failure, write_github
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page

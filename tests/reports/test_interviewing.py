@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.records.run_record import Costs, InterviewerRecord
+from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord
 from pytest_adaptive_eval.reports.page import interviewer_section
 
 

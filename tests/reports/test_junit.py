@@ -14,7 +14,8 @@ from made import changed
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.records.run_record import RunRecord, VerdictRecord
+from pytest_adaptive_eval.records.parts import VerdictRecord
+from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.junit import gate_report, write_gate_report
 
 SCHEMA = etree.XMLSchema(file=str(Path(__file__).parent / "jenkins.xsd"))

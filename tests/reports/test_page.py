@@ -26,15 +26,8 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.drift import Alarm, Point, Series
-from pytest_adaptive_eval.records.run_record import (
-    Administration,
-    ConditionRecord,
-    InterviewRecord,
-    LevelsRecord,
-    PolicyRecord,
-    RunRecord,
-    VerdictRecord,
-)
+from pytest_adaptive_eval.records.parts import ConditionRecord, LevelsRecord, PolicyRecord, VerdictRecord
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import page as module
 from pytest_adaptive_eval.reports.page import html_page, write_page
 from tests.reports.browser import framed, scripted

@@ -14,7 +14,8 @@ import pytest
 from made import changed, made
 
 from pytest_adaptive_eval.records.drift import Point, Series
-from pytest_adaptive_eval.records.run_record import LevelsRecord, RunRecord, Spent
+from pytest_adaptive_eval.records.parts import LevelsRecord, Spent
+from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.figures import history_panels
 from pytest_adaptive_eval.reports.markup import Markup, unbroken

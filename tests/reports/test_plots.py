@@ -19,7 +19,8 @@ from made import made
 from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Point, Series
-from pytest_adaptive_eval.records.run_record import Administration, ConditionRecord, InterviewRecord
+from pytest_adaptive_eval.records.parts import ConditionRecord
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.plots import Bin, Funnel, Kind, Threshold, Trace

@@ -12,7 +12,8 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, RunRecord, VerdictRecord
+from pytest_adaptive_eval.records.parts import VerdictRecord
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.terminal import Line, brief_verdict_lines, summary_lines, verdict_lines, write_lines
 from pytest_adaptive_eval.text import columns

@@ -17,14 +17,8 @@ from typing import Any
 from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.records.run_record import (
-    Administration,
-    InterviewRecord,
-    RunRecord,
-    StudyRecord,
-    SubjectRecord,
-    plain,
-)
+from pytest_adaptive_eval.records.parts import SubjectRecord, plain
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.studies import study_rows
 

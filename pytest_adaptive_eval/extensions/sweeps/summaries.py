@@ -5,15 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.records.parts import QuantityRecord, Spent, plain
 from pytest_adaptive_eval.records.quantities import of_tested
-from pytest_adaptive_eval.records.run_record import (
-    InterviewRecord,
-    QuantityRecord,
-    RunRecord,
-    Spent,
-    StudyRecord,
-    plain,
-)
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 
 
 def summary_of(record: RunRecord) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_
 from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError, UsageError
 from pytest_adaptive_eval.items.responses import Responses
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, SubjectRecord
+from pytest_adaptive_eval.records.parts import SubjectRecord
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.text import counted
 
 _BEGINNING = re.compile(r'\s*\{\s*"run"\s*:')

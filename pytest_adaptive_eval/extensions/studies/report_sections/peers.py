@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from pytest_adaptive_eval.extensions.studies.peers.result import Attempt
-from pytest_adaptive_eval.records.run_record import StudyRecord, SubjectRecord
+from pytest_adaptive_eval.records.parts import SubjectRecord
+from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.plots import heatmap, series_plot
 from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
