@@ -166,28 +166,14 @@ class Study(EvaluationNode):
         if self.record is None:
             pytest.fail("the study did not take place", pytrace=False)
         record = self.record
-        self.user_properties += [(name, clean_xml(str(value), 200)) for name, value in _properties(record)]
+        for name, value in record.facts().items():
+            if value is not None:
+                text = number(value) if isinstance(value, float) else str(value)
+                self.user_properties.append((name, clean_xml(text, 200)))
         if self.fault is not None:
             raise self.fault
         if record.error:
             pytest.fail(f"ERROR {record.name}: {record.error}", pytrace=False)
-
-
-def _properties(record: StudyRecord) -> list[tuple[str, Any]]:
-    """Return properties for pytest's own report: the study's size, and the candidate's metrics."""
-    properties: list[tuple[str, Any]] = [
-        ("kind", record.kind), ("candidate", record.candidate), (f"{record.unit}_that_count", record.asked),
-        (record.unit, record.size),
-    ]  # fmt: skip
-    for metric, rows in record.metrics.items():
-        for row in rows:
-            if row.subject == record.candidate:
-                for name in ("estimate", "low", "high", "error"):
-                    if (value := getattr(row, name)) is not None:
-                        properties.append((metric if name == "estimate" else f"{metric}_{name}", number(value)))
-                if row.rank:
-                    properties.append((f"{metric}_rank", number(row.rank.mean, 1)))
-    return properties
 
 
 class _Progress:

@@ -335,6 +335,21 @@ class StudyRecord(EvaluationRecord):
             if row := next((row for row in rows if row.subject == self.candidate), None):
                 yield metric, row
 
+    def facts(self) -> dict[str, object]:
+        """Return the candidate, the counts and the candidate's values by name, as reports of tests list them."""
+        facts: dict[str, object] = {
+            "kind": self.kind,
+            "candidate": self.candidate,
+            "members": ", ".join(member.name for member in self.members),
+            self.unit: self.size,
+            f"{self.unit}_that_count": self.asked,
+        }
+        for metric, row in self.candidate_rows():
+            facts[metric] = row.estimate
+            facts |= {f"{metric}_{name}": getattr(row, name) for name in ("low", "high", "error")}
+            facts[f"{metric}_rank"] = row.rank.mean if row.rank else None
+        return facts
+
     def member(self, name: str) -> SubjectRecord:
         """Return the identity of a subject; its name alone if there is none."""
         return next((member for member in self.members if member.name == name), SubjectRecord(name))

@@ -20,7 +20,6 @@ from pytest_adaptive_eval.reports.view import View, views
 from pytest_adaptive_eval.text import clean_xml
 
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000  #: Longest name, message and body, in characters; readers show no more.
-_QUANTITY_COLUMNS = ("estimate", "low", "high", "error")  #: Columns of a study's quantities that become properties.
 #: Attributes in Jenkins' schema, of those that the package junit-xml writes.
 _ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
@@ -99,21 +98,7 @@ def _evaluation_case(view: View, suite: str) -> Any:
 def _properties(evaluation: InterviewRecord | StudyRecord) -> dict[str, Any]:
     if isinstance(evaluation, InterviewRecord):
         return _interview_properties(evaluation)
-    return _study_properties(evaluation)
-
-
-def _study_properties(study: StudyRecord) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "kind": study.kind,
-        "candidate": study.candidate,
-        "members": ", ".join(member.name for member in study.members),
-        study.unit: study.size,
-        f"{study.unit}_that_count": study.asked,
-    }
-    for metric, row in study.candidate_rows():
-        facts |= {metric if n == "estimate" else f"{metric}_{n}": getattr(row, n) for n in _QUANTITY_COLUMNS}
-        facts[f"{metric}_rank"] = row.rank.mean if row.rank else None
-    return facts
+    return evaluation.facts()
 
 
 def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
