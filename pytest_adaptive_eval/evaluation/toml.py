@@ -127,7 +127,7 @@ def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDI
         ConfigError: The file is no TOML, has unknown keys or values of a wrong type, two evaluations of one name, or
             none.
     """
-    text, data = _parsed(path)
+    text, data = parse_toml(path)
     if unknown := sorted(set(data) - {"eval", "run"}):
         raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")
     required = _required(data["run"], path) if "run" in data else []
@@ -147,7 +147,12 @@ def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDI
     return TomlFile(evaluations, required)
 
 
-def _parsed(path: Path) -> tuple[str, dict[str, Any]]:
+def parse_toml(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return the text of a TOML file, and its tables.
+
+    Raises:
+        ConfigError: The file cannot be read, or is no TOML.
+    """
     import tomllib  # only where there is a file to read: it takes as long to load as a small bank
 
     try:

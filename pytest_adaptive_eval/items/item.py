@@ -116,6 +116,11 @@ def unanswered_sentence(statuses: Mapping[str, int]) -> str:
     return ", ".join(counts).replace(" ", f" of {sum(statuses.values())} ", 1)
 
 
+def counting_sentence(first: str, then: str, places: tuple[str, str] = ("in the baseline", "here")) -> str:
+    """Return the words for two evaluations that count unanswered items in two ways."""
+    return f"answers that are empty, refused or cut count as {first} {places[0]} and as {then} {places[1]}"
+
+
 def cut_text(text: str) -> str:
     """Return the graded part of an answer, which is stored, and a line with the length of the rest, only once."""
     if len(text) <= GRADED_CHARACTERS or _rest(text):

@@ -21,7 +21,7 @@ from pytest_adaptive_eval.plugin.progress import Progress
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.run import OwnProtocol, ReportHooks, RunHooks
 from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
-from pytest_adaptive_eval.plugin.state import STATE, Exchange, RunState, split_models
+from pytest_adaptive_eval.plugin.state import STATE, Exchange, RunState, empty_flag, split_models
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
 
@@ -66,8 +66,7 @@ def _settings_of(config: pytest.Config) -> Settings:
 def _flag(config: pytest.Config, name: str) -> str | None:
     value: str | None = config.getoption(f"adaptive_eval_{name}")
     if value == "":
-        flag = f"--adaptive-eval-{name.replace('_', '-')}"
-        raise ConfigError(f"{flag} is empty: give it a value (is a variable of the shell unset?) or leave it out")
+        raise empty_flag(f"--adaptive-eval-{name.replace('_', '-')}")
     return value
 
 

@@ -203,6 +203,10 @@ def pytest_testnodedown(node: Any) -> None:
         raise pytest.UsageError(message)
 
 
+_NEEDS = "needs --adaptive-eval"  #: Why a test of an evaluation is skipped.
+_REQUIRED = f"{_NEEDS}, and adaptive_eval_required is set: add the flag to this command"
+
+
 class _Inactive:
     """Hooks of a run without ``--adaptive-eval``, which skip adaptive tests and report what was not run."""
 
@@ -219,8 +223,8 @@ class _Inactive:
     def adaptive_eval(self) -> None:
         """Skip a gate that requests the results while it runs, such as by a step of pytest-bdd."""
         if self.required:
-            pytest.fail("needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command")
-        pytest.skip("needs --adaptive-eval")
+            pytest.fail(_REQUIRED)
+        pytest.skip(_NEEDS)
 
     def pytest_collect_file(self, file_path: Path) -> None:
         if is_eval_file(file_path):
@@ -241,7 +245,6 @@ class _Inactive:
             if any(map(item.get_closest_marker, (MARKER, GATE_MARKER))) or MARKER in getattr(item, "fixturenames", ())
         ]
         if self.required and (adaptive_tests := [*self.files, *(item.nodeid for item in adaptive)]):
-            message = "needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command"
-            refuse(self.config, items, f"{adaptive_tests[0]} {message}")
+            refuse(self.config, items, f"{adaptive_tests[0]} {_REQUIRED}")
         for item in adaptive:
-            item.add_marker(pytest.mark.skip(reason="needs --adaptive-eval"))
+            item.add_marker(pytest.mark.skip(reason=_NEEDS))

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
 from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.state import sets_up_only
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import REQUIRED, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import relative
 
@@ -332,9 +332,7 @@ class RunRecorder:
             descriptions.append(
                 f"{name}{suffix}" + (f"; did you mean {' or '.join(similar_names)}?" if similar_names else "")
             )
-        self._complaints.append(
-            f"required gates gave no result, so that nothing is promoted: {', '.join(descriptions)}"
-        )
+        self._complaints.append(f"{REQUIRED}: {', '.join(descriptions)}")
 
     def _fail_without_evaluation(self, session: pytest.Session, exitstatus: int) -> None:
         """Fail a run with the flag that had no evaluation, or no test at all.  A selection of other tests may pass."""

@@ -446,6 +446,11 @@ def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
     )
 
 
+def empty_flag(flag: str) -> ConfigError:
+    """Return the refusal of a flag with an empty value."""
+    return ConfigError(f"{flag} is empty: give it a value (is a variable of the shell unset?) or leave it out")
+
+
 FLAG = "--adaptive-eval-model"
 #: ``NAME=MODEL``; a URL, a path and a kind such as ``replay:`` have other signs before the first ``=``.
 _NAMED = re.compile(r"([\w. -]+)=(.*)", re.DOTALL)
@@ -465,7 +470,7 @@ def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
         match = None if Path(value).exists() else _NAMED.fullmatch(value)
         name, model = (match[1], match[2]) if match else ("", value)
         if not model:
-            raise ConfigError(f"{FLAG} is empty: give it a value (is a variable of the shell unset?) or leave it out")
+            raise empty_flag(FLAG)
         if name:
             named[name] = model
         else:

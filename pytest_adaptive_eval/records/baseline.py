@@ -16,7 +16,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, Baseli
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
+from pytest_adaptive_eval.items.item import WRONG, counting_sentence, unanswered_sentence
 from pytest_adaptive_eval.records.parts import BaselineSource, SubjectRecord
 from pytest_adaptive_eval.records.run_record import (
     Administration,
@@ -101,15 +101,17 @@ class BaselineFile:
             BaselineError: The decoding settings or what unanswered items count as changed; the message names which.
         """
         if self.unanswered not in ("", unanswered):
-            raise BaselineError(
-                f"{self.where}: answers that are empty, refused or cut count as {self.unanswered} in the baseline and "
-                f'as {unanswered} here: record the baseline again, or write unanswered = "{self.unanswered}"'
-            )
+            raise BaselineError(f"{self.where}: {counted_apart(self.unanswered, unanswered)}")
         if self.decoding and decoding and self.decoding != decoding:
             raise BaselineError(
                 f"{self.where}: the decoding settings changed since the baseline was recorded (hash {self.decoding} "
                 f"then, {decoding} now), so the results are not comparable: record the baseline again"
             )
+
+
+def counted_apart(before: str, now: str) -> str:
+    """Return what to do about a baseline that counts unanswered items in another way."""
+    return f'{counting_sentence(before, now)}: record the baseline again, or write unanswered = "{before}"'
 
 
 def read_baseline(

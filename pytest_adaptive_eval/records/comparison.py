@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
-from pytest_adaptive_eval.items.item import unanswered_sentence
+from pytest_adaptive_eval.items.item import counting_sentence, unanswered_sentence
 from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.quantities import Quantity, of_tested
 from pytest_adaptive_eval.records.repetitions import population
@@ -153,10 +153,7 @@ def _other_settings(before: InterviewRecord | StudyRecord, after: InterviewRecor
 def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
     silent = any(unanswered_sentence(interview.statuses) for interview in (before, after))
     if silent and before.counting != after.counting:
-        return (
-            f"answers that are empty, refused or cut count as {before.counting} in the first and as {after.counting} "
-            "in the second"
-        )
+        return counting_sentence(before.counting, after.counting, ("in the first", "in the second"))
     hashes = {
         "the bank": (before.bank.content_hash, after.bank.content_hash),
         "the decoding settings": (before.subject.decoding_hash, after.subject.decoding_hash),

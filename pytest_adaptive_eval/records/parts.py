@@ -35,13 +35,18 @@ def plain(value: Any) -> Any:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    if isinstance(value, Part):
+    if isinstance(value, Part) or (is_dataclass(kind) and hasattr(value, "to_json")):
         return value.to_json()
+    if is_dataclass(kind):
+        return fields_json(value)
     if kind is dict or isinstance(value, Mapping):
         return {plain(str(name)): plain(entry) for name, entry in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return plain(value.tolist() if hasattr(value, "tolist") else str(value))  # numpy scalars and arrays, or anything
+
+
+def fields_json(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass as strict JSON data."""
+    return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
 
 
 class Part(msgspec.Struct):

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.records.comparison import Flicker
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
-from pytest_adaptive_eval.reports.page import asset, content_policy
+from pytest_adaptive_eval.reports.page import asset, page_head
 from pytest_adaptive_eval.reports.view import views
 from pytest_adaptive_eval.text import counted
 
@@ -48,12 +48,7 @@ def index_page(runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Ma
         _table(heads, rows, "runs"),
     )
     compared = Markup('<section id="comparison" hidden><h2>Comparison</h2><div id="compared"></div></section>')
-    head = (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(content_policy(style, script))}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="referrer" content="no-referrer">\n<title>Runs</title>\n<style>{style}</style>\n</head>\n<body>\n'
-    )
+    head = page_head("Runs", style, script)
     top = tag("header", tag("p", "adaptive-eval runs", class_="brand"), class_="top")
     main = tag("main", listed, compared, *_flickers(flickers), id="main")
     scripts = f'<script type="application/json" id="data">{data}</script>\n<script>{script}</script>\n'

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,7 @@ def html_page(
         script=script,
         policy=content_policy(style, script),
         record=record,
-        verdict=_verdict(record),
+        verdict=_verdict(record, shown),
         gates=[_gate(gate) for view in shown for gate in view.gates] + list(map(_gate, record.judged()[1])),
         interviews=interviews,
         studies=[
@@ -177,10 +178,25 @@ def content_policy(style: str, script: str) -> str:
     )
 
 
-def _verdict(record: RunRecord) -> dict[str, Any]:
+def page_head(title: str, style: str, script: str) -> str:
+    """Return a page of its own up to its body, for pages without a template.
+
+    Args:
+        title: HTML.
+    """
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(content_policy(style, script))}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+    )
+
+
+def _verdict(record: RunRecord, shown: Sequence[View]) -> dict[str, Any]:
     outcomes = [gate.outcome for gate in record.gates]
-    names = [evaluation.tested.name or "unnamed subject" for evaluation in record.evaluations]
-    subjects = [clean_terminal(name, _NAME, keep_end=True) for name in dict.fromkeys(names)]
+    names = dict.fromkeys(view.shown_subject for view in shown)
+    subjects = [clean_terminal(name, _NAME, keep_end=True) for name in names]
     failed = {Outcome.FAIL, Outcome.ERROR} & set(outcomes)
     return {
         "class": "pass" if words.promoted(record) else "fail" if failed else "open",
@@ -221,8 +237,8 @@ def _gate_bar(verdict: VerdictRecord) -> Markup | None:
 
 
 def _interview(key: str, view: View, interview: InterviewRecord, bank: ItemBank | None) -> dict[str, Any]:
-    subject = clean_terminal(view.subject or "unnamed subject", _NAME, keep_end=True)
-    name = clean_terminal(view.place or "unnamed bank", _NAME)
+    subject = clean_terminal(view.shown_subject, _NAME, keep_end=True)
+    name = clean_terminal(view.shown_place, _NAME)
     figures, absent = interview_figures(key, interview, view.gates, bank)
     notes = dict.fromkeys(view.notes())
     return {

@@ -40,7 +40,17 @@ class View:
     @property
     def title(self) -> str:
         """Subject and place."""
-        return f"{self.subject or 'unnamed subject'} {self.on} {self.place or 'unnamed bank'}"
+        return f"{self.shown_subject} {self.on} {self.shown_place}"
+
+    @property
+    def shown_subject(self) -> str:
+        """Name of the subject."""
+        return self.subject or "unnamed subject"
+
+    @property
+    def shown_place(self) -> str:
+        """Name of the bank or the kind."""
+        return self.place or "unnamed bank"
 
     @property
     def line(self) -> str:

@@ -11,7 +11,7 @@ from pytest_adaptive_eval.extensions.sweeps.matrix import GLYPHS, Curve, Entry, 
 from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
-from pytest_adaptive_eval.reports.page import asset, content_policy
+from pytest_adaptive_eval.reports.page import asset, page_head
 from pytest_adaptive_eval.reports.plots import Frame, path, share_label, signed_label, span_of, ticks_in, whisker
 from pytest_adaptive_eval.text import counted
 
@@ -63,14 +63,7 @@ def sweep_page(
     """
     matrix = Matrix(cells, ends, gpus)
     style = asset("page.css") + _STYLE
-    policy = content_policy(style, "")
-    head = Markup(
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{escape(clean_html(title, 200))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-    )
+    head = page_head(escape(clean_html(title, 200)), style, "")
     sections = [_verdict(title, matrix), _matrix(matrix, links=links), _best(matrix), _curves(matrix)]
     sections.append(_failures(matrix, cells))
     top = tag("header", tag("p", "adaptive-eval sweep", class_="brand"), class_="top")

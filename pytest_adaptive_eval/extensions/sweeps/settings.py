@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.toml import parse_toml
 from pytest_adaptive_eval.extensions.sweeps.cells import Cell, Checkpoint, EvaluationFile
-from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import Count, Index, Size, Table, described, read_table
@@ -83,13 +82,7 @@ def read_sweep(path: Path) -> Sweep:
     Raises:
         ConfigError: The file cannot be read, has unknown keys or values of a wrong type, or names no cell.
     """
-    try:
-        data: dict[str, Any] = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}; check the path and the rights") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not readable as TOML: {error}; correct the file") from None
-    table = read_table(SweepTable, data, str(path))
+    table = read_table(SweepTable, parse_toml(path)[1], str(path))
     for key, example in (
         ("checkpoints", '["runs/step-*"]'),
         ("evaluations", '["evals/*.eval.toml"]'),

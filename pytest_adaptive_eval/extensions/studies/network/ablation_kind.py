@@ -41,12 +41,12 @@ from pytest_adaptive_eval.extensions.studies.network.kind import (
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
-from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import Bounded, StudyResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.models.pool import ModelPool
 from pytest_adaptive_eval.models.reuse import CompletionStore
+from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Count, Table, described, located
 from pytest_adaptive_eval.types import Array

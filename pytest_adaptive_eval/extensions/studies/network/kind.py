@@ -36,7 +36,6 @@ from pytest_adaptive_eval.extensions.studies.network.result import (
 )
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
-from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import Bounded, StudyResult
 from pytest_adaptive_eval.inference.interval import Interval
@@ -45,6 +44,8 @@ from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.caps import truncation_sentence
 from pytest_adaptive_eval.models.reuse import CompletionStore
+from pytest_adaptive_eval.records.baseline import counted_apart
+from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import described, replaced
 
@@ -193,10 +194,7 @@ class NetworkPlan:
                 f"the baseline has the nodes {', '.join(before)}, and this network {', '.join(names)}: record it again"
             )
         if result.counting != self.network.unanswered and unanswered_sentence(result.statuses):
-            raise BaselineError(
-                f"answers that are empty, refused or cut count as {result.counting} in the baseline and as "
-                f'{self.network.unanswered} here: record it again, or write unanswered = "{result.counting}"'
-            )
+            raise BaselineError(counted_apart(result.counting, self.network.unanswered))
         subjects = (result.interviewee, *self.subjects[1:])
         return replace(self._result(result), candidate=result.interviewee, subjects=subjects, account=account)
 

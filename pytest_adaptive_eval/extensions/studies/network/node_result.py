@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pytest_adaptive_eval.extensions.studies.plain import fields_json, plain
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.ladder.guessing import guessed_levels
 from pytest_adaptive_eval.ladder.result import Ladder, last_above
 from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.judging import clean, one_line
+from pytest_adaptive_eval.records.parts import fields_json, plain
 from pytest_adaptive_eval.types import Array
 
 #: Characters of a question and of an answer in the record.

@@ -28,7 +28,6 @@ import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResult, Review
-from pytest_adaptive_eval.extensions.studies.plain import fields_json, plain
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.inputs import read_regular
@@ -36,6 +35,7 @@ from pytest_adaptive_eval.items.item import MISSING, UNANSWERED, WRONG, Status
 from pytest_adaptive_eval.ladder.result import Levels, area_bounds, difference
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import truncation_warning
+from pytest_adaptive_eval.records.parts import fields_json, plain
 
 METHOD = "by levels and routes"
 #: Confidence of the bounds from which a standard error is computed.

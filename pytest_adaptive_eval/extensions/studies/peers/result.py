@@ -13,10 +13,10 @@ from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.extensions.studies.peers.reliability import Reliability, fit_reliability, part_qualities
 from pytest_adaptive_eval.extensions.studies.peers.scoring import Agreement, PaperScores, agreement, paper_scores
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.extensions.studies.plain import fields_json, plain
 from pytest_adaptive_eval.inference.ranks import RankDistribution
 from pytest_adaptive_eval.items.item import UNANSWERED
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.records.parts import fields_json, plain
 from pytest_adaptive_eval.types import Array, Ints
 
 
