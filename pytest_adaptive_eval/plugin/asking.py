@@ -20,6 +20,7 @@ from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
+from pytest_adaptive_eval.models.reuse import Completions
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
@@ -537,4 +538,6 @@ class AskingLoop:
             journal = Journal(path, fresh=self.state.settings.fresh)
         self.recorder.journal = journal
         if evaluation.judge is not None:
+            if self.state.answers is not None:
+                self.recorder.shared = Completions(self.state.answers)
             evaluation.judge.store = self.recorder

@@ -127,7 +127,7 @@ class Study(EvaluationNode):
         progress = _Progress(self)
         try:
             with Journal(path, fresh=state.settings.fresh) as journal:
-                result = plan.hold(Completions(journal), progress)
+                result = plan.hold(Completions(journal, state.answers), progress)
         except AdaptiveEvalError as error:
             result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
         except Exception as error:  # it voids this study only
