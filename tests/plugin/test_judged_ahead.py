@@ -157,9 +157,11 @@ def test_another_run_takes_what_a_greedy_judge_of_known_weights_said(judged: Any
         for n, (revision, requests) in enumerate([("one", 24), ("one", 24), ("two", 48)]):
             text = EVALUATION.format(url=server.url, samples=1).replace("temperature = 0.7", f'revision = "{revision}"')
             (judged.path / "adaptive-eval.toml").write_text(text)
-            judged.run("--adaptive-eval-reuse=shared.sqlite", f"--adaptive-eval-dir=run-{n}")
+            record = f"--adaptive-eval-record={n}.json"
+            judged.run("--adaptive-eval-reuse=shared.sqlite", f"--adaptive-eval-dir=run-{n}", record)
             assert models.requests.total() == requests
-    assert judged.records[1]["interviews"][0]["judge"] == judged.records[0]["interviews"][0]["judge"]
+    first, second = (json.loads((judged.path / f"{n}.json").read_text())["interviews"][0] for n in range(2))
+    assert second["judge"] == first["judge"]
 
 
 @pytest.mark.slow
