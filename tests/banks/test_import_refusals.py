@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from pytest_adaptive_eval.banks.items import parse_item
+from pytest_adaptive_eval.banks.rows import without_nan
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing import build
@@ -16,7 +17,6 @@ from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.free import is_list
 from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.records import without_nan
 
 COUNT = 24
 WORDS = ("apple", "birch", "crane", "delta", "eagle", "frost", "grape", "heron", "ivory", "jewel", "koala")
@@ -256,7 +256,7 @@ REFUSED_WHOLE = {
     "letters without choices": (asking(answer=letter), "the answers are letters such as 'A', and no choices are found"),
     "0 and 1 to questions for yes or no": (
         asking("Is {} red?", answer=lambda n: n % 2),
-        "give --set answer='answer . map.0=no,1=yes.', or --set grader=numeric",
+        "give --set answer=.lookup.answer, '0=no,1=yes'.., or --set grader=numeric",
     ),
 }
 

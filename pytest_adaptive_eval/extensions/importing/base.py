@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.records import Record
 
 
 @dataclass(frozen=True, slots=True)

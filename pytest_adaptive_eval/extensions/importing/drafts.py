@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
+from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.choices import (
     Choices,
@@ -20,7 +21,6 @@ from pytest_adaptive_eval.extensions.importing.choices import (
     without_end,
 )
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.records import Record
 
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
 _MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")

@@ -283,7 +283,7 @@ def _refuse_flags(rows: Sequence[Row], name: str) -> None:
     if sum(bool(_ASKS.match(row.question.strip())) for row in rows) >= 0.6 * len(rows):
         raise DatasetError(
             f"the answers of {name!r} are 0 and 1, and the questions ask for yes or no; give --set answer="
-            f"'{name} | map(0=no,1=yes)', or --set grader=numeric"
+            f"\"lookup({name}, '0=no,1=yes')\", or --set grader=numeric"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.banks.code import CODE
 from pytest_adaptive_eval.banks.expressions import parse_expression
+from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing import fields
 from pytest_adaptive_eval.extensions.importing.answers import find_convention, is_hidden
@@ -25,7 +26,6 @@ from pytest_adaptive_eval.extensions.importing.drafts import choices_of
 from pytest_adaptive_eval.extensions.importing.fields import keys_of, matching, normal, series
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.pictures import looks_like_image
-from pytest_adaptive_eval.extensions.importing.records import Record
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.typed_tables import replaced
 

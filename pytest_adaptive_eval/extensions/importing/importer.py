@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
@@ -20,7 +21,6 @@ from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mappin
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import open_files, read_labels
 from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
-from pytest_adaptive_eval.extensions.importing.records import Record, size_of
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.typed_tables import find_named, replaced
@@ -174,7 +174,7 @@ def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
         sample.append(record)
-        size += size_of(record.data)
+        size += _size_of(record.data)
         if size > _SAMPLE_LIMIT:
             break
     if not sample:
@@ -185,6 +185,17 @@ def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
     guessed = not (dataset.mapping.question or dataset.mapping.messages)
     unread = unused_fields(sample, mapping) if guessed else []
     return (replaced(mapping, category=("$set",)) if several and not mapping.category else mapping), unread
+
+
+def _size_of(value: Any, depth: int = 4) -> int:
+    """Return the number of characters and bytes in a value."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if depth and isinstance(value, Mapping):
+        return sum(_size_of(entry, depth - 1) for entry in value.values())
+    if depth and isinstance(value, list | tuple):
+        return sum(_size_of(entry, depth - 1) for entry in value)
+    return 8
 
 
 def check_refused(imported: Imported, source: str) -> None:
@@ -223,7 +234,7 @@ def _drafts(
         if draft is not None:
             draft.number += start
             drafts.append(draft)
-            size += size_of([draft.question, draft.messages, list(draft.choices.texts), draft.answer, draft.meta])
+            size += _size_of([draft.question, draft.messages, list(draft.choices.texts), draft.answer, draft.meta])
             if size > _TEXT_LIMIT:
                 raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
     if dataset.labels is not None and not isinstance(labels, Mapping) and len(labels) != count:

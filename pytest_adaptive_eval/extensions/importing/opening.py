@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,25 +15,29 @@ from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.banks.licences import licence_of
-from pytest_adaptive_eval.banks.rows import stem_of
-from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.banks.rows import Record, read_records, set_of, stem_of, suffix_of
+from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.choices import as_text
+from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missing
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.records import (
-    Record,
-    data_files,
-    read_bounded,
-    read_records,
-    set_of,
-    suffix_of,
-    without_nan,
-)
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.typed_tables import replaced
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
 _SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
+
+
+def data_files(folder: Path, depth: int = 4) -> list[Path]:
+    """Return the data files below a folder, sorted; links are not followed."""
+    files: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() or path.name.startswith((".", "~$")):
+            continue
+        if path.is_dir() and depth:
+            files += data_files(path, depth - 1)
+        elif suffix_of(path) and path.name not in ("dataset_info.json", "state.json", "dataset_dict.json"):
+            files.append(path)
+    return files
 
 
 def split_of(path: Path) -> tuple[str, Path]:
@@ -100,28 +104,32 @@ def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
-    """Return the answers of a second file: a line each, or by id.
+    """Return the answers of a second file: a record or line each, or by id.
 
     Raises:
         DatasetError: The file is of another form.
     """
-    suffix = suffix_of(path)
-    if suffix == ".json":
-        data = without_nan(json.loads(read_bounded(path)))
-        if isinstance(data, dict):
-            return {str(key): value for key, value in data.items()}
-        if isinstance(data, list):
-            return _by_id(data)
-        raise DatasetError(f"{path}: found {type(data).__name__}, expected labels in a list or by id")
-    if suffix:
-        return _by_id([dict(record.data) for record in read_records(path)])
+    with dataset_errors():
+        records = list(read_records(path))
+    while records and is_missing(records[-1].names["value"]):
+        records.pop()  # a blank line between others is an answer that is missing
+    if records and all(record.names["key"] for record in records):
+        return {str(record.names["key"]): record.names["value"] for record in records}
+    return _by_id([record.names["value"] for record in records])
+
+
+@contextlib.contextmanager
+def dataset_errors() -> Iterator[None]:
+    """Raise DatasetError in place of the errors of a file."""
     try:
-        lines = read_bounded(path).decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise DatasetError(f"{path}: not UTF-8 text; expected a label a line") from None
-    while lines and not lines[-1].strip():
-        lines.pop()
-    return [line.strip() for line in lines]  # a blank line is an answer that is missing
+        yield
+    except ResponsesError as error:
+        raise DatasetError(str(error)) from None
+
+
+def _read(path: Path, mapping: ItemMapping) -> Iterator[Record]:
+    with dataset_errors():
+        yield from read_records(path, mapping.rows, mapping.header)
 
 
 def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
@@ -252,7 +260,7 @@ def open_files(
 
     def records(form: Sequence[Path], limit: int | None = None) -> Iterator[Record]:
         share = None if limit is None else max(2, limit // len(form))
-        return chain.from_iterable(islice(read_records(file, whole.rows, whole.header), share) for file in form)
+        return chain.from_iterable(islice(_read(file, whole), share) for file in form)
 
     return [
         Dataset(
@@ -274,7 +282,7 @@ def _forms(files: Sequence[Path], mapping: ItemMapping) -> list[list[Path]]:
     groups: list[tuple[set[str], list[Path]]] = []
     for file in files:
         try:
-            first = next(read_records(file, mapping.rows, mapping.header)).data
+            first = next(_read(file, mapping)).data
             # the same names may hold a text and a chat
             kinds = {name: type(value) if isinstance(value, list | dict) else None for name, value in first.items()}
             fields = {f"{name}:{kind}" for name, kind in kinds.items()}

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.code import CODE, calls_of_tests
+from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import open_files, preset, with_records
-from pytest_adaptive_eval.extensions.importing.records import Record
 from pytest_adaptive_eval.items.reading.instructions import fault
 from pytest_adaptive_eval.typed_tables import read_table
 

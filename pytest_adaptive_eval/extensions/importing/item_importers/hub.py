@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from pytest_adaptive_eval.banks.rows import Record, class_name, without_nan
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.records import Record, class_name, without_nan
 
 
 def _loaded(name: str, configuration: str, split: str) -> Any:
