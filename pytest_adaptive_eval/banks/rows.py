@@ -130,7 +130,7 @@ def _records(path: Path, rows: str, header: Sequence[str]) -> Iterator[Record]:
         yield from _json_records(path, rows)
         return
     for record in _plain_records(path, suffix, start, header):
-        yield from _nested(record, rows) if rows else (record,)
+        yield from within(record, rows) if rows else (record,)
 
 
 def _plain_records(path: Path, suffix: str, start: str, header: Sequence[str]) -> Iterator[Record]:
@@ -258,7 +258,7 @@ def _json_records(path: Path, rows: str) -> Iterator[Record]:
     if not rows:
         parsed = rows_of_columns(parsed) or parsed
     whole = Record(str(path), {}, {"line": 1, "key": "", "value": parsed})
-    yield from _nested(whole, rows or ("[*]" if isinstance(parsed, list) else _found_rows(parsed, path)))
+    yield from within(whole, rows or ("[*]" if isinstance(parsed, list) else _found_rows(parsed, path)))
 
 
 def rows_of_columns(data: Any) -> list[dict[str, Any]]:
@@ -334,16 +334,31 @@ _QUESTION_KEYS = frozenset(
 )
 
 
-def _nested(record: Record, rows: str) -> Iterator[Record]:
+def within(record: Record, rows: str) -> Iterator[Record]:
     """Yield the records at a place in a record, with the plain fields of what is around them."""
-    steps = re.findall(r'"[^"]+"|\[\*\]|[^.\[\]"]+', rows)
+    steps = re.findall(r'"[^"]+"|\[\*\]|,|[^.\[\]",]+', rows)
     if rows and "".join(steps) != rows.replace(".", ""):
         raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*] and *, joined by points")
     # after a name, the records are the entries of what stands there
     open_end = bool(rows) and steps[-1] not in ("*", "[*]")
     value = record.names["value"]
+    if "," in steps:
+        yield from _side_by_side(record, [step.strip('"') for step in steps if step != ","])
+        return
     whole = record._replace(data={}, names={**record.names, "parent": value})
     yield from _descend(whole, value, steps, open_end=open_end)
+
+
+def _side_by_side(record: Record, keys: Sequence[str]) -> Iterator[Record]:
+    """Yield the entries of lists of one length, each under the name of its list."""
+    lists = [record.data.get(key) for key in keys]
+    if not all(isinstance(entries, list) for entries in lists) or len(set(map(len, lists))) > 1:  # type: ignore[arg-type]
+        raise ResponsesError(f"{record.where}: {', '.join(keys)} at rows are no lists of one length")
+    outer = {key: value for key, value in record.data.items() if key not in keys}
+    for number, entries in enumerate(zip(*lists, strict=True), 1):  # type: ignore[arg-type]
+        data = {**outer, **dict(zip(keys, entries, strict=True))}
+        names = {**record.names, "value": data, "parent": record.data}
+        yield Record(f"{record.where}, record {number}", data, names)
 
 
 def _descend(record: Record, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[Record]:
@@ -432,7 +447,10 @@ def _unnamed_columns(cells: Sequence[str]) -> list[str]:
     """
     filled = [cell.strip() for cell in cells if cell.strip()]
     named = sum(bool(_HEADER_WORDS.fullmatch(cell)) and len(cell.split()) <= 5 for cell in filled)
-    few_named = named * 2 < len(filled)
+    counts = [cell for cell in filled if cell.isdecimal()]
+    # options in columns 1 to 5
+    counted = len(counts) > 1 and counts in ([*map(str, range(n, n + len(counts)))] for n in (0, 1))
+    few_named = (named + len(counts) * counted) * 2 < len(filled)
     letters = [chr(ord("A") + number) for number in range(len(cells) - 2)]
     if few_named and 2 <= len(letters) <= 10 and cells[-1].strip() in letters and len(cells[0].split()) > 1:
         return ["question", *letters, "answer"]
@@ -458,6 +476,10 @@ def _blocks(path: Path) -> Iterator[Record]:
     A text without options is a record per line, with the line as its value.
     """
     lines = [line.rstrip("\n\r") for line in io.StringIO(read_bounded(path).decode("utf-8-sig", "replace"))]
+    labels = [match[1].casefold() for line in lines if (match := _LABELLED.match(line))]
+    if len(labels) == sum(map(bool, map(str.strip, lines))) and 1 < len(set(labels)) <= len(labels) // 2:
+        yield from _labelled_lines(path, lines)
+        return
     if sum(bool(match := _OPTION.match(line)) and match[1] in "Aa" for line in lines) < 2:
         for number, line in enumerate(lines, 1):
             yield Record(f"{path}, line {number}", {"value": line}, {"line": number, "key": "", "value": line})
@@ -473,6 +495,22 @@ def _blocks(path: Path) -> Iterator[Record]:
             names = {"line": first, "key": "", "value": "\n".join(block), **refused}
             yield Record(f"{path}, line {first}", data or {"question": "\n".join(block)}, names)
             block = []
+
+
+def _labelled_lines(path: Path, lines: Sequence[str]) -> Iterator[Record]:
+    """Yield the records of lines such as ``Q: ..`` and ``A: ..``; the first label begins each."""
+    words = {"q": "question", "a": "answer", "c": "context"}
+    data: dict[str, Any] = {}
+    start = 1
+    for number, line in enumerate([*lines, ""], 1):
+        match = _LABELLED.match(line)
+        label = words.get(match[1].casefold(), match[1].casefold()) if match else ""
+        if data and (label == next(iter(data)) or number > len(lines)):
+            yield Record(f"{path}, line {start}", data, {"line": start, "key": "", "value": data})
+            data = {}
+        if match:
+            start = start if data else number
+            data[label] = match[2].strip()
 
 
 def _block(lines: Sequence[str]) -> dict[str, Any]:
@@ -492,6 +530,9 @@ def _block(lines: Sequence[str]) -> dict[str, Any]:
     *context, question = texts
     about = {"context": "\n".join(context)} if context else {}
     return {**about, "question": question, "options": options, "answer": answers[0]}
+
+
+_LABELLED = re.compile(r"([A-Za-z][\w ]{0,20}):\s+(\S.*)")
 
 
 @contextlib.contextmanager

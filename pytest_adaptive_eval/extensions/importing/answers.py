@@ -169,6 +169,12 @@ def tail(text: str) -> str | None:
     return after.strip() if mark and (before or len(after) < 60) else None
 
 
+def bracketed(text: str) -> str | None:
+    """Return what stands in double square brackets; None for other texts, and for lists of lists."""
+    match = re.fullmatch(r"\s*\[\[([^\[\]]*)\]\]\s*", text)
+    return match[1].strip() if match and "," not in match[1] else None
+
+
 def boxed(text: str) -> str | None:
     r"""Return the content of the last ``\boxed{}`` with its braces matched; None if there is none."""
     start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))

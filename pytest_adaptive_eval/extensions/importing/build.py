@@ -19,6 +19,7 @@ from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
 from pytest_adaptive_eval.extensions.importing.answers import find_convention, is_hidden, named, yes_or_no
 from pytest_adaptive_eval.extensions.importing.choices import as_list, as_text, literal, may_be_missing, without_end
 from pytest_adaptive_eval.extensions.importing.drafts import Draft
+from pytest_adaptive_eval.extensions.importing.fields import PROGRAMS, normal
 from pytest_adaptive_eval.extensions.importing.free import (
     Free,
     Row,
@@ -368,7 +369,9 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mix
         )
     told = ungraded or mapping.missing is not None
     name = mapping.answer or ", ".join(mapping.accepted)
-    chosen = choose_grader([row for _, row in rows], mapping.grader, name, told=told, mixed=mixed)
+    of_code = any(normal(word) in PROGRAMS for word in re.findall(r"\w+", f"{mapping.context} {mapping.question}"))
+    graded = [row for _, row in rows]
+    chosen = choose_grader(graded, mapping.grader, name, told=told, mixed=mixed, of_code=of_code)
     built.refused += [(draft.where, why) for (draft, _), why in zip(rows, chosen, strict=True) if isinstance(why, str)]
     return [
         _Question(draft, free.grader, free.answers, free.classes, False, _instruction(free, draft))
@@ -430,6 +433,8 @@ def _prompt(text: str, question: _Question, mapping: ItemMapping) -> str:
             "\n".join(f"{letter}. {choice}" for letter, choice in zip(_LETTERS, question.choices, strict=False))
         )
     instruction = question.instruction if mapping.instruction is None else mapping.instruction
+    if (unit := question.draft.unit) and not may_be_missing(unit) and unit not in text:
+        parts.append(f"Give the answer in {unit}.")
     return "\n\n".join(filter(None, [*parts, instruction]))
 
 

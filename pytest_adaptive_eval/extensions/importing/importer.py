@@ -17,9 +17,9 @@ from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
 from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
-from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, unused_fields
+from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, nested_rows, unused_fields
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.opening import open_files, read_labels
+from pytest_adaptive_eval.extensions.importing.opening import check_references, open_files, read_labels
 from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.registry import registered
@@ -42,11 +42,13 @@ class Part:
     Args:
         files: Names of the files; empty if all files have the same form.
         given, mapping: What the user and the importer named, and all of it with what was guessed.
+        reasons: Why each field was guessed that was not given.
     """
 
     files: tuple[str, ...]
     given: ItemMapping
     mapping: ItemMapping
+    reasons: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -134,7 +136,7 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
     for dataset in datasets:
         try:
-            mapping, unread = _mapping(dataset, several=len(datasets) > 1)
+            dataset, mapping, reasons, unread = _mapped(dataset, several=len(datasets) > 1)
             drafts, without = _drafts(dataset, mapping, number, store)
         except DatasetError as error:
             if len(datasets) == 1:
@@ -142,7 +144,7 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
             notes.append(f"left out: {', '.join(dataset.files[:4])}: {error}")
             continue
         number += len(drafts) + len(without)
-        parts.append(Part(dataset.files, dataset.mapping, mapping))
+        parts.append(Part(dataset.files, dataset.mapping, mapping, reasons))
         unused += unread
         groups.append((drafts, mapping))
         refused += without
@@ -165,11 +167,32 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     return Imported(built.items, refused, notes, parts, facts, list(dict.fromkeys(unused)), folder)
 
 
-def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
-    """Return the mapping of one form, and fields that questions may need and a guessed question lacks.
+def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapping[str, str], list[str]]:
+    """Return one form with its whole mapping, the reasons of guesses, and fields that questions may need and lack.
 
-    Files are categories where there are several forms and no other category.
+    Files are categories where there are several forms and no other category. Questions may stand in a list within each
+    record.
     """
+    sample = _sample(dataset)
+    given = dataset.mapping
+    rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
+    if rows and not any(isinstance(record.data.get(key), str) for record in sample for key in ("question", "prompt")):
+        dataset = dataset.at_rows(rows)
+        sample = _sample(dataset)
+    guess = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None and not dataset.labels_by)
+    mapping, reasons = guess.mapping, dict(guess.reasons)
+    if rows := dataset.mapping.rows[: 0 if given.rows else None]:
+        reasons["rows"] = "each record has a list of questions"
+    if dataset.labels is None and dataset.folder is not None:
+        check_references(sample, mapping, dataset.folder)
+    unread = unused_fields(sample, mapping) if not (given.question or given.messages) else []
+    if several and not mapping.category:
+        mapping = replaced(mapping, category=("$set",))
+    return dataset, mapping, reasons, unread
+
+
+def _sample(dataset: Dataset) -> list[Record]:
+    """Return the first records of each file of a form."""
     sample: list[Record] = []
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
@@ -181,10 +204,7 @@ def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
         raise DatasetError(
             f"{dataset.facts.get('source', dataset.name)}: no records; expected one record for each question"
         )
-    mapping = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None)
-    guessed = not (dataset.mapping.question or dataset.mapping.messages)
-    unread = unused_fields(sample, mapping) if guessed else []
-    return (replaced(mapping, category=("$set",)) if several and not mapping.category else mapping), unread
+    return sample
 
 
 def _size_of(value: Any, depth: int = 4) -> int:
@@ -218,7 +238,7 @@ def _drafts(
 ) -> tuple[list[Draft], list[tuple[str, str]]]:
     """Return the drafts of all records, with stored images, and of those that have none where they stand and why."""
     labels = read_labels(dataset.labels) if dataset.labels is not None else ()
-    drafter = Drafter(mapping, labels)
+    drafter = Drafter(mapping, labels, dataset.labels_by)
     drafts: list[Draft] = []
     refused: list[tuple[str, str]] = []
     count = size = 0

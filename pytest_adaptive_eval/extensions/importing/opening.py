@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
 from pytest_adaptive_eval.banks.licences import licence_of
 from pytest_adaptive_eval.banks.rows import Record, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
@@ -43,10 +43,9 @@ def data_files(folder: Path, depth: int = 4) -> list[Path]:
 def split_of(path: Path) -> tuple[str, Path]:
     """Return the split that the name of a file or its folder tells, empty if none, and the folder with the splits."""
     folder = path.parent
-    for name, holder in ((stem_of(path), folder), (folder.name, folder.parent)):
-        if splits := _SPLIT.findall(name.replace("_", " ")):
-            return str(splits[-1]).lower(), holder
-    return "", folder
+    if splits := _SPLIT.findall(stem_of(path).replace("_", " ")):
+        return str(splits[-1]).lower(), folder
+    return (folder.name.lower(), folder.parent) if _SPLIT.fullmatch(folder.name) else ("", folder)
 
 
 def same_split(first: str, second: str) -> bool:
@@ -91,6 +90,18 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     return chosen, [path for path in files if path not in chosen]
 
 
+def other_split(source: Path) -> str:
+    """Return the first split for examples that the data have beside the one that counts; empty if there is none."""
+    if not source.exists():
+        return ""
+    chosen, _ = chosen_files(source)
+    counts = {split_of(file)[0] for file in chosen}
+    there = {split_of(file)[0] for file in data_files(source if source.is_dir() else split_of(source)[1])}
+    return (
+        next((name for name in ("train", "dev", "validation") if name in there - counts), "") if counts - {""} else ""
+    )
+
+
 def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
     """Return the files of a split, of one data set where the source is a file."""
     splits = {path: split_of(path)[0] for path in files}
@@ -132,10 +143,13 @@ def _read(path: Path, mapping: ItemMapping) -> Iterator[Record]:
         yield from read_records(path, mapping.rows, mapping.header)
 
 
+_ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
+
+
 def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
     """Return labels by their id where each row has one and another field, else by position."""
     shared = set.intersection(*(set(row) if isinstance(row, dict) else set() for row in rows)) if rows else set()
-    names = next((name for name in ("id", "question_id", "qid", "index", "uid") if name in shared), None)
+    names = next((name for name in rows[0] if name in shared and _ID.fullmatch(name)), None) if shared else None
     if names is None:
         return [next(iter(row.values()), None) if isinstance(row, dict) and len(row) == 1 else row for row in rows]
     repeated = next((name for name, count in Counter(as_text(row[names]) for row in rows).items() if count > 1), None)
@@ -159,6 +173,43 @@ def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
             raise DatasetError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
         hashes[path.relative_to(base).as_posix() if base.is_dir() else path.name] = digest
     return hashes
+
+
+#: Files beside the data, and records of each, in which what records refer to is looked up.
+_FILES_BESIDE, _RECORDS_BESIDE = 20, 5000
+
+
+def check_references(records: Sequence[Record], mapping: ItemMapping, folder: Path) -> None:
+    """Refuse records with an id of a text in another file of the folder, such as a rule or a passage.
+
+    Raises:
+        DatasetError: Names the field, the file, and the options that join them.
+    """
+    used = " ".join(str(value) for value in mapping.given().values())
+    ids = {key for record in records for key in record.data if _ID.fullmatch(key) and key not in used}
+    for key in sorted(ids):
+        values = {as_text(record.data.get(key)) for record in records} - {""}
+        if len(values) * 2 > len(records) or len(values) < 2:
+            continue
+        for file in data_files(folder, 1)[:_FILES_BESIDE]:
+            with contextlib.suppress(ResponsesError):
+                rows = [record.data for record in islice(read_records(file), _RECORDS_BESIDE)]
+                if field := _field_of_ids(rows, values):
+                    text = max(rows[0], key=lambda name: len(as_text(rows[0][name])))
+                    shown = f"$label.{as_path(text)}" if len(rows[0]) > 2 else "$label"
+                    raise DatasetError(
+                        f"{key!r} names records of {file.name} by {field!r}, which the questions may need; give "
+                        f"--labels {file} --set labels_by={key} --set context='{shown}', or --set meta={key} where they do not"
+                    )
+
+
+def _field_of_ids(rows: Sequence[Mapping[str, Any]], values: set[str]) -> str:
+    """Return the field by whose distinct values rows have all of the ids; empty if there is none."""
+    for name in rows[0] if rows and len(rows[0]) > 1 else ():
+        ids = [as_text(row.get(name)) for row in rows]
+        if values <= set(ids) and len(set(ids)) == len(ids):
+            return name
+    return ""
 
 
 #: Levels above a file in which its images may lie.
@@ -268,7 +319,9 @@ def open_files(
             partial(records, form),
             whole,
             bases,
+            folder,
             settings.labels,
+            settings.labels_by,
             facts,
             (left_out,) if others and not number else (),
             names[number],

@@ -61,7 +61,11 @@ def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
         "licence": str(loaded.info.license or ""),
         "files": {"fingerprint": str(loaded._fingerprint)},
     }
-    return [Dataset(name.rpartition("/")[2], records, settings.mapping, (), settings.labels, facts)]
+    return [
+        Dataset(
+            name.rpartition("/")[2], records, settings.mapping, (), None, settings.labels, settings.labels_by, facts
+        )
+    ]
 
 
 REGISTERED = (

@@ -84,7 +84,11 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
             yield Record(f"inspect:{source}, sample {number}", data, names)
 
     facts = {"source": f"inspect:{source}", "licence": "", "files": {}}
-    return [Dataset(str(task.name), records, merged(mapping, settings.mapping), (path.absolute().parent,), None, facts)]
+    return [
+        Dataset(
+            str(task.name), records, merged(mapping, settings.mapping), (path.absolute().parent,), None, None, "", facts
+        )
+    ]
 
 
 REGISTERED = (

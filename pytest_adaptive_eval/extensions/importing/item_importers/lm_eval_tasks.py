@@ -103,7 +103,7 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
         "version": str(task.VERSION),
     }
     base = Path(folder) if folder else Path()
-    return [Dataset(name, records, merged(mapping, settings.mapping), (base,) if folder else (), None, facts)]
+    return [Dataset(name, records, merged(mapping, settings.mapping), (base,) if folder else (), None, None, "", facts)]
 
 
 def _record(task: Any, doc: Any, choices: bool) -> dict[str, Any]:
