@@ -192,7 +192,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def load_json(text: str | bytes, where: str) -> Any:
     """Parse JSON.  NaN, which tools write for no value, is None."""
     try:
-        return json.loads(text, object_pairs_hook=unique_keys, parse_constant=_constant)
+        return _DECODER.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ResponsesError(f"{where}: not JSON ({error}); copy or write the file anew") from None
 
@@ -205,6 +205,9 @@ def _check_entries(text: str, where: str) -> None:
 
 def _constant(name: str) -> float | None:
     return None if name == "NaN" else float(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=_constant)
 
 
 def load_file(path: Path) -> Any:

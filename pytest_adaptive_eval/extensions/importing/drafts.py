@@ -70,14 +70,22 @@ class Drafter:
 
     Args:
         labels: Answers of the second file, by position or id; empty if there is none.
+        labels_by: Expression of the id in the second file.
+        guessed: Whether the answer was guessed, which is then no list of texts.
 
     Raises:
         ConfigError: An expression is malformed.
     """
 
     def __init__(
-        self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = (), labels_by: str = ""
+        self,
+        mapping: ItemMapping,
+        labels: Sequence[Any] | Mapping[str, Any] = (),
+        labels_by: str = "",
+        *,
+        guessed: bool = False,
     ) -> None:
+        self._guessed = guessed
         self.mapping, self._labels = mapping, labels
         self._by = parse_expression(labels_by, "labels_by") if labels_by else None
 
@@ -125,6 +133,12 @@ class Drafter:
         prompts = literal(chat)
         if isinstance(prompts, list) and len(prompts) > 1 and all(isinstance(part, str) for part in prompts):
             chat, *turns = prompts
+        if self._guessed and not choices.texts and not turns and isinstance(answer, list) and len(answer) > 1:
+            if any(isinstance(part, str) for part in answer):
+                name = self.mapping.answer
+                raise DatasetError(
+                    f"its answer is a list, {answer!r:.60}; give --set accepted={name} where any is right"
+                )
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
         question = _joined(value(self._context), value(self._question))
         if not (question or messages):

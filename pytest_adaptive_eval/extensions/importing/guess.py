@@ -507,11 +507,11 @@ class _Guesser:
         values = [value for value in self.sample.values(answer) if not is_missing(value)]
         of_turns = any(isinstance(chat, list) and isinstance(chat[0], str) for chat in self._chats())
         lists = [v for v in values if isinstance(v, list) and any(isinstance(part, str) for part in v) and not of_turns]
-        if any(len(value) > 1 for value in lists):
+        if sum(len(value) > 1 for value in lists) * 10 > len(values):
             raise DatasetError(
                 f"the answers of {answer!r} are lists such as {max(lists, key=len)!r:.80}; give --set "
-                f"accepted={answer} where any entry is right, or --set answer='to_string({as_path(answer)})' where the whole list is "
-                "wanted"
+                f"accepted={answer} where any entry is right, or --set "
+                f"answer='to_string({as_path(answer)})' where the whole list is wanted"
             )
         objects = [value for value in values if isinstance(value, Mapping) and not holds_answer(value)]
         if objects:

@@ -137,7 +137,7 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     for dataset in datasets:
         try:
             dataset, mapping, reasons, unread = _mapped(dataset, several=len(datasets) > 1)
-            drafts, without = _drafts(dataset, mapping, number, store)
+            drafts, without = _drafts(dataset, mapping, number, store, guessed="answer" in reasons)
         except DatasetError as error:
             if len(datasets) == 1:
                 raise
@@ -234,11 +234,11 @@ def check_refused(imported: Imported, source: str) -> None:
 
 
 def _drafts(
-    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore
+    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore, *, guessed: bool
 ) -> tuple[list[Draft], list[tuple[str, str]]]:
     """Return the drafts of all records, with stored images, and of those that have none where they stand and why."""
     labels = read_labels(dataset.labels) if dataset.labels is not None else ()
-    drafter = Drafter(mapping, labels, dataset.labels_by)
+    drafter = Drafter(mapping, labels, dataset.labels_by, guessed=guessed)
     drafts: list[Draft] = []
     refused: list[tuple[str, str]] = []
     count = size = 0

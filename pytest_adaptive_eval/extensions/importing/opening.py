@@ -199,7 +199,8 @@ def check_references(records: Sequence[Record], mapping: ItemMapping, folder: Pa
                     shown = f"$label.{as_path(text)}" if len(rows[0]) > 2 else "$label"
                     raise DatasetError(
                         f"{key!r} names records of {file.name} by {field!r}, which the questions may need; give "
-                        f"--labels {file} --set labels_by={key} --set context='{shown}', or --set meta={key} where they do not"
+                        f"--labels {file} --set labels_by={key} --set context='{shown}', or --set meta={key} where they "
+                        "do not"
                     )
 
 

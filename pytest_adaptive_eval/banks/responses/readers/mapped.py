@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import parse_expression
+from pytest_adaptive_eval.banks.expressions import hash_of, parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, files_of
 from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, own_scores, suggest_mapping
@@ -154,7 +154,10 @@ class _Reader:
             return
         counts.scored += 1
         subject = self._name(values.get("subject", row.names["file"]), "subject", row)
-        item = self._name(values.get("item"), "item", row)
+        item_id = values.get("item")
+        if item_id is None and isinstance(values.get("question"), str | list):
+            item_id = hash_of(values["question"])  # logs without ids join by content
+        item = self._name(item_id, "item", row)
         counts.repeated += (subject, item) in counts.seen
         counts.seen.add((subject, item))
         self._collected.add(subject, item, values["score"])
