@@ -318,6 +318,10 @@ def _largest(here: Any) -> tuple[str, Any]:
         for key, value in here.items()
         if isinstance(value, list) and value and isinstance(value[0], dict) and not _LEAF.fullmatch(key)
     }
+    if len(lists) > 1 and (splits := [name for name in SPLITS.split("|") if name in lists]):
+        return splits[0], lists[splits[0]]
+    if len(lists) > 1 and set.intersection(*(set(value[0]) for value in lists.values())):
+        return "*", next(iter(lists.values()))  # the lists of one kind, by their keys
     if lists:
         key = max(lists, key=lambda name: len(lists[name]))
         return f'"{key}"' if re.search(r"[^\w-]", key) else key, lists[key]
@@ -383,6 +387,8 @@ def _descend(record: Record, value: Any, steps: Sequence[str], *, open_end: bool
             raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
         entries = enumerate(value, 1) if isinstance(value, list) else value.items()
         for number, (key, entry) in enumerate(entries, 1):
+            if step == "*" and rest[:1] == ["[*]"] and not isinstance(entry, list):
+                continue
             place = f"record {number}" if isinstance(value, list) else f"key {key!r:.60}"
             names = {**record.names, "line": number, "key": record.names["key"] if isinstance(value, list) else key}
             inner = record._replace(where=f"{record.where}, {place}", names=names)
@@ -517,22 +523,25 @@ def _labelled_lines(path: Path, lines: Sequence[str]) -> Iterator[Record]:
 
 
 def _block(lines: Sequence[str]) -> dict[str, Any]:
-    """Return question, options and answer in lines; empty where they are not in this form."""
-    options: list[str] = []
-    answers, texts = list[str](), list[str]()
-    for line in lines:
-        match = _OPTION.match(line)
-        if match and match[1].upper() == chr(ord("A") + len(options)):
-            options.append(match[2].strip())
-        elif key := _KEY_LINE.fullmatch(line):
-            answers.append((key[1] or key[2]).strip())
-        else:
-            texts.append(line)
-    if len(options) < 2 or len(answers) != 1 or not texts:
+    """Return question, options and answer in lines; empty where they are not in this form.
+
+    The options are the last lines, but for one with the answer, from the last line of the letter A on.
+    """
+    keyed = {n: match for n, line in enumerate(lines) if (match := _KEY_LINE.fullmatch(line))}
+    if len(keyed) != 1:
         return {}
-    *context, question = texts
+    ((at, key),) = keyed.items()
+    rest = [line for n, line in enumerate(lines) if n != at]
+    matches = [_OPTION.match(line) for line in rest]
+    start = max((n for n, match in enumerate(matches) if match and match[1] in "Aa"), default=0)
+    options = [match for match in matches[start:] if match]
+    letters = [chr(ord("A") + n) for n in range(len(rest) - start)]
+    if start < 1 or len(letters) < 2 or [match[1].upper() for match in options] != letters:
+        return {}
+    *context, question = rest[:start]
     about = {"context": "\n".join(context)} if context else {}
-    return {**about, "question": question, "options": options, "answer": answers[0]}
+    answer = (key[1] or key[2]).strip()
+    return {**about, "question": question, "options": [match[2].strip() for match in options], "answer": answer}
 
 
 _LABELLED = re.compile(r"([A-Za-z][\w ]{0,20}):\s+(\S.*)")

@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.errors import DatasetError
-from pytest_adaptive_eval.extensions.importing.choices import Choices, as_list, as_text, is_missing, may_be_missing
+from pytest_adaptive_eval.extensions.importing.choices import (
+    PREFIX,
+    Choices,
+    as_list,
+    as_text,
+    is_missing,
+    may_be_missing,
+)
 
 _YES = {"yes", "true", "y", "t"}
 _NO = {"no", "false", "n", "f"}
@@ -35,6 +42,7 @@ def _by_label(answer: Any, choices: Choices) -> int | None:
     text = as_text(answer)
     if choices.labels.count(text) == 1:
         return choices.labels.index(text)
+    text = PREFIX.sub("", text)
     stripped = text.strip("()[]. ").casefold()
     labels = [label.strip("()[]. ").casefold() for label in choices.labels]
     return labels.index(stripped) if labels.count(stripped) == 1 else None

@@ -133,12 +133,10 @@ class Drafter:
         prompts = literal(chat)
         if isinstance(prompts, list) and len(prompts) > 1 and all(isinstance(part, str) for part in prompts):
             chat, *turns = prompts
-        if self._guessed and not choices.texts and not turns and isinstance(answer, list) and len(answer) > 1:
-            if any(isinstance(part, str) for part in answer):
-                name = self.mapping.answer
-                raise DatasetError(
-                    f"its answer is a list, {answer!r:.60}; give --set accepted={name} where any is right"
-                )
+        several = isinstance(answer, list) and len(answer) > 1 and any(isinstance(part, str) for part in answer)
+        if self._guessed and several and not (choices.texts or turns):
+            name = self.mapping.answer
+            raise DatasetError(f"its answer is a list, {answer!r:.60}; give --set accepted={name} where any is right")
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
         question = _joined(value(self._context), value(self._question))
         if not (question or messages):

@@ -22,7 +22,7 @@ CONTEXTS = _words(
 ANSWERS = _words(
     "answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx "
     "correctchoiceindex correctanswernum answerletter correctoption correctletter answeroption correctanswer "
-    "correctchoice bestanswer correct finalanswer expectedanswer goldanswer goldenanswer standardanswer "
+    "correctchoice bestanswer correct finalanswer final expectedanswer goldanswer goldenanswer standardanswer "
     "referenceanswer answer answers directanswers shortanswer target targets targetvalue ideal groundtruth "
     "groundtruths gtanswer gt gold goldlabel goldindex goldidx finaldecision label labels cop expectedoutput "
     "expected lsolutions answernumber ans output outputs solution reference references response continuation "
@@ -94,7 +94,7 @@ OTHER_SERIES = frozenset(
         "document audio file table"
     )
 )
-SERIES = re.compile(r"(.*?)[ _.-]?(\d{1,2}|[A-Ja-j])")
+SERIES = re.compile(r"(.*?)[ _.-]?\(?(\d{1,2}|[A-Ja-j])[).:]?")
 
 
 def normal(key: str) -> str:

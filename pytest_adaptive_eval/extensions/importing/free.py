@@ -212,12 +212,12 @@ def choose_grader(
         DatasetError: The answers are long texts, which no grader compares; numbers that stand for classes without
             names; letters without choices; or the same for all questions.
     """
+    if not given and rows and (of_code or _are_literals(rows)):
+        given, told = _OF_LISTS, True  # None and -1 are values of a program
     reasons = [""] * len(rows) if told else _hidden(rows)
     known = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
     chosen: list[Free | str] = []
     if known:
-        if not given and (of_code or _are_literals(known)):
-            given = _OF_LISTS
         chosen = [_given(row, given) for row in known] if given else _chosen(known, name, mixed=mixed)
     graded = iter(chosen)
     return [reason or next(graded) for reason in reasons]

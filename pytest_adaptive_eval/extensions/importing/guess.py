@@ -480,8 +480,10 @@ class _Guesser:
             values = self.sample.values(key)
             if key in columns or key in self.sample.used or normal(path[-1]) in (*fields.CATEGORIES, *fields.IDS[:-4]):
                 continue
-            texts = {value for value in values if isinstance(value, str)}
-            if len(texts) < 2 or not all(isinstance(v, str) and not v.isdigit() for v in values if not is_missing(v)):
+            kinds = {as_text(value) for value in values if isinstance(value, str | int)}
+            labels = {label for _, choices in self._rows(columns, key)[:1] for label in choices.labels}
+            # a number says nothing unless it is a choice's own
+            if len(kinds) < 2 or (any(kind.isdigit() for kind in kinds) and not kinds <= labels):
                 continue
             if all(self._indexes(columns, key)):
                 found.append(key)

@@ -18,6 +18,7 @@ from pytest_adaptive_eval.banks.licences import licence_of
 from pytest_adaptive_eval.banks.rows import Record, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
+from pytest_adaptive_eval.extensions.importing.build import file_of
 from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missing
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.inputs import open_regular
@@ -186,12 +187,13 @@ def check_references(records: Sequence[Record], mapping: ItemMapping, folder: Pa
         DatasetError: Names the field, the file, and the options that join them.
     """
     used = " ".join(str(value) for value in mapping.given().values())
+    own = {file_of(record.where) for record in records}
     ids = {key for record in records for key in record.data if _ID.fullmatch(key) and key not in used}
     for key in sorted(ids):
         values = {as_text(record.data.get(key)) for record in records} - {""}
         if len(values) * 2 > len(records) or len(values) < 2:
             continue
-        for file in data_files(folder, 1)[:_FILES_BESIDE]:
+        for file in [file for file in data_files(folder, 1) if str(file) not in own][:_FILES_BESIDE]:
             with contextlib.suppress(ResponsesError):
                 rows = [record.data for record in islice(read_records(file), _RECORDS_BESIDE)]
                 if field := _field_of_ids(rows, values):
@@ -199,8 +201,8 @@ def check_references(records: Sequence[Record], mapping: ItemMapping, folder: Pa
                     shown = f"$label.{as_path(text)}" if len(rows[0]) > 2 else "$label"
                     raise DatasetError(
                         f"{key!r} names records of {file.name} by {field!r}, which the questions may need; give "
-                        f"--labels {file} --set labels_by={key} --set context='{shown}', or --set meta={key} where they "
-                        "do not"
+                        f"--labels {file} --set labels_by={key} --set context='{shown}', or --set meta={key} where "
+                        "they do not"
                     )
 
 

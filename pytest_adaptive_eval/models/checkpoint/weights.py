@@ -53,8 +53,9 @@ def other_layout(folder: Path) -> str:
     if "adapter_config.json" in names:
         base = read_object(folder / "adapter_config.json").get("base_model_name_or_path")
         return (
-            f"has an adapter_config.json: it is a PEFT adapter of {base!r:.120}; merge it once, with `AutoPeftModelForCausalLM.from_pretrained(dir)"
-            ".merge_and_unload().save_pretrained(out)` and the tokenizer beside it, and pass that folder"
+            f"has an adapter_config.json: it is a PEFT adapter of {base!r:.120}; merge it once, with "
+            "`AutoPeftModelForCausalLM.from_pretrained(dir).merge_and_unload().save_pretrained(out)`, the "
+            "tokenizer beside it, and pass that folder"
         )
     if gguf := [name for name in names if name.endswith(".gguf")]:
         return (
@@ -62,13 +63,13 @@ def other_layout(folder: Path) -> str:
         )
     if "zero_to_fp32.py" in names or any(re.fullmatch(r"global_step\d+", name) for name in names):
         return (
-            "is a checkpoint of DeepSpeed; convert it with `python zero_to_fp32.py . out --safe_serialization` in it, and "
-            "pass out with config.json and the tokenizer"
+            "is a checkpoint of DeepSpeed; convert it with `python zero_to_fp32.py . out --safe_serialization` in it, "
+            "and pass out with config.json and the tokenizer"
         )
     if any(name.endswith(".distcp") or name.startswith("pytorch_model_fsdp") for name in names):
         return (
-            "is a distributed checkpoint of torch (DCP); convert it with `accelerate merge-weights dir out`, and pass out "
-            "with config.json and the tokenizer"
+            "is a distributed checkpoint of torch (DCP); convert it with `accelerate merge-weights dir out`, and pass "
+            "out with config.json and the tokenizer"
         )
     return ""
 
