@@ -507,6 +507,16 @@ def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that
     assert [item.id for item in read_bank(examples).items] == ["q20", "q21"]
 
 
+def test_a_preset_of_ones_own_is_a_toml_file(tmp_path):
+    rows = [{"text": f"Which word is {n}?", "a": "red", "b": "blue", "key": "AB"[n % 2]} for n in range(4)]
+    data, own = write(tmp_path, "quiz.jsonl", rows), tmp_path / "own.toml"
+    own.write_text('forms = [{question = "none"}, {question = "text", choices = ["a", "b"], answer = "key"}]\n')
+    assert [item.answer for item in imported(data, preset=str(own), settings=ImportSettings()).items] == list("ABAB")
+    own.write_text("form = []")
+    with pytest.raises(ConfigError, match=r"own\.toml: expected forms, a list of mappings"):
+        imported(data, preset=str(own), settings=ImportSettings())
+
+
 def test_turns_of_the_user_follow_each_other_and_a_judge_or_the_last_reference_grades(tmp_path):
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.cli import main

@@ -100,7 +100,7 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
 
     Args:
         source: A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
-        importer: Name of a preset; empty for the general mapping, or where the source names a tool.
+        importer: Name of a preset, or a TOML file with one; empty for the general mapping, and for a data set of a tool.
 
     Raises:
         ConfigError: An unknown preset, or a malformed expression.
@@ -110,7 +110,12 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
     settings = settings or ImportSettings()
     prefix, mark, rest = source.partition(":")
     if importer:
-        datasets = find_named("the preset", importer, IMPORTERS).open(source, settings)
+        if importer.endswith(".toml"):
+            from pytest_adaptive_eval.extensions.importing.item_importers.benchmarks import read_preset
+
+            datasets = read_preset(Path(importer)).open(source, settings)
+        else:
+            datasets = find_named("the preset", importer, IMPORTERS).open(source, settings)
     elif mark and prefix in IMPORTERS and IMPORTERS[prefix].by_source:
         datasets = IMPORTERS[prefix].open(rest, settings)
     else:

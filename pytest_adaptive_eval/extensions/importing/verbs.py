@@ -58,7 +58,7 @@ def _add_arguments(parser: VerbParser) -> None:
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; needed unless --check")
     text = "show the mapping, what was refused and three items, and write nothing"
     add("--check", action="store_true", help=text)
-    add("--preset", metavar="NAME", default="", help="a published benchmark; --presets lists them")
+    add("--preset", metavar="NAME", default="", help="a published benchmark, as --presets lists them, or a TOML file")
     add("--presets", action="store_true", help="list the presets and tools")
     text = "write items of another split too, or a few that the bank then lacks, for the key examples of an evaluation"
     add("--examples", metavar="FILE", type=Path, help=text)
