@@ -100,7 +100,7 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
 
     Args:
         source: A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
-        importer: Name of a preset, or a TOML file with one; empty for the general mapping, and for a data set of a tool.
+        importer: Name of a preset, or a TOML file with one; empty for the general mapping, and for a tool's.
 
     Raises:
         ConfigError: An unknown preset, or a malformed expression.
@@ -188,9 +188,11 @@ def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapp
     mapping, reasons = guess.mapping, dict(guess.reasons)
     if rows := dataset.mapping.rows[: 0 if given.rows else None]:
         reasons["rows"] = "each record has a list of questions"
-    if dataset.labels is None and dataset.folder is not None:
-        check_references(sample, mapping, dataset.folder)
-    unread = unused_fields(sample, mapping) if not (given.question or given.messages) else []
+    unread: list[str] = []
+    if not (given.question or given.messages):
+        unread = unused_fields(sample, mapping)
+        if dataset.labels is None and dataset.folder is not None:
+            check_references(sample, mapping, dataset.folder)
     if several and not mapping.category:
         mapping = replaced(mapping, category=("$set",))
     return dataset, mapping, reasons, unread

@@ -144,6 +144,8 @@ def _read(path: Path, mapping: ItemMapping) -> Iterator[Record]:
         yield from read_records(path, mapping.rows, mapping.header)
 
 
+#: Names of ids of other records, and of fields by which labels are joined.
+_REFERENCE = re.compile(r"(?i).+id")
 _ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
 
 
@@ -188,7 +190,7 @@ def check_references(records: Sequence[Record], mapping: ItemMapping, folder: Pa
     """
     used = " ".join(str(value) for value in mapping.given().values())
     own = {file_of(record.where) for record in records}
-    ids = {key for record in records for key in record.data if _ID.fullmatch(key) and key not in used}
+    ids = {key for record in records for key in record.data if _REFERENCE.fullmatch(key) and key not in used}
     for key in sorted(ids):
         values = {as_text(record.data.get(key)) for record in records} - {""}
         if len(values) * 2 > len(records) or len(values) < 2:
