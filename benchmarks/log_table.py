@@ -161,7 +161,7 @@ CASES = (
     Case("mathvision/Random-Chance.jsonl", "--score correct", lambda p: len(list(lines(p))), vision),
     Case(
         "mmlu_pro/model_outputs_Llama-2-7b-hf_5shots.json",
-        "--score "(pred || 'none') == answer"",
+        "--score \"(pred || 'none') == answer\"",
         lambda p: len(data(p)),
         lambda p: {p.stem: sum(r["pred"] == r["answer"] for r in data(p)) / len(data(p))},
     ),
@@ -186,7 +186,8 @@ CASES = (
     ),
     Case(
         "gsm8k_solutions/example_model_solutions_first100.jsonl",
-        "--rows '*' --subject '$key' --item 'hash($parent.question)' --score is_correct --answer solution --question '$parent.question' "
+        "--rows '*' --subject '$key' --item 'hash($parent.question)' --score is_correct --answer solution "
+        "--question '$parent.question' "
         "--target \"extract($parent.ground_truth, 'A: (.*)')\"",
         lambda p: 4 * len(list(lines(p))),
         lambda p: {

@@ -15,7 +15,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TextIO
+from typing import Any, TextIO
 
 #: A path that becomes a pipe between the check and the opening is then refused instead of waited for.
 _NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
@@ -74,10 +74,10 @@ def read_regular(path: str | os.PathLike[str], *, follow: bool = True) -> bytes:
         return file.read()
 
 
-def unpacked(raw: io.BufferedReader, path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[IO[bytes]]:
+def unpacked(raw: io.BufferedReader, path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[Any]:
     """Return the bytes of an open file, decompressed where its name or its first bytes say that it is gzipped."""
     packed = os.fspath(path).lower().endswith(".gz") or raw.peek(2)[:2] == b"\x1f\x8b"
-    return gzip.open(raw) if packed else contextlib.nullcontext(raw)
+    return gzip.GzipFile(fileobj=raw) if packed else contextlib.nullcontext(raw)
 
 
 @contextlib.contextmanager

@@ -154,7 +154,7 @@ def _check_function(name: str, arguments: list[dict[str, Any]]) -> None:
             raise ConfigError(f"{arguments[1]['value']!r:.60} is no regular expression ({error})") from None
 
 
-class _Interpreter(TreeInterpreter):  # type: ignore[misc] -- jmespath has no types
+class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath has no types
     """Evaluation with the names of a record, in which a missing value stays missing."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:

@@ -12,7 +12,8 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,7 +81,9 @@ def set_of(path: Path) -> str:
     return stem_of(path)
 
 
-def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iterator[Record]:
+def read_records(
+    path: Path, rows: str = "", header: Sequence[str] = (), *, short_rows: bool = False
+) -> Iterator[Record]:
     """Yield the records of a file.
 
     Args:
@@ -88,13 +91,14 @@ def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iter
         rows: Place of the records in nested data, such as ``data[*].paragraphs[*].qas[*]`` or ``*.qa_pairs[*]``. Empty:
             a list, the deepest list of objects, columns, or the entries of an object by their keys.
         header: Names of the columns of a table without a header.
+        short_rows: Whether a row of a table with tabulators may lack empty cells at its end.
 
     Raises:
         ResponsesError: Unreadable, a pickle, or larger than the limits; the message names file and line.
     """
     about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
     try:
-        for record in _records(path, rows, header):
+        for record in _records(path, rows, header, short_rows=short_rows):
             yield record._replace(names={**about, **record.names})
     except OSError as error:
         raise ResponsesError(
@@ -117,26 +121,26 @@ def _has_nan(value: Any) -> bool:
     return any(map(_has_nan, value)) if isinstance(value, list) else isinstance(value, float) and math.isnan(value)
 
 
-def _records(path: Path, rows: str, header: Sequence[str]) -> Iterator[Record]:
+def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) -> Iterator[Record]:
     suffix = suffix_of(path)
     if path.name.lower().endswith(_NEVER_OPENED):
         raise ResponsesError(
             f"{path} is a pickle or an array file, which can run any code when opened, so it is never opened; write "
             "the data as JSON lines"
         )
-    start = _start(path)
+    start = _first_bytes(path, 1 << 20).decode("utf-8-sig", "replace")
     is_json = suffix == ".json" or (not suffix and start.lstrip()[:1] in ("{", "["))
     if is_json and not _are_json_lines(start, suffix):
         yield from _json_records(path, rows)
         return
-    for record in _plain_records(path, suffix, start, header):
+    for record in _plain_records(path, suffix, start, partial(_table, path, header, short_rows=short_rows)):
         yield from within(record, rows) if rows else (record,)
 
 
-def _plain_records(path: Path, suffix: str, start: str, header: Sequence[str]) -> Iterator[Record]:
+def _plain_records(path: Path, suffix: str, start: str, table: Callable[..., Iterator[Record]]) -> Iterator[Record]:
     """Yield the records of a form that is none of JSON alone."""
     if suffix in (".csv", ".tsv", ".xlsx"):
-        yield from _table(path, header)
+        yield from table()
     elif suffix == ".parquet" or start.startswith("PAR1"):
         yield from _parquet(path)
     elif suffix == ".arrow" or start.startswith(("ARROW1", "\ufffd" * 4)):
@@ -144,18 +148,19 @@ def _plain_records(path: Path, suffix: str, start: str, header: Sequence[str]) -
     elif suffix in (".jsonl", ".ndjson") or _are_json_lines(start, suffix):
         yield from _json_lines(path)
     elif "\t" in start.partition("\n")[0]:
-        yield from _table(path, header, "\t")
+        yield from table("\t")
     else:
         yield from _blocks(path)
 
 
-def _start(path: Path) -> str:
-    """Return the beginning of a file as text, with its first line where that has fewer than a million characters."""
+def _first_bytes(path: Path, count: int) -> bytes:
+    """Return the first bytes of a file, unpacked where it is gzipped; raise ResponsesError for a broken archive."""
     with open_regular(path) as raw, unpacked(raw, path) as stream:
         try:
-            return stream.read(1 << 20).decode("utf-8-sig", "replace")
+            data: bytes = stream.read(count)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ResponsesError(f"{path}: the archive is broken ({error}); copy it anew") from None
+    return data
 
 
 def _are_json_lines(start: str, suffix: str) -> bool:
@@ -234,16 +239,8 @@ def first_keys(path: Path) -> frozenset[str]:
 
 
 def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
-    """Return the bytes of a file, unpacked where it is gzipped.
-
-    Raises:
-        ResponsesError: More bytes than the limit, or a broken archive.
-    """
-    with open_regular(path) as raw, unpacked(raw, path) as stream:
-        try:
-            data = stream.read(limit + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ResponsesError(f"{path}: the archive is broken ({error}); copy it anew") from None
+    """Return the bytes of a file, unpacked where it is gzipped; refuse more than the limit, or a broken archive."""
+    data = _first_bytes(path, limit + 1)
     if len(data) > limit:
         raise ResponsesError(f"{path}: more than {limit} bytes unpacked, which are read whole; write it as JSON lines")
     return data
@@ -362,7 +359,7 @@ def _side_by_side(record: Record, keys: Sequence[str]) -> Iterator[Record]:
     if not all(isinstance(entries, list) for entries in lists) or len(set(map(len, lists))) > 1:  # type: ignore[arg-type]
         raise ResponsesError(f"{record.where}: {', '.join(keys)} at rows are no lists of one length")
     outer = {key: value for key, value in record.data.items() if key not in keys}
-    for number, entries in enumerate(zip(*lists, strict=True), 1):  # type: ignore[arg-type]
+    for number, entries in enumerate(zip(*lists, strict=True), 1):
         data = {**outer, **dict(zip(keys, entries, strict=True))}
         names = {**record.names, "value": data, "parent": record.data}
         yield Record(f"{record.where}, record {number}", data, names)
@@ -393,7 +390,12 @@ def _descend(record: Record, value: Any, steps: Sequence[str], *, open_end: bool
             names = {**record.names, "line": number, "key": record.names["key"] if isinstance(value, list) else key}
             inner = record._replace(where=f"{record.where}, {place}", names=names)
             # a list of lists has its records in these
-            yield from _descend(inner, entry, rest, open_end=open_end or (not rest and isinstance(entry, list)))
+            yield from _descend(
+                inner,
+                entry,
+                rest,
+                open_end=open_end or (not rest and isinstance(value, list) and isinstance(entry, list)),
+            )
         return
     name = step.strip('"')
     if not isinstance(value, Mapping) or not isinstance(value.get(name), list | Mapping) or not value[name]:
@@ -409,7 +411,7 @@ def _descend(record: Record, value: Any, steps: Sequence[str], *, open_end: bool
     yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest, open_end=open_end)
 
 
-def _table(path: Path, header: Sequence[str], separator: str = "") -> Iterator[Record]:
+def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows: bool) -> Iterator[Record]:
     """Yield the rows of a table; an empty cell is missing."""
     if not separator and suffix_of(path) == ".csv":
         first = next(read_lines(path), "")
@@ -424,8 +426,7 @@ def _table(path: Path, header: Sequence[str], separator: str = "") -> Iterator[R
         if not names and not (names := _unnamed_columns(cells)):
             names = _column_names(cells, where)
             continue
-        # tables with tabulators leave empty cells at the end of a row out
-        short = len(cells) < len(names) and separator != "\t"
+        short = len(cells) < len(names) and not (short_rows and separator == "\t")
         if short or any(cells[len(names) :]):
             raise ResponsesError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
         data = {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
@@ -489,7 +490,8 @@ def _blocks(path: Path) -> Iterator[Record]:
     if len(labels) == sum(map(bool, map(str.strip, lines))) and 1 < len(set(labels)) <= len(labels) // 2:
         yield from _labelled_lines(path, lines)
         return
-    if sum(bool(match := _OPTION.match(line)) and match[1] in "Aa" for line in lines) < 2:
+    options = [match[1] for line in lines if (match := _OPTION.match(line))]
+    if options.count("A") + options.count("a") < 2:
         for number, line in enumerate(lines, 1):
             yield Record(f"{path}, line {number}", {"value": line}, {"line": number, "key": "", "value": line})
         return

@@ -121,12 +121,19 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
         DatasetError: No convention explains nine tenths of the rows, or several explain as many and name different
             choices.
     """
-    readings = {reader: [named(answer, choices, reader) for answer, choices in rows] for reader in READERS}
-    explained = {
-        reader: sum(0 < len(found) < len(choices.texts) for found, (_, choices) in zip(reading, rows, strict=True))
-        for reader, reading in readings.items()
-    }
-    most = max(explained.values())
+    readings: dict[str, list[frozenset[int]]] = {}
+    explained: dict[str, int] = {}
+    most = 0
+    for reader in READERS:
+        readings[reader] = reading = []
+        missed = 0
+        for answer, choices in rows:
+            reading.append(found := named(answer, choices, reader))
+            missed += not 0 < len(found) < len(choices.texts)
+            if missed > len(rows) - most:  # another one explains more
+                break
+        explained[reader] = len(rows) - missed
+        most = max(most, explained[reader])
     if most < len(rows) * _EXPLAINED:
         reading = readings[max(explained, key=explained.__getitem__)]
         answer, choices = next(row for row, found in zip(rows, reading, strict=True) if not found)
@@ -139,7 +146,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     if best == "label":  # the data set's own names
         return best
     if best in _NUMBERS:
-        _check_numbers(rows, explained, name)
+        _check_numbers(rows, name)
     for other in others:
         for (answer, choices), first, second in zip(rows, readings[best], readings[other], strict=True):
             if first != second:
@@ -152,14 +159,14 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     return best
 
 
-def _check_numbers(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], name: str) -> None:
+def _check_numbers(rows: Sequence[tuple[Any, Choices]], name: str) -> None:
     """Refuse numbers of which some count from 0 and some from 1, unless these are very few."""
     zeros = sum(_number(answer) == 0 for answer, _ in rows)
     lasts = sum(_number(answer) == len(choices.texts) for answer, choices in rows)
     if min(zeros, lasts) * _CONTRADICTED > max(zeros, lasts):
         raise DatasetError(
             f"the numbers in {name!r} count the choices from 0 ({zeros} are 0) and from 1 ({lasts} name the last); "
-            f"explained are {explained['0']} and {explained['1']} of {len(rows)} rows; give --set counted=0 or 1"
+            "give --set counted=0 or 1"
         )
 
 

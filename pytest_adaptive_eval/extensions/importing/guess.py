@@ -293,7 +293,8 @@ class _Guesser:
                 f"'{{{programs[0]}}}\\n\\nWhat does this return for {{{question}}}?'"
             )
         kinds = {as_text(value) for value in sample.values(question)}
-        if len(kinds) <= 3 and len(sample.records) >= 10 and sample.words(question) <= _SHORT:
+        few = len(kinds) <= 3 and len(sample.records) >= 10 and max(map(len, kinds)) <= 40
+        if few and sample.words(question) <= _SHORT:
             listed = ", ".join(map(repr, sorted(kinds)))
             others = [key for key in sample.paths if sample.words(key) >= _LONG] or ["FIELD"]
             raise DatasetError(

@@ -141,7 +141,7 @@ def dataset_errors() -> Iterator[None]:
 
 def _read(path: Path, mapping: ItemMapping) -> Iterator[Record]:
     with dataset_errors():
-        yield from read_records(path, mapping.rows, mapping.header)
+        yield from read_records(path, mapping.rows, mapping.header, short_rows=True)
 
 
 #: Names of ids of other records, and of fields by which labels are joined.

@@ -141,8 +141,10 @@ class _Reader:
     def read(self, file: Path) -> bool:
         """Read one file; return whether any row has a score."""
         before = self._counts.scored
+        plain = any("$value" in text for text in self._mapping.given.values())
         for row in read_records(file, self._mapping.rows):
-            self._read_row(row, file)
+            if plain or isinstance(row.names["value"], Mapping):  # beside objects there may be values, as in rows = "*"
+                self._read_row(row, file)
         return self._counts.scored > before
 
     def _read_row(self, row: Record, file: Path) -> None:

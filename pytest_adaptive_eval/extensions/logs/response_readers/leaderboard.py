@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.banks.expressions import hash_of
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, score
 from pytest_adaptive_eval.banks.responses.questions import as_question
@@ -94,9 +95,7 @@ def _hash(row: Record) -> str:
     text = row.data.get("example") or row.data.get("full_prompt")
     if not isinstance(text, str) or not text:
         raise ResponsesError(f"{row.where}: no hash, example or full_prompt, by which models are joined")
-    from pytest_adaptive_eval.banks.expressions import FILTERS
-
-    return str(FILTERS["hash"](text, ""))
+    return hash_of(text)
 
 
 REGISTERED = (
