@@ -161,12 +161,10 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
         refused + built.refused,
         key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])],
     )
-    rows = {item.meta["row"] for item in built.items}
-    with_items = {file_of(draft.where) for group, _ in groups for draft in group if draft.number in rows}
     first: dict[str, str] = {}
     for where, reason in refused:
         first.setdefault(file_of(where), reason)
-    empty = [f"no item from {file}: {reason}" for file, reason in first.items() if file not in with_items]
+    empty = [f"no item from {file}: {reason}" for file, reason in first.items() if file not in built.files]
     notes += [*built.notes, *empty]
     facts = dict(datasets[0].facts)
     return Imported(built.items, refused, notes, parts, facts, list(dict.fromkeys(unused)), folder)
