@@ -17,7 +17,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation import GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds, read_toml
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.models.base import Subject
+from pytest_adaptive_eval.models.base import Model
 from pytest_adaptive_eval.plugin.fixtures import subject
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
@@ -45,11 +45,11 @@ def restore_parameters(item: pytest.Item) -> None:
 
 def _ask(item: AskedItem, model: Any) -> None:
     """Ask one question of a subject, or of an object with ``generate(prompt)``."""
-    if not isinstance(model, Subject):
+    if not isinstance(model, Model):
         if item.turns:
             raise ConfigError(
                 f"item {item.id!r} has turns, which only a subject of this package asks, and the model is "
-                f"{type(model).__name__}: derive it from pytest_adaptive_eval.Subject"
+                f"{type(model).__name__}: derive it from pytest_adaptive_eval.Model"
             )
         item.score(item.grade(model.generate(item.prompt)))
         return
