@@ -440,7 +440,8 @@ def _prompt(text: str, question: _Question, mapping: ItemMapping) -> str:
             "\n".join(f"{letter}. {choice}" for letter, choice in zip(_LETTERS, question.choices, strict=False))
         )
     instruction = question.instruction if mapping.instruction is None else mapping.instruction
-    if (unit := question.draft.unit) and not may_be_missing(unit) and unit not in text:
+    unit = "" if may_be_missing(question.draft.unit) else question.draft.unit
+    if unit and not re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", text):
         parts.append(f"Give the answer in {unit}.")
     return "\n\n".join(filter(None, [*parts, instruction]))
 

@@ -19,7 +19,7 @@ from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
 from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
 from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, nested_rows, unused_fields
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.opening import check_references, open_files, read_labels
+from pytest_adaptive_eval.extensions.importing.opening import check_references, label_files, open_files, read_labels
 from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.registry import registered
@@ -182,7 +182,11 @@ def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapp
     if rows and not any(isinstance(record.data.get(key), str) for record in sample for key in ("question", "prompt")):
         dataset = dataset.at_rows(rows)
         sample = _sample(dataset)
-    guess = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None and not dataset.labels_by)
+    try:
+        guess = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None and not dataset.labels_by)
+    except DatasetError as error:
+        beside = "" if dataset.labels or "no answer" not in str(error) else label_files(dataset.folder)
+        raise DatasetError(f"{error}{beside}") from None
     mapping, reasons = guess.mapping, dict(guess.reasons)
     if rows := dataset.mapping.rows[: 0 if given.rows else None]:
         reasons["rows"] = "each record has a list of questions"

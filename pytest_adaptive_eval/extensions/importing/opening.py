@@ -144,6 +144,7 @@ def _read(path: Path, mapping: ItemMapping) -> Iterator[Record]:
         yield from read_records(path, mapping.rows, mapping.header, short_rows=True)
 
 
+_LABELS = re.compile(r"(?i)label|answer|solution|gold")
 #: Names of ids of other records, and of fields by which labels are joined.
 _REFERENCE = re.compile(r"(?i).+id")
 _ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
@@ -163,6 +164,12 @@ def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
         as_text(row[names]): next(iter(other.values())) if len(other) == 1 else other
         for row, other in zip(rows, rest, strict=True)
     }
+
+
+def label_files(folder: Path | None) -> str:
+    """Return the end of an error that names files beside the data which may hold the answers; empty if none does."""
+    names = sorted(path.name for path in folder.iterdir() if _LABELS.search(path.name)) if folder is not None else []
+    return f"; {' and '.join(names[:3])} beside the data may be such a file" if names else ""
 
 
 def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
