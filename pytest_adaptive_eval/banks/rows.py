@@ -474,7 +474,8 @@ def _unnamed_columns(cells: Sequence[str]) -> list[str]:
     return []
 
 
-_OPTION = re.compile(r"\s*[(\[]?([A-Ja-j])\s?[)\].:、．]\s*(\S.*)")
+#: A line of an option; published texts leave the point out here and there.
+_OPTION = re.compile(r"\s*[(\[]?([A-Ja-j])(?:\s?[)\].:、．?？]|\s)\s*(\S.*)")
 _KEY_LINE = re.compile(
     r"(?i)\s*(?:(?:correct |right )?answer|ans|key|答案|正确答案)\s*[:：]\s*(\S.*)|\s*\(?([A-Ja-j])\)?[.)]?\s*"
 )

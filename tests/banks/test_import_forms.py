@@ -57,6 +57,10 @@ CHOICES: dict[str, tuple[str, str]] = {
     "JSON lines without an ending": ("questions", lines(PLAIN)),
     "JSON called a text": ("test.txt", json.dumps(PLAIN, indent=1)),
     "blocks of lines": ("test.txt", "\n".join(f"{letter(n).lower()}\n{block(n, '')}" for n in range(COUNT))),
+    "blocks that lack the points here and there": (
+        "test.txt",
+        "\n".join(f"{letter(n).lower()}\n{block(n, '', ['.', ' ', '? '][n % 3])}" for n in range(COUNT)),
+    ),
     "blocks that end with the answer": (
         "test.txt",
         "\n".join(block(n, f"ANSWER: {letter(n)}", ") ") for n in range(COUNT)),
