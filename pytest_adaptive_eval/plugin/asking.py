@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
@@ -25,7 +24,7 @@ from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
 from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.recording import NOT_NEEDED, AnswerRecorder, Reuse
-from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, sets_up_only
+from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, Once, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, InterviewRecord, plain
 from pytest_adaptive_eval.text import counted
@@ -157,7 +156,7 @@ class Respondent:
 class AskingLoop:
     """Questions of one interview, in the order of its session, until the session or a fault ends it."""
 
-    def __init__(self, node: pytest.Function, gate_plan: GatePlan) -> None:
+    def __init__(self, node: Once, gate_plan: GatePlan) -> None:
         self.node, self.gate_plan, self.nodeid = node, gate_plan, node.nodeid
         self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
         self.fault: Fault | None = None
@@ -432,7 +431,7 @@ class AskingLoop:
     @property
     def asks_items(self) -> bool:
         """Whether the tests do nothing but ask their items and grade the answers, as those of TOML files."""
-        return hasattr(self.node.function, "adaptive_eval_where")
+        return self.node.asks_items
 
     @property
     def grades_answers(self) -> bool:

@@ -13,7 +13,6 @@ from pytest_adaptive_eval.plugin.names import ATTACHED, DETAILS, PROPERTY
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
-from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.plugin.verdicts import VerdictLog
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative, shown_address
 
@@ -43,7 +42,6 @@ class RunHooks:
         warnings, is `tryfirst` and stays outside this one.
         """
         state = self.state
-        restore_parameters(item)
         if state.owns(item) and not isinstance(item, Question) and state.places.begin(item.nodeid):
             if state.worker and not sets_up_only(state.config):
                 state.exchange.wait([node.nodeid for node in state.needs.get(item, ()) if node.result is None])
