@@ -16,7 +16,6 @@ from pytest_adaptive_eval.evaluation.tables import (
     MemberTable,
     PriceTable,
     RunTable,
-    StudyGateTable,
 )
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, SupervisorTable
 from pytest_adaptive_eval.extensions.studies.network.kind import NetworkStudyTable
@@ -37,7 +36,6 @@ TABLES: tuple[type[Table], ...] = (
     SupervisorTable,
     MemberTable,
     PriceTable,
-    StudyGateTable,
     RunTable,
 )
 HEAD = """\

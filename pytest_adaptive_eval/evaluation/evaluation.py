@@ -160,10 +160,8 @@ def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
         if "choices" not in fields and not table.examples:
             refuse_keys(data, ("candidates", "delimiter"), 'goes with examples or ask = "likelihood": remove it')
     else:
-        refuse_keys(data, ("system",), 'goes with written answers, and ask = "likelihood" has none: remove it')
-        refuse_keys(
-            data, ("samples", "repeat"), 'goes with written answers, and ask = "likelihood" has none: remove it'
-        )
+        of_answers = ("system", "temperature", "samples", "repeat")
+        refuse_keys(data, of_answers, 'goes with written answers, and ask = "likelihood" has none: remove it')
     if table.examples and "examples" not in fields:
         raise ConfigError("examples are given, and the template has no {examples}: add it, or remove examples")
     if not table.examples:

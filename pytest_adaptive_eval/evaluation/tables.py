@@ -132,6 +132,9 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     estimator: Annotated[str | None, described("estimator of the ability", ESTIMATORS)] = None
     seed: Annotated[Index, described("seed of every draw")] = 0
     max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
+    temperature: Annotated[
+        Size | None, described("sampling temperature of the answers; that of the model's options by default, else 0")
+    ] = None
     unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
     stop: Annotated[str | None, described("end at a decision on all gates, or at the budget", STOPS)] = None
     samples: Annotated[FewTimes, described("times that each item is asked; its score is the mean")] = 1
@@ -141,12 +144,16 @@ class MarkerTable(Table, frozen=True, kw_only=True):
 
 
 class GateTable(Table, frozen=True, kw_only=True):
-    """``[[eval.gate]]`` of a bank or a task, and keywords of the marker ``adaptive_gate``: exactly one condition."""
+    """``[[eval.gate]]``, and keywords of the marker ``adaptive_gate``: exactly one condition."""
 
-    metric: Annotated[str, described(f"{', '.join(metric_names())}, or ability.PART")] = "accuracy"
-    at_least: Annotated[Number | None, described("condition: the metric reaches this threshold")] = None
+    metric: Annotated[
+        str | None, described(f"{', '.join(metric_names())}, or ability.PART; accuracy by default, or a study's first")
+    ] = None
+    at_least: Annotated[
+        Number | str | None, described('condition: the metric reaches this threshold, such as 0.6 or "60%"')
+    ] = None
     not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
-    margin: Annotated[Number | None, described("allowed loss against the baseline")] = None
+    margin: Annotated[Number | str | None, described('allowed loss against the baseline, such as 0.02 or "2%"')] = None
     rank_within: Annotated[int | None, described("condition: a rank among the first so many subjects")] = None
     above: Annotated[str | None, described("condition: above this subject")] = None
     confidence: Annotated[Number | None, described("confidence of each one-sided bound, .95 by default")] = None
@@ -154,24 +161,8 @@ class GateTable(Table, frozen=True, kw_only=True):
     on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
         None
     )
-    method: Annotated[str | None, described("draws by default", METHODS)] = None
-
-
-class StudyGateTable(Table, frozen=True, kw_only=True):
-    """``[[eval.gate]]`` of a study, with exactly one condition."""
-
-    metric: Annotated[str | None, described("a metric of the study, or rank; its first metric by default")] = None
-    subject: Annotated[str | None, described("subject or node of the gate; the candidate by default")] = None
-    at_least: Annotated[Number | None, described("condition: the metric reaches this threshold")] = None
-    not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
-    margin: Annotated[Number | None, described("allowed loss against the baseline")] = None
-    rank_within: Annotated[int | None, described("condition: a rank among the first so many subjects")] = None
-    above: Annotated[str | None, described("condition: above this subject")] = None
-    confidence: Annotated[Number | None, described("confidence of each one-sided bound")] = None
-    probability: Annotated[Number | None, described("probability of the rank or order")] = None
-    on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
-        None
-    )
+    method: Annotated[str | None, described("test of an ability, draws by default", METHODS)] = None
+    subject: Annotated[str | None, described("subject or node of a study; the candidate by default")] = None
 
 
 class BankTable(MarkerTable, frozen=True, kw_only=True):
@@ -203,7 +194,7 @@ class StudyTable(Table, frozen=True, kw_only=True):
         Count | None, described("longest reply of each model without a cap of its own, in tokens")
     ] = None
     seed: Annotated[Index, described("seed of every draw")] = 0
-    gate: Annotated[list[StudyGateTable], described("conditions that the run is judged by")] = []
+    gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
 
 
 class RunTable(Table, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.evaluation import STUDIES, CodeRunner, EvalSpec, Study
 from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function
+from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
 from pytest_adaptive_eval.plugin.gate_planning import count_fail_claims, plan_gate
 from pytest_adaptive_eval.plugin.gates import GatePlan, is_gate, named_evaluations, order
 from pytest_adaptive_eval.plugin.interview import Interview, Study
@@ -35,7 +35,15 @@ from pytest_adaptive_eval.plugin.question import (
     is_placeholder,
 )
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault, near_names, required_gates, shard_of
-from pytest_adaptive_eval.plugin.state import EvaluationNode, Planned, Selection, check_named, name_apart, sets_up_only
+from pytest_adaptive_eval.plugin.state import (
+    EvaluationNode,
+    OwnModel,
+    Planned,
+    Selection,
+    check_named,
+    name_apart,
+    sets_up_only,
+)
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.journal import probe
@@ -57,6 +65,7 @@ class Collection:
         self._banks: dict[Path, ItemBank] = {}
         self._marked: set[pytest.Item] = set()  #: Gates and studies that got the marker here.
         self._gates: dict[str, pytest.Item] = {}  #: Every gate that collection met, by node id, selected or not.
+        self._own_models: dict[tuple[str, ...], OwnModel] = {}
         self._toml_names: set[str] = set()  #: Names of the evaluations of TOML files.
         self._required = list(state.settings.required_gates)  #: Names of required gates.
 
@@ -72,7 +81,7 @@ class Collection:
         file = EvalFile.from_parent(parent, path=file_path)
         file.settings, file.mistake, file.require = self.state.settings, self.mistake, self._required.extend
         file.names, file.notice = self._toml_names, self._notice
-        file.plan_interview, file.plan_study = self._plan_interview, self._plan_study
+        file.plan_interview, file.plan_study, file.own_model = self._plan_interview, self._plan_study, self._own_model
         file.kinds = self.config.hook.pytest_adaptive_eval_study_kinds(config=self.config)
         return file
 
@@ -186,6 +195,8 @@ class Collection:
         definitions = interview._fixtureinfo.name2fixturedefs.get("model", ())
         if definitions and definitions[-1].func is model_function and self.state.settings.model is None:
             raise ConfigError(f"{spec.where}: {NO_MODEL}")
+        if spec.table.temperature is not None and interview.own_model is None:
+            interview.own_model = self._at_temperature(interview, spec, definitions)
         named = bool(self.config.getoption("adaptive_eval_model")) and self.state.settings.model is not None
         if definitions and named and not may_read_flags(definitions, interview._fixtureinfo):
             home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
@@ -201,6 +212,34 @@ class Collection:
         interview.evaluation, interview.gate_plan = evaluation, GatePlan(self.state, evaluation)
         interview.register(self.state)
         return self._named(interview)
+
+    def _own_model(
+        self, spec: EvalSpec, model: str, base: Path, options: Mapping[str, Any], file: pytest.Module
+    ) -> OwnModel:
+        """Return a model for an evaluation, at its temperature; equal models of a file are loaded once."""
+        if (temperature := spec.table.temperature) is not None:
+            if "temperature" in options:
+                raise ConfigError(f"{spec.where}: temperature is in the model's options too: remove one of them")
+            options = {**options, "temperature": temperature}
+        load = functools.partial(subject, self.config, model, base, options)
+        key = (file.nodeid, model, str(base), repr(sorted(options.items())))
+        return self._own_models.setdefault(key, OwnModel(model, base, options, load, file))
+
+    def _at_temperature(self, interview: Interview, spec: EvalSpec, definitions: Sequence[Any]) -> OwnModel:
+        """Return the model of the run at an evaluation's temperature.
+
+        Raises:
+            ConfigError: The user's own fixture gives the model.
+        """
+        settings, file = self.state.settings, interview.getparent(pytest.Module)
+        of_run = bool(definitions) and definitions[-1].func is model_function and settings.model is not None
+        others = [found[-1].argnames for found in interview._fixtureinfo.name2fixturedefs.values()]
+        if not of_run or settings.model is None or file is None or any("model" in names for names in others):
+            raise ConfigError(
+                f"{spec.where}: temperature is {spec.table.temperature:g}, and the model is of a fixture in Python, "
+                "which decides how it decodes: set it there, or name the model by --adaptive-eval-model"
+            )
+        return self._own_model(spec, settings.model, settings.root, settings.model_options, file)
 
     @functools.cached_property
     def _tasks(self) -> Mapping[str, TaskFamily]:

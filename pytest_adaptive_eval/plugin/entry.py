@@ -144,7 +144,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         f'{MARKER}(bank, *, category, must_pass, wrong_answer, values, formats, name, policy="decide", selector, '
         'interview, floor, budget, budget_tokens, budget_money, price, stop="decision", standard_error, batch, '
-        "estimator, seed, max_tokens, samples=1, repeat, unanswered, judge, "
+        "estimator, seed, max_tokens, temperature, samples=1, repeat, unanswered, judge, "
         "ask, normalization, template, system, examples, shots, delimiter, candidates), or with task, "
         "levels, queries, stop_at, settle, width, scale, pixels, terse in place of a bank: ask its items adaptively, "
         "one test a question; needs --adaptive-eval",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import EvalSpec, GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models.base import Subject
-from pytest_adaptive_eval.plugin.fixtures import subject
 from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
@@ -104,6 +102,7 @@ class EvalFile(pytest.Module):
     #: Read bank and settings of an evaluation; questions that the command line names are returned.
     plan_interview: Callable[[Interview, EvalSpec], Sequence[pytest.Item]]
     plan_study: Callable[[Study, StudySpec], None]
+    own_model: Callable[[EvalSpec, str, Path, Mapping[str, Any], pytest.Module], OwnModel]
 
     def collect(self) -> Sequence[pytest.Item]:
         """Collect evaluations, each with its gates."""
@@ -114,7 +113,6 @@ class EvalFile(pytest.Module):
             gates = [gate.condition for evaluation in evaluations for gate in evaluation.gates]
             #: Evaluations that gates compare with; --adaptive-eval-model does not replace their models.
             self._compared = {gate.name for gate in gates if gate.kind == "not_worse_than"}
-            self._models: dict[tuple[str, str, str], OwnModel] = {}
             self._functions: set[str] = set()
             for evaluation in evaluations:
                 items += self._evaluation(evaluation)
@@ -183,6 +181,5 @@ class EvalFile(pytest.Module):
             model, options, base = evaluation.model, evaluation.model_options, self.path.parent
         else:
             return None
-        load = partial(subject, self.config, model, base, options)
-        key = (model, str(base), repr(sorted(options.items())))
-        return self._models.setdefault(key, OwnModel(model, base, options, load, self))
+        assert isinstance(spec, EvalSpec)
+        return self.own_model(spec, model, base, options, self)

@@ -185,7 +185,7 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nprobability = 0.9", "probability does not go with"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nrank_within = 2\nconfidence = 0.9", "confidence does not go with"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 3", ":3: accuracy.at_least(3): an accuracy lies in [0, 1]"),
-        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 'x'", ":3: at_least is 'x'"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 'x'", ":3: accuracy.at_least('x'): expected a number such as 0.6"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = .5", "not readable as TOML"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nmetric = 'speed'", ":3: metric 'speed'"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nconfidence = 95", ":3: confidence is 95"),
