@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.evaluation import EvalSpec
 from pytest_adaptive_eval.evaluation.study import STUDIES, StudyKind, StudySpec
-from pytest_adaptive_eval.evaluation.tables import BankTable, GateTable, MarkerTable, RunTable
+from pytest_adaptive_eval.evaluation.tables import EvalTable, GateTable, RunTable
 from pytest_adaptive_eval.gates.condition import KINDS, Condition, registered_metric
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.registry import lacking
@@ -198,11 +198,9 @@ def _evaluation(
         if kind in studies:
             spec = StudySpec(data, where, path.parent, studies[kind]())
         else:
-            read_table(BankTable, {key: value for key, value in data.items() if key != "gate"}, where)
+            spec = EvalSpec({key: value for key, value in data.items() if key != "gate"}, where, path.parent)
             if (kind == "ladder") != ("task" in data):
                 raise ConfigError('kind = "ladder" goes with a task, and kind = "bank" with a bank: correct the kind')
-            written = {key: data[key] for key in data if key in MarkerTable.__struct_fields__}
-            spec = EvalSpec(written, where, path.parent)
         if any(character in spec.name for character in "[]") or "::" in spec.name or not spec.name.strip():
             raise ConfigError(
                 f"name {spec.name!r} cannot name a test: leave out square brackets and two colons in a row"
@@ -221,7 +219,7 @@ def _evaluation(
 
 def file_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file of evaluations."""
-    (run, *evaluations), definitions = json_schema([RunTable, BankTable, *(load().table for load in STUDIES.values())])
+    (run, *evaluations), definitions = json_schema([RunTable, EvalTable, *(load().table for load in STUDIES.values())])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Adaptive evaluations",

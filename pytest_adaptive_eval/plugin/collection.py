@@ -17,6 +17,7 @@ import pytest
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import STUDIES, CodeRunner, EvalSpec, StudyContext, StudySpec, TaskGraders
+from pytest_adaptive_eval.evaluation.tables import TOML_KEYS
 from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -48,6 +49,7 @@ from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.journal import probe
 from pytest_adaptive_eval.text import guard, relative
+from pytest_adaptive_eval.typed_tables import located, refuse_keys
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation.study import StudyKind
@@ -130,6 +132,8 @@ class Collection:
             data["bank"] = mark.args[0]
         if isinstance(data.get("bank"), os.PathLike):
             data["bank"] = os.fspath(data["bank"])
+        with located(where):
+            refuse_keys(data, TOML_KEYS, "is for TOML: a marker's model is the fixture, its gates are of adaptive_gate")
         spec = EvalSpec(data, where, node.path.parent)
         if "item" not in getattr(node, "fixturenames", ()):
             raise ConfigError(f"{where}: the test takes no argument `item`, which is the question it asks; add it")
