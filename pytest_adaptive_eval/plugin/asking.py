@@ -20,6 +20,7 @@ from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_nam
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.plugin.gates import GatePlan
+from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
 from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture
@@ -228,7 +229,7 @@ class AskingLoop:
         return plain(self.session.estimate.theta[0].tolist()) if self.evaluation.bank.calibrated else None
 
     def _ask_proposals(self) -> None:
-        while not self._over and (proposal := self.session.ask(self._together)) is not None:
+        while not self._over and (proposal := self._propose()) is not None:
             if not (self.recorder.administrations or self.asks_items or self._setup_only):
                 item = self.evaluation.bank.items[int(proposal.items[0, 0])]
                 if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
@@ -245,6 +246,11 @@ class AskingLoop:
             for administration in self.recorder.administrations[asked_before:]:
                 administration.theta_after = ability
             self._live.estimate(self.session)
+
+    def _propose(self) -> Proposal | None:
+        """Return the next questions of the session, for which a selector may load and ask a model."""
+        with captured(self.node):
+            return self.session.ask(self._together)
 
     @property
     def _together(self) -> int:
@@ -352,7 +358,8 @@ class AskingLoop:
         plain = self._bound and self.asks_items and self.asks_ahead and not evaluation.must_pass
         if not (plain and evaluation.samples == 1 and isinstance(subject, Subject) and subject.waits_apart):
             return True
-        return bool(self.session.finished or self.state.pipeline.needs(self, subject, questions))
+        with captured(self.node):
+            return bool(self.session.finished or self.state.pipeline.needs(self, subject, questions))
 
     def _run_protocol(self, test: Question) -> None:
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list
@@ -385,7 +392,8 @@ class AskingLoop:
         for file in self.gate_plan.baselines().values():
             file.check_requests([administration])
         self._live.count(len(self.recorder.administrations))
-        self.state.pipeline.advance(self)
+        with captured(self.node):
+            self.state.pipeline.advance(self)
         return response
 
     @property

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_adaptive_eval.plugin.names import ATTACHED, DETAILS, PROPERTY
 from pytest_adaptive_eval.plugin.notices import told_lines
+from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.question import Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
 from pytest_adaptive_eval.plugin.verdicts import VerdictLog
@@ -31,7 +32,9 @@ class RunHooks:
         model = clean_terminal(", ".join(filter(None, [whole, *named])) or "from the fixture or the TOML file")
         seed = "" if settings.seed is None else f", seed {settings.seed}"
         text = f"adaptive-eval: model {model}{seed}, journal and records in {relative(settings.folder, root)}"
-        return told_lines(self.state.config, text)
+        legend = "answers: + right, - wrong, ~ partly right, ? without a score"
+        signs = self.state.config.get_verbosity() == 0 and not shows_live(self.state.config)
+        return told_lines(self.state.config, text) + [f"adaptive-eval: {legend}"] * signs
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
