@@ -31,7 +31,7 @@ from real_servers import RealServer, _free_port, llama_cpp, transformers_serve, 
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FAULTS = ("kill", "limit")
@@ -74,7 +74,7 @@ def ask(
 ) -> tuple[Counter[str], float, list[str]]:
     """Ask all items at once and return their statuses, the seconds taken, and what was said of the errors."""
     accepted = [server.model, f"{server.model}@main"]  # the latter is the name in replies of `transformers serve`
-    subject = EndpointSubject.load(url, server.model, accept_models=accepted)
+    subject = EndpointModel.load(url, server.model, accept_models=accepted)
     start = time.perf_counter()
     completions = subject.answer_each(items, lambda *_: arrived())
     seconds = time.perf_counter() - start

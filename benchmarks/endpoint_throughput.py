@@ -35,7 +35,7 @@ import numpy as np
 
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 
 AT_ONCE = 16
 ROUNDS = 3
@@ -152,14 +152,14 @@ def make_certificate(path: Path) -> None:
     path.write_bytes(made.stdout)
 
 
-def turn_keepalive_off(subject: EndpointSubject) -> None:
+def turn_keepalive_off(subject: EndpointModel) -> None:
     """Replace the pool of connections by one of httpcore2 with its own transport."""
     wire = subject._endpoint.wire
     context = httpcore2.default_ssl_context() if wire.url.startswith("https:") else None
     wire._pool = httpcore2.AsyncConnectionPool(context, max_connections=None, max_keepalive_connections=0)
 
 
-def by_subject(subject: EndpointSubject, count: int) -> tuple[float, float]:
+def by_subject(subject: EndpointModel, count: int) -> tuple[float, float]:
     """Requests per second, and milliseconds of a processor for each."""
     items = [Item(f"{item.id}-{n}", item.prompt) for n in range(count // AT_ONCE) for item in prompts()]
     start, processor = time.perf_counter(), time.process_time()
@@ -257,7 +257,7 @@ def compare(url: str, milliseconds: float, seconds: float) -> None:
     if not wrk:
         print("wrk is not installed (apt-get install wrk): the subject alone")
     subjects = {
-        name: EndpointSubject.load(url, "fixed", concurrency=AT_ONCE) for name in ("own transport", "no keep-alive")
+        name: EndpointModel.load(url, "fixed", concurrency=AT_ONCE) for name in ("own transport", "no keep-alive")
     }
     turn_keepalive_off(subjects["no keep-alive"])
     one = subjects["own transport"]

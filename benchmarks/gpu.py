@@ -31,8 +31,8 @@ import transformers
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.checkpoint.generation import own_generation_config
+from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
 from pytest_adaptive_eval.models.checkpoint.placement import GIB, weight_bytes
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURE = ROOT / "fixtures" / "checkpoints" / "text-late"
@@ -80,7 +80,7 @@ def compare_throughput(folder: Path, device: str, questions: int, tokens: int) -
     """Print memory, and tokens a second in turns."""
     files = tuple(path.name for path in folder.glob("*.safetensors"))
     before, told = taken(device), weight_bytes(folder, files, "bfloat16")
-    subject = TransformersSubject.load(folder, device=device, dtype="bfloat16", max_tokens=tokens)
+    subject = TransformersModel.load(folder, device=device, dtype="bfloat16", max_tokens=tokens)
     found = taken(device) - before
     line = f"; taken {found / GIB:.2f} GiB, {100 * (found / told - 1):+.1f} %" if found else ""
     print(f"memory of the weights: told {told / GIB:.2f} GiB{line}", flush=True)
@@ -104,14 +104,14 @@ def compare_throughput(folder: Path, device: str, questions: int, tokens: int) -
     gc.collect()
 
 
-def by_subject(subject: TransformersSubject, items: Sequence[Item], _tokens: int) -> int:
+def by_subject(subject: TransformersModel, items: Sequence[Item], _tokens: int) -> int:
     """Number of tokens that the subject wrote."""
     before = subject.usage.completion_tokens
     subject.answer(items)
     return subject.usage.completion_tokens - before
 
 
-def by_transformers(subject: TransformersSubject, items: Sequence[Item], tokens: int) -> int:
+def by_transformers(subject: TransformersModel, items: Sequence[Item], tokens: int) -> int:
     """Number of tokens that continuous batching wrote for the same prompts."""
     generator: Any = subject._generator
     loaded, prompts = generator.loaded, [subject._prompt(item) for item in items]

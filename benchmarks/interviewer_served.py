@@ -32,9 +32,9 @@ from fixtures.recipe.interviewer import State, States, best, category
 from pytest_adaptive_eval.interviewer import prompts
 from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
 from pytest_adaptive_eval.interviewer.interviewer import Choice
-from pytest_adaptive_eval.models.base import Agent
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent
-from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent
+from pytest_adaptive_eval.models.base import Model
+from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints" / "interviewer"
 MODES = ("rate", "reply")
@@ -48,21 +48,13 @@ def moments(count: int) -> list[State]:
     return [states.draw(ROWS[n % len(ROWS)], CANDIDATES, plain=True) for n in range(count)]
 
 
-class Forgetful(dict[str, str]):
-    """Keeps no decision, so that each is made anew."""
-
-    def __setitem__(self, key: str, value: str) -> None:
-        """Let it go."""
-
-
-def interviewer(agent: Agent, mode: str, sort_candidates: bool = True) -> AgentInterviewer:
+def interviewer(agent: Model, mode: str, sort_candidates: bool = True) -> AgentInterviewer:
     """One that sorts each question once, and chooses anew each time."""
     return AgentInterviewer(
         agent,
         mode=mode,  # type: ignore[arg-type]
         images=False,
         sort_candidates=sort_candidates,
-        decisions=Forgetful(),
     )
 
 
@@ -94,7 +86,7 @@ def chosen(leader: AgentInterviewer, name: str, drawn: Sequence[State]) -> list[
     return choices
 
 
-def straight(agent: Agent, state: State, order: Sequence[int]) -> int:
+def straight(agent: Model, state: State, order: Sequence[int]) -> int:
     """The candidate rated highest when the agent itself is given that order."""
     candidates = [state.candidates[i] for i in order]
     scores = agent.prefer(*prompts.rate(candidates, state.memory, state.ability, state.form), prompts.LABEL).scores
@@ -135,7 +127,7 @@ def main() -> None:
     torch.set_num_threads(1)
     drawn = moments(options.choices)
     order = list(range(CANDIDATES))
-    agent = TransformersAgent.load(CHECKPOINT, device="cpu")
+    agent = TransformersModel.load(CHECKPOINT, device="cpu")
     leaders = {mode: interviewer(agent, mode) for mode in MODES}
     local = {mode: chosen(leaders[mode], mode, drawn) for mode in MODES}
     for mode in MODES:
@@ -157,10 +149,10 @@ def main() -> None:
     sort(agent)
     if options.transformers:
         with server(options.transformers) as url:
-            compare(EndpointAgent.load(url, str(CHECKPOINT)), agent, drawn, local["reply"])
+            compare(EndpointModel.load(url, str(CHECKPOINT)), agent, drawn, local["reply"])
 
 
-def sort(agent: Agent) -> None:
+def sort(agent: Model) -> None:
     """Sort the banks' first items together, and others alone."""
     for kind in ("text", "vision"):
         items = random.Random(kind).sample(items_of(kind), 50)
@@ -177,7 +169,7 @@ def sort(agent: Agent) -> None:
         )
 
 
-def compare(served: Agent, local: Agent, drawn: Sequence[State], here: Sequence[Choice]) -> None:
+def compare(served: Model, local: Model, drawn: Sequence[State], here: Sequence[Choice]) -> None:
     """The same choices and categories by the server, and what differs."""
     there = chosen(interviewer(served, "reply"), "served", drawn)
     said = [[choice.reason.partition(" picked it")[2] for choice in choices] for choices in (here, there)]

@@ -29,11 +29,11 @@ CHECKPOINTS = ("text-late", "text-regressed")
 CONFTEST = f'''
 import pytest
 from pathlib import Path
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
 
 def counted(name, folder):
     """A real checkpoint that notes every question before it answers."""
-    subject = TransformersSubject.load({str(ROOT / "fixtures" / "checkpoints")!r} + "/" + name)
+    subject = TransformersModel.load({str(ROOT / "fixtures" / "checkpoints")!r} + "/" + name)
     answer = subject.answer
 
     def noted(items):

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pytest_adaptive_eval.ladder.result import Ladder, difference
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject
+from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
 from pytest_adaptive_eval.tasks import FAMILIES
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints"
@@ -25,7 +25,7 @@ NAMES = ("text-early", "text-mid", "text-late", "text-regressed-addition")
 MARGIN, CONFIDENCE = 0.5, 0.95
 
 
-def climb(subject: TransformersSubject, task: str, seed: int, queries: int) -> Ladder:
+def climb(subject: TransformersModel, task: str, seed: int, queries: int) -> Ladder:
     """The ladder of one subject, which ends at a level without a right answer."""
     family, levels = FAMILIES[task].in_terse_form(), []
     for level in range(1, TASKS[task] + 1):
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--queries", type=int, default=50)
     arguments = parser.parse_args()
-    subjects = {name: TransformersSubject.load(CHECKPOINTS / name, max_tokens=16, batch_size=64) for name in NAMES}
+    subjects = {name: TransformersModel.load(CHECKPOINTS / name, max_tokens=16, batch_size=64) for name in NAMES}
     verdicts: dict[str, Counter[str]] = {task: Counter() for task in TASKS}
     ordered: Counter[str] = Counter()
     for seed in range(100, 100 + arguments.seeds):

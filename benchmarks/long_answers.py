@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.items.item import Item, cut_text
-from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 
 ITEMS = 30
 ANSWER = "right"
@@ -136,7 +136,7 @@ def items() -> list[dict[str, str]]:
 
 def ask(url: str) -> dict[str, Any]:
     """Ask all items at once, in this process."""
-    subject = EndpointSubject.load(url, MODEL)
+    subject = EndpointModel.load(url, MODEL)
     start = time.process_time()
     completions = subject.answer([Item(**item) for item in items()])  # type: ignore[arg-type]  # texts only
     seconds = time.process_time() - start

@@ -39,8 +39,8 @@ from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import load_agent
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
+from pytest_adaptive_eval.models.pool import ModelPool
 
 SEQUENCES = {
     "disrupt -> mask": ("scrambled", "masked"),
@@ -51,7 +51,7 @@ TASKS: tuple[dict[str, Any], ...] = (OPERATIONS, ORDER, COUNTING)
 NOISE = "qzx vvkq jjwq xzzk"
 
 
-class Solver(Subject):
+class Solver(Model):
     """Is right more rarely the higher the level is."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Solver(Subject):
         return [Completion(item.answer if ok else "I do not know.") for item, ok in zip(items, right, strict=True)]
 
 
-def pool(spec: str) -> AgentPool:
+def pool(spec: str) -> ModelPool:
     """All that take part, by name."""
     agents: dict[str, Callable[[], Any]] = {
         "honest": lambda: CodedAgent("honest", writer()),
@@ -80,7 +80,7 @@ def pool(spec: str) -> AgentPool:
         name: partial(subject, name) for name in ("text-early", "text-late", "interviewer")
     }
     remote = ["given"] if spec.startswith("http") else []
-    return AgentPool(agents | subjects | {"solver": Solver}, remote=remote)
+    return ModelPool(agents | subjects | {"solver": Solver}, remote=remote)
 
 
 def spread(values: Iterable[float]) -> str:
@@ -89,7 +89,7 @@ def spread(values: Iterable[float]) -> str:
     return f"{found.mean():.2f} (sd {found.std(ddof=1) if len(found) > 1 else 0.0:.2f})"
 
 
-def hold(held: AgentPool, name: str, **data: Any) -> NetworkResult:
+def hold(held: ModelPool, name: str, **data: Any) -> NetworkResult:
     """One network."""
     return hold_network(read_network(data, name), held)
 
@@ -100,7 +100,7 @@ def error(results: Sequence[NetworkResult], place: int) -> str:
     return "-" if np.isnan(rates).all() else f"{np.nanmean(rates):.2f}"
 
 
-def interviewers(held: AgentPool, seeds: range, given: str) -> None:
+def interviewers(held: ModelPool, seeds: range, given: str) -> None:
     """Areas of one interviewee under several interviewers."""
     for name in ("", "honest", "weak", "lying", *([given] if given else [])):
         found = [hold(held, "text-late", topology="star", seed=s, interviewer=name, node=[*TASKS]) for s in seeds]
@@ -115,7 +115,7 @@ def interviewers(held: AgentPool, seeds: range, given: str) -> None:
     print(f"text-late in a 1v3 star: {told}", flush=True)
 
 
-def roles(held: AgentPool, seeds: range, _: str) -> None:
+def roles(held: ModelPool, seeds: range, _: str) -> None:
     """Other supervisors, and one checkpoint as interviewee, interviewer and supervisor."""
     for who, interviewer, supervisors in (
         ("text-late", "", ("", "content", "itself")),
@@ -138,7 +138,7 @@ def roles(held: AgentPool, seeds: range, _: str) -> None:
             )
 
 
-def queries(held: AgentPool, seeds: range, _: str) -> None:
+def queries(held: ModelPool, seeds: range, _: str) -> None:
     """More questions a level."""
     areas: dict[tuple[str, int], list[float]] = {}
     for count in (10, 20, 30, 50):
@@ -177,11 +177,11 @@ def _message(text: str) -> Any:
     return Message("user", text)
 
 
-def injected(held: AgentPool, seeds: range, given: str) -> None:
+def injected(held: ModelPool, seeds: range, given: str) -> None:
     """A line of five nodes of the same task, each of which is told of the ones before."""
-    agent = held.agent(given or "erring")
-    own = AgentPool(
-        {"injecting": lambda: Injecting(agent), "plain": lambda: agent, "text-late": lambda: held.subject("text-late")}
+    agent = held.model(given or "erring")
+    own = ModelPool(
+        {"injecting": lambda: Injecting(agent), "plain": lambda: agent, "text-late": lambda: held.model("text-late")}
     )
     nodes = [{**ORDER, "levels": 3, "name": f"round {n + 1}"} for n in range(5)]
     for name in ("plain", "injecting"):
@@ -192,7 +192,7 @@ def injected(held: AgentPool, seeds: range, given: str) -> None:
         )
 
 
-def static(held: AgentPool, seeds: range, _: str) -> None:
+def static(held: ModelPool, seeds: range, _: str) -> None:
     """Accuracies by level on a bank and on questions drawn anew."""
     whole = read_bank(CHECKPOINTS.parent / "banks" / "text.items.jsonl")
     for name in ("text-early", "text-late"):
@@ -215,7 +215,7 @@ def static(held: AgentPool, seeds: range, _: str) -> None:
                 )
 
 
-def passing(held: AgentPool, seeds: range, given: str) -> None:
+def passing(held: ModelPool, seeds: range, given: str) -> None:
     """Error rates of the second node's interviewer."""
     for agent in [given] if given else ["attentive", "erring"]:
         for name, pair in SEQUENCES.items():

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from pytest_adaptive_eval.models.base import Message, Preference, Reply, SubjectIdentity, Usage
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity, Usage
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.words import compose
 
@@ -23,16 +24,16 @@ def chance(*parts: object) -> float:
 
 
 @dataclass
-class CodedAgent:
+class CodedAgent(Model):
     """Replies by a function, or always the same."""
 
     name: str
-    replies: Callable[[str], str | Reply] | str | Reply = ""
+    replies: Callable[[str], str | Completion] | str | Completion = ""
     rates: bool = False
     asked: list[str] = field(default_factory=list)
 
     @property
-    def identity(self) -> SubjectIdentity:
+    def identity(self) -> SubjectIdentity:  # type: ignore[override]
         """Who it is."""
         return SubjectIdentity(self.name, self.name * 3)
 
@@ -43,12 +44,16 @@ class CodedAgent:
         max_tokens: int | None = None,  # noqa: ARG002
         schema: Mapping[str, Any] | None = None,  # noqa: ARG002
         draw: int = 0,  # noqa: ARG002
-    ) -> Reply:
-        """Reply."""
+    ) -> Completion:
+        """Return the reply."""
         text = messages[-1].text
         self.asked.append(text)
         said = self.replies(text) if callable(self.replies) else self.replies
-        return said if isinstance(said, Reply) else Reply(said, usage=COST)
+        return said if isinstance(said, Completion) else Completion(said, cost=COST)
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:  # noqa: ARG002
+        """Never asked for."""
+        raise AssertionError("agents of a network are only asked in chats")
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:  # noqa: ARG002
         """Never asked for."""

@@ -32,9 +32,10 @@ from pytest_adaptive_eval.extensions.studies.network.node_result import NodeResu
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult, energy, energy_difference
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.ladder.policy import Climb
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent, TransformersSubject
-from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
+from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.models.reuse import Completions, InMemory
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints"
 ADDITION, OPERATIONS = (
@@ -63,16 +64,16 @@ NAMES = ("text-early", "text-late")
 WRITABLE = ("addition", "operations", "counting", "post_order")
 
 
-def subject(name: str) -> TransformersSubject:
+def subject(name: str) -> TransformersModel:
     """A checkpoint as an interviewee."""
-    return TransformersSubject.load(CHECKPOINTS / name, device="cpu", max_tokens=16, batch_size=32)
+    return TransformersModel.load(CHECKPOINTS / name, device="cpu", max_tokens=16, batch_size=32)
 
 
-def pool(capacity: int | None = None, **more: Any) -> AgentPool:
+def pool(capacity: int | None = None, **more: Any) -> ModelPool:
     """The checkpoints, and agents besides."""
     loaders: dict[str, Any] = {name: (lambda name=name: subject(name)) for name in (*NAMES, "text-mid")}
-    loaders["interviewer"] = lambda: TransformersAgent.load(CHECKPOINTS / "interviewer", device="cpu")
-    return AgentPool(loaders | more, capacity)
+    loaders["interviewer"] = lambda: TransformersModel.load(CHECKPOINTS / "interviewer", device="cpu")
+    return ModelPool(loaders | more, capacity)
 
 
 def told(result: NetworkResult) -> str:
@@ -82,7 +83,7 @@ def told(result: NetworkResult) -> str:
     return f"{found.estimate:.3f} [{found.low:.3f}, {found.high:.3f}] ({nodes})"
 
 
-def compare(seeds: int, held: AgentPool, interviewer: str = "") -> None:
+def compare(seeds: int, held: ModelPool, interviewer: str = "") -> None:
     """Early and late in each topology."""
     for topology, nodes in TOPOLOGIES.items():
         ahead = sure = wrong = claims = 0
@@ -114,16 +115,18 @@ def loads() -> None:
         {**UNSCRAMBLE, "levels": 3, "panel": ["text-mid"], "cycles": 1},
     ]
     data = {"topology": "hybrid", "queries": 4, "retries": 0, "supervisor": "interviewer", "node": nodes}
-    kept: dict[str, str] = {}
+    kept = InMemory()
     for capacity in (None, 2, 1):
         begun = time.perf_counter()
-        result = hold_network(read_network(data, "text-late"), pool(capacity), replies=kept if capacity is None else {})
+        result = hold_network(
+            read_network(data, "text-late"), pool(capacity), replies=Completions(kept if capacity is None else None)
+        )
         print(
             f"room for {capacity or 'all'}: {sum(result.loads.values())} loads {dict(result.loads)}, "
             f"{time.perf_counter() - begun:.1f} s, energy {told(result)}",
             flush=True,
         )
-    again = hold_network(read_network(data, "text-late"), pool(1), replies=kept)
+    again = hold_network(read_network(data, "text-late"), pool(1), replies=Completions(kept))
     print(f"all known: {again.recalled} of {len(kept)} calls recalled, loads {dict(again.loads)} to see who they are")
 
 
@@ -134,9 +137,9 @@ def served(command: str) -> None:
     network = read_network(data, "text-late")
     with server(command) as url:
         agent: dict[str, Callable[[], Any]] = {
-            "interviewer": lambda: EndpointAgent.load(url, str(CHECKPOINTS / "interviewer"))
+            "interviewer": lambda: EndpointModel.load(url, str(CHECKPOINTS / "interviewer"))
         }
-        far = AgentPool({"text-late": lambda: subject("text-late"), **agent}, 1, remote=["interviewer"])
+        far = ModelPool({"text-late": lambda: subject("text-late"), **agent}, 1, remote=["interviewer"])
         for name, held in (("in process", pool(1)), ("served", far)):
             begun = time.perf_counter()
             result = hold_network(network, held, concurrency=4)

@@ -2,7 +2,7 @@
 
 Run with ``python benchmarks/pytest_overhead.py``. Three comparisons:
 
-1. questions: 500 questions with the body ``assert True``, journal on, at the default settings and one by one,
+1. questions: 500 questions with the body ``assert model.generate(...) == "yes"``, journal on, at the default settings and one by one,
    against the same test parametrized 500 times.  From each run the CPU of the collect-only run next to it is
    subtracted, of the same folder with the same options; it is one line long, as listing 500 tests is no part of
    collecting them.
@@ -41,33 +41,35 @@ QUESTIONS = 500
 
 ADAPTIVE = f"""
 import pytest
-from pytest_adaptive_eval import SubjectIdentity
+from pytest_adaptive_eval import Completion, Model, SubjectIdentity
 
-class Model:
-    identity = SubjectIdentity("constant", "{"0" * 64}")
+class Constant(Model):
+    def answer(self, items):
+        return [Completion("yes") for _ in items]
 
 @pytest.fixture(scope="module")
 def model():
-    return Model()
+    return Constant(SubjectIdentity("constant", "{"0" * 64}"))
 
 @pytest.mark.adaptive_eval(bank="b.bank", budget={QUESTIONS})
 def test_question(item, model):
-    assert True
+    assert model.generate(item.prompt) == "yes"
 """
 
 PARAMETRIZED = f"""
 import pytest
 
-class Model:
-    pass
+class Constant:
+    def generate(self, prompt):
+        return "yes"
 
 @pytest.fixture(scope="module")
 def model():
-    return Model()
+    return Constant()
 
 @pytest.mark.parametrize("item", range({QUESTIONS}))
 def test_question(item, model):
-    assert True
+    assert model.generate(str(item)) == "yes"
 """
 
 

@@ -24,15 +24,15 @@ from pytest_adaptive_eval.extensions.studies.peers.assessment import assess
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
+from pytest_adaptive_eval.models.pool import ModelPool
 
 #: The command `adaptive-eval` of this checkout.
 CLI = "import sys; from pytest_adaptive_eval.cli import main; raise SystemExit(main(sys.argv[1:]))"
 SKILLS = {"ant": 3.0, "bee": 3.4, "cat": 3.8, "dog": 4.2, "elk": 4.6}
 
 
-class Pupil(Subject):
+class Pupil(Model):
     """Right at level 1, and at level 2 in half of the cases; or always the same answer."""
 
     def __init__(self, name: str, always: str = "") -> None:
@@ -55,7 +55,7 @@ def _given(model: Any) -> Any:
 def network(data: dict[str, Any], *agents: CodedAgent, pupil: Pupil | None = None) -> NetworkResult:
     """A network of a pupil, with a pal."""
     models: list[Any] = [pupil or Pupil("pupil"), Pupil("pal", "3"), *agents]
-    pool = AgentPool({model.identity.name: partial(_given, model) for model in models})
+    pool = ModelPool({model.identity.name: partial(_given, model) for model in models})
     return hold_network(read_network(data, "pupil"), pool)
 
 

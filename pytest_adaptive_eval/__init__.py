@@ -9,31 +9,32 @@ from typing import Any
 _NAMES = {
     "AdaptiveEvalError": "errors",
     "AdaptiveEvalWarning": "errors",
-    "AgentPool": "models.pool",
     "Completion": "models.base",
+    "Completions": "models.reuse",
     "Condition": "gates.condition",
     "Difficulty": "extensions.studies.peers.settings",
     "Estimate": "irt.estimation",
     "FormatInterview": "irt.multimodal_information",
     "Item": "items.item",
     "ItemBank": "items.bank",
+    "Model": "models.base",
+    "ModelPool": "models.pool",
     "Outcome": "gates.verdict",
     "PeerSettings": "extensions.studies.peers.settings",
     "Policy": "cat.policy",
+    "RecordedModel": "models.reuse",
     "Response": "items.item",
     "RunRecord": "records.run_record",
     "Selector": "cat.selection",
     "Session": "cat.session",
     "SessionResult": "gates.result",
     "Status": "items.item",
-    "Subject": "models.base",
     "SubjectIdentity": "models.base",
     "Unscored": "errors",
     "Verdict": "gates.verdict",
     "assess": "extensions.studies.peers.assessment",
     "hold_network": "extensions.studies.network.run",
-    "load_agent": "models",
-    "load_subject": "models",
+    "load_model": "models",
     "read_bank": "banks",
     "read_labels": "extensions.studies.network.result",
     "read_network": "extensions.studies.network.declare",
@@ -41,13 +42,16 @@ _NAMES = {
     "write_bank": "banks",
 }
 
+#: Names of earlier versions, which still work.
+_EARLIER = {"Subject": "models.base", "AgentPool": "models.pool", "load_agent": "models", "load_subject": "models"}
+
 __all__ = sorted(_NAMES)
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+    if (module := _NAMES.get(name) or _EARLIER.get(name)) is not None:
+        return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

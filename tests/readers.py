@@ -23,12 +23,12 @@ from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.cli.command import command_parser
 from pytest_adaptive_eval.cli.settings import given_settings
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.extensions.studies.network.result import read_labels
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.checkpoint.folder import preflight, preflight_open_clip
-from pytest_adaptive_eval.models.replay import ReplaySubject
+from pytest_adaptive_eval.models.replay import ReplayModel
+from pytest_adaptive_eval.models.reuse import Completions
 from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.records.history import History
 from pytest_adaptive_eval.records.journal import Journal
@@ -252,11 +252,8 @@ def _journal(folder: Path) -> None:
 
 
 def _kept(folder: Path) -> None:
-    texts = ReplyCache(folder / "journal" / "a.jsonl", fresh=False)
-    try:
-        texts.get("key")
-    finally:
-        texts.close()
+    with Journal(folder / "journal" / "a.jsonl") as journal:
+        Completions(journal).find("key")
 
 
 def _responses(name: str) -> Callable[[Path], object]:
@@ -409,13 +406,13 @@ READERS = {
         _write("m_MMBench_judged.tsv", "index\tprediction\thit\n1\tA\t1\n"),
         _responses("m_MMBench_judged.tsv"),
     ),
-    "replay csv": Reader("r.csv", _write("r.csv", _MATRIX), lambda f: ReplaySubject.load(f / "r.csv", "m1")),
+    "replay csv": Reader("r.csv", _write("r.csv", _MATRIX), lambda f: ReplayModel.load(f / "r.csv", "m1")),
     "replay csv.gz": Reader(
         "r.csv.gz",
         _write("r.csv.gz", gzip.compress(_MATRIX.encode())),
-        lambda f: ReplaySubject.load(f / "r.csv.gz", "m1"),
+        lambda f: ReplayModel.load(f / "r.csv.gz", "m1"),
     ),
-    "replay jsonl": Reader("a.jsonl", _write("a.jsonl", _ANSWERS), lambda f: ReplaySubject.load(f / "a.jsonl")),
+    "replay jsonl": Reader("a.jsonl", _write("a.jsonl", _ANSWERS), lambda f: ReplayModel.load(f / "a.jsonl")),
     "baseline answers": Reader("r.csv", _with(_bank, _write("r.csv", _MATRIX)), _baseline("r.csv#m1")),
     "baseline record": Reader("a.json", _bank_and_record, _baseline("a.json")),
     "baseline archive": Reader("runs.zip", _bank_and_record, _baseline("runs.zip")),

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.ties import first_largest
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation.evaluation import Evaluation
     from pytest_adaptive_eval.items.responses import Responses
-    from pytest_adaptive_eval.models.kind import SubjectKind
+    from pytest_adaptive_eval.models.kind import ModelKind
 
 CONFIG = "adaptive-eval.toml"
 #: Probability of a verdict that the budget is planned for.
@@ -57,7 +57,7 @@ class Setup:
 @dataclass(frozen=True, slots=True)
 class _Subject:
     spec: str
-    kind: SubjectKind
+    kind: ModelKind
     pictures: bool
 
 

@@ -508,8 +508,8 @@ class EvalSpec:
             return None
         if not table.model:
             raise ConfigError('judge has no model: write judge = { model = "http://HOST:PORT/v1#MODEL" }')
-        kind, spec = resolve(table.model, (self.base, settings.root), agent=True)
-        load = partial(kind.load, spec, table.options, settings.folder / "cache", agent=True)
+        kind, spec = resolve(table.model, (self.base, settings.root), chats=True)
+        load = partial(kind.load, spec, table.options, settings.folder / "cache", chats=True)
         return Judge(kind.model_name(spec), load, table.rubric or RUBRIC, table.max_tokens, (spec, table.options))
 
     def _interviewer(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
-from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
 from pytest_adaptive_eval.evaluation.tables import InterviewTable
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
@@ -16,6 +16,8 @@ from pytest_adaptive_eval.interviewer.embeddings import Embedder, best_embedder
 from pytest_adaptive_eval.interviewer.first import responses_to
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
 from pytest_adaptive_eval.models import resolve
+from pytest_adaptive_eval.models.reuse import Completions, RecordedModel
+from pytest_adaptive_eval.records.journal import Journal
 from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import located
 
@@ -47,7 +49,7 @@ def interviewed(
     Args:
         folders: Folders that relative paths are looked up in, in order.
         cache: Folder for embeddings and for hashes of checkpoints.
-        decisions: File of the model's decisions, by which an interrupted interview continues as it began.
+        decisions: File of the model's replies, by which an interrupted interview continues as it began.
 
     Raises:
         ConfigError: A setting is out of its range, or names a file that does not exist.
@@ -64,7 +66,7 @@ def interviewed(
         if (path := find_input(Path(table.responses).expanduser(), folders)) is None:
             raise ConfigError(f"{source}: expected an existing file of responses to the bank's items")
         responses = responses_to(bank, read_responses(path), source)
-    interviewer = _Agent(table, spec, cache, ReplyCache(decisions, fresh)) if spec else None
+    interviewer = _InterviewingModel(table, spec, cache, partial(Journal, decisions, fresh=fresh)) if spec else None
     with located("interview"):
         selector = AutoJudger(
             _Embedder(encoder, table.part, cache, responses),
@@ -95,7 +97,7 @@ def _interviewer_spec(table: InterviewTable, folders: Sequence[Path]) -> str:
     """Return the spec of the interviewer's model, empty for the interviewer by code."""
     if table.interviewer:
         try:
-            return resolve(table.interviewer, folders, agent=True)[1]
+            return resolve(table.interviewer, folders, chats=True)[1]
         except ConfigError:
             raise ConfigError(
                 f"interview.interviewer is {shown_address(table.interviewer)!r}: expected an existing checkpoint "
@@ -132,12 +134,17 @@ class _Embedder:
         return self._loaded.embed(bank)
 
 
-class _Agent:
-    """A model as interviewer, loaded at its first task."""
+class _InterviewingModel:
+    """A model as interviewer, loaded at its first task.
 
-    def __init__(self, table: InterviewTable, spec: str, cache: Path, decisions: ReplyCache) -> None:
-        self._table, self._spec, self._cache, self._decisions = table, spec, cache, decisions
+    Args:
+        open_journal: Opens the file of its replies.
+    """
+
+    def __init__(self, table: InterviewTable, spec: str, cache: Path, open_journal: Callable[[], Journal]) -> None:
+        self._table, self._spec, self._cache, self._open_journal = table, spec, cache, open_journal
         self._loaded: AgentInterviewer | None = None
+        self._journal: Journal | None = None
         self._name = ""
 
     @property
@@ -163,8 +170,9 @@ class _Agent:
     def close(self) -> None:
         if self._loaded is not None:
             self._loaded.close()
-        self._loaded = None
-        self._decisions.close()
+        if self._journal is not None:
+            self._journal.close()
+        self._loaded = self._journal = None
 
     def _open(self) -> AgentInterviewer:
         if self._loaded is None:
@@ -172,16 +180,16 @@ class _Agent:
 
             table = self._table
             self._name = self._spec  # in the record if the model cannot be loaded
-            kind, spec = resolve(self._spec, agent=True)
-            agent = kind.load(spec, table.options, self._cache, agent=True)
+            kind, spec = resolve(self._spec, chats=True)
+            model = kind.load(spec, table.options, self._cache, chats=True)
+            self._journal = self._open_journal()
             self._loaded = AgentInterviewer(
-                agent,
-                mode=table.mode or ("rate" if agent.rates else "reply"),
+                RecordedModel(model, Completions(self._journal)),
+                mode=table.mode or ("rate" if model.rates else "reply"),
                 memory=table.memory,
                 difficulty=table.difficulty,
                 images=table.visual,
                 sort_candidates=table.sort_candidates,
-                decisions=self._decisions,
             )
             self._name = self._loaded.name
         return self._loaded

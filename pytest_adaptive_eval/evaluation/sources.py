@@ -18,7 +18,7 @@ from pytest_adaptive_eval.items.presentation import REPORT_KEY, Presentation, pr
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.base import Agent, Subject
+    from pytest_adaptive_eval.models.base import Model
     from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
     from pytest_adaptive_eval.tasks import TaskFamily
     from pytest_adaptive_eval.tasks.family import Run, Runner
@@ -61,8 +61,8 @@ class TaskGraders(Mapping[str, Grader]):
 
 def load_model(
     spec: str, folders: Sequence[Path], cache: Path, options: Mapping[str, Any] = MappingProxyType({})
-) -> Subject:
-    """Return the subject that a text names, see `models.load_subject`; relative paths are looked up in `folders`.
+) -> Model:
+    """Return the subject that a text names, see `models.load_model`; relative paths are looked up in `folders`.
 
     Raises:
         ConfigError, CheckpointError: No such folder or server, one that cannot be loaded safely, or an option that it
@@ -73,8 +73,7 @@ def load_model(
     kind, located = resolve(spec, folders)
     if kind.hashes_files and "cache" in options:
         raise ConfigError(f"model {spec!r} has no option cache here: hashes of its files are stored in {cache}")
-    subject: Subject = kind.load(located, options, cache)
-    return subject
+    return kind.load(located, options, cache)
 
 
 def check_model(
@@ -83,11 +82,11 @@ def check_model(
     cache: Path,
     options: Mapping[str, Any] = MappingProxyType({}),
     *,
-    agent: bool = False,
-) -> Subject | Agent | None:
+    chats: bool = False,
+) -> Model | None:
     """Look at the model that a text names, before anything is asked; parameters as of `load_model`.
 
-    With `agent`, the model works for the run and the options are those of `pytest_adaptive_eval.models.load_agent`.
+    With `chats`, the model is to hold chats.
 
     Returns:
         The loaded model; None for a checkpoint folder, of which only the files are examined: loading its weights in
@@ -98,8 +97,8 @@ def check_model(
     """
     from pytest_adaptive_eval.models import resolve
 
-    kind, located = resolve(spec, folders, agent=agent)
-    return kind.examine(located, options, cache, agent=agent)
+    kind, located = resolve(spec, folders, chats=chats)
+    return kind.examine(located, options, cache, chats=chats)
 
 
 def _families() -> Mapping[str, TaskFamily]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,14 +20,15 @@ from pytest_adaptive_eval.evaluation.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.models.reuse import CompletionStore
 from pytest_adaptive_eval.registry import Service, registered
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.result import StudyResult
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.models.base import Agent, Subject
+    from pytest_adaptive_eval.models.base import Model
     from pytest_adaptive_eval.tasks import TaskFamily
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
@@ -64,7 +65,7 @@ class StudyPlan(Protocol):
     def to_json(self) -> dict[str, Any]:
         """Return all that replies depend on, except the models.  A run with equal data continues an interrupted one."""
 
-    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
         """Run the study with the replies of an interrupted run; a fault of the run becomes an error of the result."""
 
     def check(self, condition: Condition) -> None:
@@ -161,7 +162,7 @@ class Member:
     @property
     def remote(self) -> bool:
         """Whether the model uses no memory of this machine."""
-        return resolve(self.spec, agent=True)[0].remote
+        return resolve(self.spec, chats=True)[0].remote
 
 
 def members(
@@ -178,11 +179,8 @@ def members(
             server.
     """
     if settings.model is not None:
-        kind, _ = resolve(settings.model, folders, agent=True)
-        # callers limit each reply of an agent, and checkpoints as agents do not sample
-        lacking = set(kind.subject_options) - set(kind.agent_options)
-        options = {name: value for name, value in settings.model_options.items() if name not in lacking}
-        candidate = _member(MemberTable(model=settings.model, options=options), (*folders[1:], *folders[:1]))
+        chosen = MemberTable(model=settings.model, options=dict(settings.model_options))
+        candidate = _member(chosen, (*folders[1:], *folders[:1]))
     elif table.model is not None:
         candidate = _member(MemberTable(model=table.model, options=table.model_options), folders)
     else:
@@ -205,7 +203,7 @@ def _member(entry: MemberTable, folders: Sequence[Path]) -> Member:
         raise ConfigError(
             f'{entry.model!r} is no model: write "FOLDER", "http://HOST:PORT/v1#MODEL" or {{ model = ... }}'
         )
-    kind, spec = resolve(entry.model, folders, agent=True)
+    kind, spec = resolve(entry.model, folders, chats=True)
     name = kind.model_name(spec)
     if entry.name is not None:
         name = entry.name
@@ -218,8 +216,8 @@ def _capped(model: Member, max_tokens: int | None) -> Member:
     """Return a member with the study's cap on replies, unless it has one of its own."""
     if max_tokens is None or "max_tokens" in model.options:
         return model
-    kind, spec = resolve(model.spec, agent=True)
-    if "max_tokens" not in kind.agent_options:
+    kind, spec = resolve(model.spec, chats=True)
+    if "max_tokens" not in kind.options:
         raise ConfigError(
             f"max_tokens is {max_tokens}, and nothing caps the replies of {kind.label(spec)!r}: remove it"
         )
@@ -232,7 +230,7 @@ def population_key(settings: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def study_pool(plan: StudyPlan, memory: int | None, cache: Path) -> Iterator[AgentPool]:
+def study_pool(plan: StudyPlan, memory: int | None, cache: Path) -> Iterator[ModelPool]:
     """Give a pool of a study's models, which is closed at the end.
 
     Args:
@@ -240,12 +238,12 @@ def study_pool(plan: StudyPlan, memory: int | None, cache: Path) -> Iterator[Age
         cache: Folder for hashes of checkpoints.
     """
 
-    def loader(member: Member, subject: bool) -> Callable[[], Agent | Subject]:
-        kind, spec = resolve(member.spec, agent=not subject)
-        return partial(kind.load, spec, member.options, cache, agent=not subject)
+    def loader(member: Member, subject: bool) -> Callable[[], Model]:
+        kind, spec = resolve(member.spec, chats=not subject)
+        return partial(kind.load, spec, member.options, cache, chats=not subject)
 
     loaders = {member.name: loader(member, subject) for member, subject in plan.roles}
-    pool = AgentPool(loaders, memory, remote=[member.name for member, _ in plan.roles if member.remote])
+    pool = ModelPool(loaders, memory, remote=[member.name for member, _ in plan.roles if member.remote])
     try:
         yield pool
     finally:

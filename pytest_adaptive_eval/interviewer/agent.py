@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -14,8 +13,7 @@ from pytest_adaptive_eval.interviewer import prompts
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice, MemoryTable
 from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment, read_categories, read_choice
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.base import Agent, Message, Usage
-from pytest_adaptive_eval.models.reuse import identity_key, request_key
+from pytest_adaptive_eval.models.base import Message, Model, Usage
 from pytest_adaptive_eval.ties import first_largest
 
 T = TypeVar("T")
@@ -41,7 +39,6 @@ class AgentInterviewer:
         sort_candidates: Whether the agent also sorts candidates, so that prompts can state how often their categories
             were tested, which models fail to look up. It costs a call per new candidate.
         max_tokens: Limit on a reply, including reasoning; the cap of the agent by default.
-        decisions: Stored decisions by a hash of agent and prompt.
 
     Raises:
         ConfigError: A setting is out of range, or the agent does not rate.
@@ -49,7 +46,7 @@ class AgentInterviewer:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: Model,
         *,
         mode: Literal["rate", "reply"] = "rate",
         memory: bool = True,
@@ -57,7 +54,6 @@ class AgentInterviewer:
         images: bool = True,
         sort_candidates: bool = False,
         max_tokens: int | None = None,
-        decisions: MutableMapping[str, str] | None = None,
     ) -> None:
         if mode not in ("rate", "reply"):
             raise ConfigError(f"mode is {mode!r}, expected 'rate' or 'reply'")
@@ -70,7 +66,6 @@ class AgentInterviewer:
         self.mode = mode
         self.form = prompts.Form(memory, difficulty, images, counts=sort_candidates)
         self.max_tokens = max_tokens
-        self._decisions: MutableMapping[str, str] = {} if decisions is None else decisions
         self._categories: dict[str, tuple[str, ...]] = {}  # by content hash
         self._usage = Usage()
         self._fallbacks: Counter[str] = Counter()  # of choices
@@ -143,17 +138,13 @@ class AgentInterviewer:
         if self.form.images:
             self._hidden_images += sum(len(candidate.item.images) for candidate in offered)
         messages, continuations = prompts.rate(offered, memory, ability, self.form)
-        key = self._key(messages, *continuations, prompts.LABEL)
-        scores = self._recall(key, lambda text: _scores(text, len(offered)))
-        if scores is None:
-            preference = self.agent.prefer(messages, continuations, prompts.LABEL)
-            self._usage += preference.usage
-            scores = list(preference.scores)
-            if preference.status is not Status.OK:
-                raise Unreadable(preference.status.value, prompts.one_line(preference.detail, 200))
-            if len(scores) != len(offered) or not all(math.isfinite(score) for score in scores):
-                raise Unreadable(Status.ERROR.value, "its ratings are not finite numbers, one per candidate")
-            self._decisions[key] = json.dumps(scores)
+        preference = self.agent.prefer(messages, continuations, prompts.LABEL)
+        self._count(preference.usage, reused=preference.reused)
+        scores = list(preference.scores)
+        if preference.status is not Status.OK:
+            raise Unreadable(preference.status.value, prompts.one_line(preference.detail, 200))
+        if len(scores) != len(offered) or not all(math.isfinite(score) for score in scores):
+            raise Unreadable(Status.ERROR.value, "its ratings are not finite numbers, one per candidate")
         if len(scores) == 1:
             return 0, f"chosen because {self.agent.identity.name} was given no other"
         second, best = sorted(scores)[-2:]
@@ -198,48 +189,22 @@ class AgentInterviewer:
             return (OTHER,)
 
     def _ask(self, messages: Sequence[Message], schema: Mapping[str, Any], read: Callable[[str], T]) -> T:
-        """Return the parsed reply: a stored one, a new one, or a second one if the first is unusable."""
-        key = self._key(messages, json.dumps(schema, sort_keys=True), str(self.max_tokens))
-        stored = self._recall(key, read)
-        if stored is not None:
-            return stored
+        """Return the parsed reply, a second one if the first is unusable."""
         chat = list(messages)
         for last in (False, True):
             reply = self.agent.ask(chat, max_tokens=self.max_tokens, schema=schema)
-            self._usage += reply.usage
+            self._count(reply.cost, reused=reply.reused)
             try:
                 if reply.status is not Status.OK:
                     raise Unreadable(reply.status.value, prompts.one_line(reply.detail, 200) or "there was no reply")
-                value = read(reply.text)
+                return read(reply.text)
             except Unreadable as error:
                 if last or reply.status.infrastructure:
                     raise
                 self._asked_again += 1
                 chat = prompts.ask_again(messages, reply.text, error.problem)
-            else:
-                self._decisions[key] = reply.text
-                return value
         raise AssertionError("the second reply is returned, or its fault raised")
 
-    def _recall(self, key: str, read: Callable[[str], T]) -> T | None:
-        """Return a stored decision; None if it is missing or unreadable."""
-        if key not in self._decisions:
-            return None
-        try:
-            value = read(self._decisions[key])
-        except ValueError:
-            return None
-        self._recalled += 1
-        return value
-
-    def _key(self, messages: Sequence[Message], *more: str) -> str:
-        """Return the hash of the agent and its whole input."""
-        chat = [[message.role, message.text, list(message.images), message.root] for message in messages]
-        return request_key(identity_key(self.agent.identity), chat, more)
-
-
-def _scores(text: str, count: int) -> list[float]:
-    scores = json.loads(text)
-    if not isinstance(scores, list) or len(scores) != count or not all(isinstance(x, float) for x in scores):
-        raise ValueError("these are no scores")
-    return scores
+    def _count(self, cost: Usage, *, reused: bool) -> None:
+        self._recalled += reused
+        self._usage += Usage() if reused else cost

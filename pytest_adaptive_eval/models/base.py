@@ -1,4 +1,4 @@
-"""The interface of subjects: models under evaluation that answer items."""
+"""The interface of models: those under evaluation, and those that work for the run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import abc
 import contextlib
 import hashlib
 import json
+import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
@@ -51,17 +52,18 @@ _counts = operator.attrgetter(*(field.name for field in fields(Usage)))
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer to one item.
+    """What a model gave to one request.
 
     Args:
-        text: Raw answer, without the prompt.
-        status: ``ok`` if the subject ended its answer by itself. Without text and score it becomes ``empty``.
+        text: Raw answer, without the prompt and without reasoning that the model marks.
+        status: ``ok`` if the model ended its answer by itself. Without text and score it becomes ``empty``.
         score: Score of an answer whose text is unknown, such as a recorded score.
         detail: Reason for a status other than ok.
         likelihood: Log-likelihoods that the answer follows from, see `items.likelihood.LikelihoodResult`; empty for
             others.
         cost: Cost of this answer, zero if unknown; without the time that a call of several answers took together.
-        reused: Whether another run got the answer.
+        reused: Whether an earlier run got the answer.
+        reasoning: Reasoning before the answer, if the model shows it.
     """
 
     text: str
@@ -71,6 +73,7 @@ class Completion:
     likelihood: Mapping[str, Any] = field(default_factory=dict, hash=False)
     cost: Usage = field(default_factory=Usage, compare=False)
     reused: bool = field(default=False, compare=False)
+    reasoning: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.status is Status.OK and self.unread:
@@ -94,7 +97,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class SubjectIdentity:
-    """Identity of a subject or agent: everything that its answers depend on.
+    """Identity of a model: everything that its answers depend on.
 
     Args:
         name: Name for people, such as the folder's name or the recorded subject's id.
@@ -148,6 +151,35 @@ class SubjectIdentity:
         return {**asdict(self), "decoding_hash": self.decoding_hash}
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat.
+
+    Args:
+        root: Folder that must contain the images.
+    """
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    images: tuple[str, ...] = ()
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """Ratings of continuations by a model.
+
+    Args:
+        scores: Log-likelihood of the label after each candidate, in nats; NaN if `status` is not ok.
+    """
+
+    scores: tuple[float, ...]
+    status: Status = Status.OK
+    detail: str = ""
+    usage: Usage = field(default_factory=Usage)
+    reused: bool = field(default=False, compare=False)
+
+
 class AnswerSource(Protocol):
     """Answers of a subject that are known without asking it: of its interview's journal, or of other runs."""
 
@@ -179,19 +211,19 @@ class RequestLog:
     MOST_MADE_UP = 20
 
     def __init__(
-        self, made_up: str | None = None, sources: Callable[[Subject], AnswerSource | None] = lambda _: None
+        self, made_up: str | None = None, sources: Callable[[Model], AnswerSource | None] = lambda _: None
     ) -> None:
         self.made_up, self.count, self.repeated = made_up, 0, ""
         self._sources = sources
-        self.taken: list[tuple[Subject, Completion]] = []
+        self.taken: list[tuple[Model, Completion]] = []
         self._requested: list[tuple[Any, ...]] = []
         self._completions: dict[tuple[Any, ...], Completion] = {}
 
     @staticmethod
     def sees(model: object) -> bool:
-        """Return whether a log gets the requests to a model: to a `Subject` whose class answers `complete` alone."""
-        return isinstance(model, Subject) and all(
-            getattr(type(model), name) is getattr(Subject, name) for name in ("generate", "score", "complete")
+        """Return whether a log gets the requests to a model: to a `Model` whose class answers `complete` alone."""
+        return isinstance(model, Model) and all(
+            getattr(type(model), name) is getattr(Model, name) for name in ("generate", "score", "complete")
         )
 
     @contextlib.contextmanager
@@ -226,12 +258,13 @@ class RequestLog:
             raise NoFurtherAnswer
         return self.made_up
 
-    def complete(self, subject: Subject, item: Item) -> Completion:
+    def complete(self, subject: Model, item: Item) -> Completion:
         """Return a subject's completion of an item, asked for once; raise ConfigError if it samples and was asked."""
-        self._requested.append(_key(item))
+        content = _key(item)
+        self._requested.append(content)
         if (made_up := self.next_made_up()) is not None:
             return Completion(made_up)
-        key = (id(subject), item.likelihood is not None, *_key(item))
+        key = (id(subject), item.likelihood is not None, *content)
         if (known := self._completions.get(key)) is None:
             known = self._completions[key] = subject.complete_anew(item, self._sources(subject))
         elif subject.identity.samples:
@@ -253,11 +286,12 @@ class NoFurtherAnswer(BaseException):
     """End of a test body that asks on and on; no `Exception`, which such a test may catch."""
 
 
-class Subject(abc.ABC):
-    """A model under evaluation.
+class Model(abc.ABC):
+    """A model: one under evaluation, an interviewer, a judge, a supervisor or a member of a panel.
 
-    A subclass has an `identity` and answers batches of items. Tests call `generate` for the text, or `score`, which
-    also works for recorded scores. Both raise `Unscored` if there is no answer. A truncated answer is graded as it is.
+    A subclass has an `identity` and answers batches of items. One that rates texts in chats has `prefer` too. Tests
+    call `generate` for the text, or `score`, which also works for recorded scores. Both raise `Unscored` if there is no
+    answer. A truncated answer is graded as it is.
 
     Attributes:
         sample: Index of the draw, from 0, while an item is administered repeatedly. `answer` finds it in the item's
@@ -267,7 +301,7 @@ class Subject(abc.ABC):
         cap: Cap on answers, which an evaluation may replace while it runs; None where nothing caps them.
         shared_batch: Number of questions that one call answers at once, whatever interviews they are of; 0 where the
             interviews of a run share no calls. Completions of a subject that shares calls have their cost.
-        waits_apart: Whether `begin` returns before the answers are there.
+        waits_apart: Whether `begin` returns before the answers are there, and several threads may `ask` at once.
         known: Answers of other runs, which take the place of asking; None where every item is asked.
         reused: Number of answers of other runs that `generate` and `score` have returned.
     """
@@ -306,6 +340,47 @@ class Subject(abc.ABC):
             return "the model does not say that it decodes greedily; give its identity a temperature of 0"
         return ""
 
+    @property
+    def rates(self) -> bool:
+        """Whether `prefer` works: likelihoods are available and plausible."""
+        return False
+
+    def prepare_chats(self) -> None:
+        """Raise ConfigError or CheckpointError if the model holds no chats."""
+        return
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,  # noqa: ARG002 - no answer to an item has one
+        draw: int = 0,
+    ) -> Completion:
+        """Return the reply to a chat, with its cost.  A fault is a status.
+
+        Args:
+            max_tokens: Cap on the reply, by default the model's own.
+            schema: JSON schema of the reply, which a model may ignore.
+            draw: Number of the request among equal ones. A model that samples draws anew for each number, and a greedy
+                one may give one reply to all.
+        """
+        if any(message.images for message in messages):
+            return Completion("", Status.ERROR, detail=f"{self.identity.name!r} is shown no pictures in a chat")
+        chat = tuple({"role": message.role, "content": message.text} for message in messages)
+        capped = {} if max_tokens is None else {"max_tokens": max_tokens}
+        return self.answer([Item("", "", messages=chat, meta={**capped, **({"sample": draw} if draw else {})})])[0]
+
+    def prefer(
+        self,
+        messages: Sequence[Message],  # noqa: ARG002 - see `rates`
+        candidates: Sequence[str],
+        label: str,
+    ) -> Preference:
+        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
+        detail = f"{self.identity.name!r} gives no likelihood of {label!r}"
+        return Preference((math.nan,) * len(candidates), Status.ERROR, detail)
+
     @abc.abstractmethod
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order.  A fault of one item is a status, not an exception."""
@@ -321,74 +396,46 @@ class Subject(abc.ABC):
             arrived(index, completion)
         return completions
 
-    def prefetch(
-        self,
-        items: Sequence[Item],
-        samples: Sequence[int] = (),
-        arrived: Callable[[int, Completion], object] | None = None,
-    ) -> None:
-        """Answer a batch in one call, so that `generate` and `score` find the answers ready.
-
-        Args:
-            samples: Index of the draw for each item, see `sample`; 0 if omitted.
-            arrived: Called with the index in `items` and the completion of each new answer, as soon as it is known. It
-                may be called from another thread, while this one waits.
-        """
-        draws = list(zip(items, samples or [0] * len(items), strict=True))
-        drawn = [_drawn(item, sample) for item, sample in draws]
-        fresh = [index for index, item in enumerate(drawn) if item.id not in self._ready.get(_key(item), {})]
-        if not fresh:
-            return
-        asked = [draws[index] for index in fresh]
-        note = None if arrived is None else lambda n, completion: arrived(fresh[n], completion)
-        for (item, sample), completion in zip(asked, self.answer_draws(asked, note), strict=True):
-            self.restore(item, sample, completion)
-
-    def answer_draws(
-        self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object] | None = None
-    ) -> list[Completion]:
-        """Answer items, each with the index of its draw, in one call, and return the completions.
-
-        Their texts have the stored length. A known answer of another run is not asked for. `arrived`: see `prefetch`.
-        """
-        items = [_drawn(item, sample) for item, sample in draws]
-        source, note = self.known, arrived or (lambda _index, _completion: None)
-        done: dict[int, Completion] = {}
-        for index, item in enumerate(items):
-            if source is not None and (known := source.find(item)) is not None:
-                done[index] = known
-                note(index, known)
-        unknown = [index for index in range(len(items)) if index not in done]
-        asked = [items[index] for index in unknown]
-        each = None if arrived is None else lambda n, answer: note(unknown[n], _cut(answer))
-        completions = self._answer_turns(asked, each) if asked else []
-        for index, completion in zip(unknown, map(_cut, completions), strict=True):
-            done[index] = completion
-            if source is not None:
-                source.keep(items[index], completion)
-        return [done[index] for index in range(len(items))]
-
     def begin(
         self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object]
     ) -> Callable[[], object]:
-        """Have items answered like `answer_draws`; `arrived` is called for each now, or later by `take_arrived`.
+        """Have items answered, each with the index of its draw.
+
+        Texts have the stored length. A known answer of another run is not asked for, and other runs will know the rest.
+
+        Args:
+            arrived: Called with the index and the completion of each: now, perhaps from another thread, or later by
+                `take_arrived`.
 
         Returns:
             A function that breaks off what has not arrived.
         """
-        in_one_call = self.known is not None or any(item.turns or item.likelihood is not None for item, _ in draws)
-        if self.waits_apart and not in_one_call:
-            return self._send([_drawn(*draw) for draw in draws], lambda n, completion: arrived(n, _cut(completion)))
-        notified: set[int] = set()
+        items, known = [_drawn(item, sample) for item, sample in draws], self.known
+        apart, together = list[int](), list[int]()
 
-        def note(index: int, completion: Completion) -> None:
-            notified.add(index)
-            arrived(index, completion)
+        def settle(index: int, completion: Completion) -> None:
+            arrived(index, self._keep(items[index], completion))
 
-        for index, completion in enumerate(self.answer_draws(draws, note)):
-            if index not in notified:
+        for index, item in enumerate(items):
+            if known is not None and (completion := known.find(item)) is not None:
                 arrived(index, completion)
-        return lambda: None
+            elif self.waits_apart and not item.turns and item.likelihood is None:
+                apart.append(index)
+            else:
+                together.append(index)
+        cancel: Callable[[], object] = lambda: None  # noqa: E731
+        if apart:
+            cancel = self._send([items[n] for n in apart], lambda n, completion: settle(apart[n], completion))
+        if together:
+            self._answer_turns([items[n] for n in together], lambda n, completion: settle(together[n], completion))
+        return cancel
+
+    def _keep(self, item: Item, completion: Completion) -> Completion:
+        """Return the completion with a text of the stored length, which other runs will know."""
+        completion = _cut(completion)
+        if self.known is not None:
+            self.known.keep(item, completion)
+        return completion
 
     def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> Callable[[], object]:
         """Begin to answer items, for which `take_arrived` calls `arrived`; return a function that breaks off."""
@@ -402,9 +449,7 @@ class Subject(abc.ABC):
         """End a wait of `take_arrived` in another thread; only for subjects that wait apart."""
         raise NotImplementedError
 
-    def _answer_turns(
-        self, items: Sequence[Item], arrived: Callable[[int, Completion], object] | None
-    ) -> list[Completion]:
+    def _answer_turns(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
         """Answer items; those with turns in several calls, each after the answers to the one before."""
         said: list[list[Completion]] = [[] for _ in items]
         waiting = list(range(len(items)))
@@ -413,11 +458,10 @@ class Subject(abc.ABC):
 
             def note(place: int, completion: Completion, waiting: Sequence[int] = waiting) -> None:
                 n = waiting[place]
-                if arrived is not None and (whole := _whole(items[n], [*said[n], completion])) is not None:
+                if (whole := _whole(items[n], [*said[n], completion])) is not None:
                     arrived(n, whole)
 
-            answers = self.answer(asked) if arrived is None else self.answer_each(asked, note)
-            for n, completion in zip(waiting, answers, strict=True):
+            for n, completion in zip(waiting, self.answer_each(asked, note), strict=True):
                 said[n].append(completion)
             waiting = [n for n in waiting if _whole(items[n], said[n]) is None]
         return [whole for n, item in enumerate(items) if (whole := _whole(item, said[n])) is not None]
@@ -474,7 +518,9 @@ class Subject(abc.ABC):
         """Return the prefetched completion of an item, or the kept one, or ask for one, which is kept."""
         completion = self._take(item) or (None if kept is None else kept.find(item))
         if completion is None:
-            completion = self.answer_draws([(item, self.sample)])[0]
+            completion = None if self.known is None else self.known.find(item)
+            if completion is None:
+                completion = self._keep(item, self._answer_turns([item], lambda _index, _completion: None)[0])
             if kept is not None:
                 kept.keep(item, completion)
         self.reused += completion.reused
@@ -482,11 +528,12 @@ class Subject(abc.ABC):
 
     def _take(self, item: Item) -> Completion | None:
         """Remove and return the prefetched answer; for a bare prompt only if all items with this prompt agree."""
-        waiting = self._ready.get(_key(item), {})
+        key = _key(item)
+        waiting = self._ready.get(key, {})
         name = item.id if item.id or len(set(waiting.values())) != 1 else next(iter(waiting))
         completion = waiting.pop(name, None)
         if not waiting:
-            self._ready.pop(_key(item), None)
+            self._ready.pop(key, None)
         return completion
 
 
@@ -527,87 +574,12 @@ def sample_of(item: Item) -> int:
     return sample
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a chat.
-
-    Args:
-        root: Folder that must contain the images.
-    """
-
-    role: Literal["system", "user", "assistant"]
-    text: str
-    images: tuple[str, ...] = ()
-    root: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Reply of an agent.
-
-    Args:
-        text: Reply without the reasoning.
-        status: ``ok`` if the agent ended its reply by itself; otherwise the text is unusable.
-        detail: Reason for a status other than ok.
-        reasoning: Reasoning before the reply, if the model shows it.
-    """
-
-    text: str
-    status: Status = Status.OK
-    detail: str = ""
-    reasoning: str = ""
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(frozen=True, slots=True)
-class Preference:
-    """Ratings of continuations by an agent.
-
-    Args:
-        scores: Log-likelihood of the label after each candidate, in nats; NaN if `status` is not ok.
-    """
-
-    scores: tuple[float, ...]
-    status: Status = Status.OK
-    detail: str = ""
-    usage: Usage = field(default_factory=Usage)
-
-
-@runtime_checkable
-class Agent(Protocol):
-    """A model that works for the run."""
-
-    @property
-    def identity(self) -> SubjectIdentity:
-        """Identity: everything that its replies depend on."""
-
-    @property
-    def rates(self) -> bool:
-        """Whether `prefer` works: likelihoods are available and plausible."""
-
-    def ask(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        schema: Mapping[str, Any] | None = None,
-        draw: int = 0,
-    ) -> Reply:
-        """Return the reply to a chat, with the model's own cap by default.  A fault is a status.
-
-        A back end may ignore the JSON schema `schema`. `draw` numbers equal requests: a model that samples draws anew
-        for each number, and a greedy one may give one reply to all.
-        """
-
-    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
-        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
-
-    def close(self) -> None:
-        """Release memory, devices and connections."""
-
-
 def added(messages: Sequence[Message], candidate: str) -> list[Message]:
     """Return the chat with a candidate added to the user's last message."""
     if messages and messages[-1].role == "user":
         return [*messages[:-1], replace(messages[-1], text=messages[-1].text + candidate)]
     return [*messages, Message("user", candidate)]
+
+
+#: Name of the class in earlier versions.
+Subject = Model

@@ -8,12 +8,12 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 
 _log = logging.getLogger(__name__)
 
 
-class CallableSubject(Subject):
+class CallableModel(Model):
     """A subject that asks a callable, one item at a time.
 
     A callable takes the prompt as a text, or the item's messages as a list of objects with role and content. It returns
@@ -40,7 +40,7 @@ class CallableSubject(Subject):
             return ""
         return (
             f"answers of {self.identity.name!r} are not kept, since nothing identifies the model: give "
-            'CallableSubject a checkpoint="...", a version that you change with the model'
+            'CallableModel a checkpoint="...", a version that you change with the model'
         )
 
     def prepare(self, items: Sequence[Item]) -> None:
@@ -51,7 +51,7 @@ class CallableSubject(Subject):
         if pictured := next((item for item in items_naming(items, "images") if item.images), None):
             raise ConfigError(
                 f"item {pictured.id!r} has an image, and the callable {self.identity.name!r} takes texts: leave such "
-                "items out, or write a Subject"
+                "items out, or write a Model"
             )
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
@@ -85,3 +85,7 @@ def _text(reply: Any) -> str:
 
 def _field(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+#: Name of the class in earlier versions.
+CallableSubject = CallableModel

@@ -14,14 +14,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.bank import Computed, ItemBank
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status, later_turns
-from pytest_adaptive_eval.models.base import Agent, Completion, Message, Reply, Usage
-from pytest_adaptive_eval.models.reuse import identity_key, request_key
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
+from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, request_key
 from pytest_adaptive_eval.text import number
 
 #: Number of last characters of a rating that are read.
@@ -167,50 +167,40 @@ class Judged:
         return {**{name: getattr(self, name) for name in names}, "agreement": self.agreement, "noise": self.noise}
 
 
-class KeptReplies(Protocol):
-    """Replies by key, which an interrupted run leaves to the next one."""
-
-    def find(self, key: str) -> Completion | None:
-        """Return a reply, or None."""
-
-    def keep(self, key: str, completion: Completion, item: str) -> None:
-        """Store a reply to a request on an item."""
-
-
 @dataclass(slots=True, eq=False)
 class Judge:
     """Model that grades answers.
 
     Args:
-        load: Returns the agent; called at the first judgment.
+        load: Returns the judge; called at the first judgment.
         max_tokens: Limit on a reply; the cap of the judge by default.
         model: Spec and options by which `load` loads it.
-        kept: Replies that take the place of asking; None where each rank is asked for.
+        store: Where its replies are, and whence they come where an earlier run asked.
     """
 
     name: str
-    load: Callable[[], Agent]
+    load: Callable[[], Model]
     rubric: str = RUBRIC
     max_tokens: int | None = None
     model: tuple[str, Mapping[str, Any]] | None = None
-    kept: KeptReplies | None = None
+    store: CompletionStore = field(default_factory=Completions, repr=False)
     counts: Judged = field(default_factory=Judged)
     usage: Usage = field(default_factory=Usage)
-    _agent: Agent | None = None
+    _model: Model | None = None
     #: Number of equal requests by their hash: a judge that samples draws each rank anew.
     _draws: Counter[str] = field(default_factory=Counter, repr=False)
     #: Replies to the next draws by request, asked for ahead; None for a second rank where there is no first one.
-    _begun: dict[str, deque[Future[Reply | None]]] = field(default_factory=dict, repr=False)
+    _begun: dict[str, deque[Future[Completion | None]]] = field(default_factory=dict, repr=False)
     _threads: ThreadPoolExecutor | None = None
 
     @property
-    def agent(self) -> Agent:
+    def recorded(self) -> RecordedModel:
         """The judge, loaded once."""
-        if self._agent is None:
-            self._agent = self.load()
-        return self._agent
+        if self._model is None:
+            self._model = self.load()
+        return RecordedModel(self._model, self.store)
 
-    def begin(self, item: Item, text: str, place: int) -> list[Future[Reply | None]]:
+    def begin(self, item: Item, text: str, place: int) -> list[Future[Completion | None]]:
         """Ask for the ranks of an answer that `score` will get, if the judge is loaded and on a server.
 
         What `score` does not take up costs and does not count otherwise.
@@ -218,7 +208,7 @@ class Judge:
         Args:
             place: Place of the answer among those that `score` will get from now on; the first ones are judged twice.
         """
-        if not getattr(self._agent, "waits_apart", False):
+        if self._model is None or not self._model.waits_apart:
             return []
         text = text[:GRADED_CHARACTERS]
         sent = [self._send(item, text)]
@@ -248,7 +238,7 @@ class Judge:
         probes, faults = list(items[:PROBES]), []
         answers = ["\n".join(item.answers) or "I do not know." for item in probes]
         texts = [item.transcript([text] * (1 + len(item.turns))) for item, text in zip(probes, answers, strict=True)]
-        if getattr(self.agent, "waits_apart", False):
+        if self.recorded.waits_apart:
             for item, text in zip(probes, texts, strict=True):
                 self._send(item, text)
         for item, text in zip(probes, texts, strict=True):
@@ -279,17 +269,17 @@ class Judge:
     def close(self) -> None:
         """Release the judge, break off what it was asked, and count the cost of replies that `score` did not need."""
         threads, self._threads = self._threads, None
-        agent, self._agent = self._agent, None
+        model, self._model = self._model, None
         if threads is not None:
             threads.shutdown(wait=False, cancel_futures=True)
-        if agent is not None:
-            agent.close()
+        if model is not None:
+            model.close()
         if threads is not None:
             threads.shutdown()  # their requests ended with the connections
         for begun in self._begun.values():
             for future in begun:
                 if not (future.cancelled() or future.exception()) and (reply := future.result()) is not None:
-                    self.usage += reply.usage
+                    self._count(reply)
         self._begun.clear()
 
     def _request(self, item: Item, text: str, *, again: bool) -> tuple[list[Message], str]:
@@ -297,48 +287,41 @@ class Judge:
         messages = judgment_messages(item, text, str(item.meta.get("rubric") or self.rubric), again=again)
         return messages, request_key(messages[-1].text)
 
-    def _send(self, item: Item, text: str, first: Future[Reply | None] | None = None) -> Future[Reply | None]:
+    def _send(self, item: Item, text: str, first: Future[Completion | None] | None = None) -> Future[Completion | None]:
         """Ask for a rank in another thread, for the second one of an answer once the `first` one is known."""
         messages, request = self._request(item, text, again=first is not None)
         begun = self._begun.setdefault(request, deque())
-        draw, before = self._draws[request] + len(begun), begun[-1] if begun else None
-        agent = self.agent
+        judge, before = self.recorded, begun[-1] if begun else None
+        draw = self._draw(request, len(begun))
 
-        def ask() -> Reply | None:
+        def ask() -> Completion | None:
             if first is not None and not _has_rank(first.result()):
                 return None
             if before is not None:
-                before.exception()  # wait: a greedy judge gives one reply to equal requests, which costs once
-            return agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
+                before.exception()  # wait: the reply to an equal request may be taken
+            return judge.ask(messages, max_tokens=self.max_tokens, draw=draw)
 
-        if (kept := self._recall(self._key(messages, draw))) is not None:  # an earlier run had it
-            future: Future[Reply | None] = Future()
-            future.set_result(kept)
-        else:
-            self._threads = self._threads or ThreadPoolExecutor(THREADS, "adaptive-eval: judge")
-            future = self._threads.submit(ask)
-        begun.append(future)
+        self._threads = self._threads or ThreadPoolExecutor(THREADS, "adaptive-eval: judge")
+        begun.append(future := self._threads.submit(ask))
         return future
 
-    def _key(self, messages: Sequence[Message], draw: int) -> str:
-        """Return the key of a reply in the journal."""
-        return request_key(*identity_key(self.agent.identity), self.max_tokens, messages[-1].text, draw)
+    def _draw(self, request: str, ahead: int = 0) -> int:
+        """Return the number of the next draw; a greedy judge gives one reply to equal requests."""
+        return 0 if self.recorded.identity.samples is False else self._draws[request] + ahead
+
+    def _count(self, reply: Completion) -> None:
+        if not reply.reused:
+            self.usage += reply.cost
 
     def _rank(self, item: Item, text: str, *, again: bool = False) -> int:
         messages, request = self._request(item, text, again=again)
-        draw = self._draws[request]
+        draw = self._draw(request)
         self._draws[request] += 1
         begun = self._begun.get(request)
-        ahead = begun.popleft() if begun else None
-        key = self._key(messages, draw)
-        reply = self._recall(key)
+        reply = begun.popleft().result() if begun else None
         if reply is None:
-            reply = ahead.result() if ahead is not None else None
-            if reply is None:
-                reply = self.agent.ask(messages, max_tokens=self.max_tokens, draw=draw)
-            self.usage += reply.usage
-            if self.kept is not None and reply.status is Status.OK and reply.text.strip():
-                self.kept.keep(key, Completion(reply.text), item.id)
+            reply = self.recorded.ask(messages, max_tokens=self.max_tokens, draw=draw)
+        self._count(reply)
         if reply.status is not Status.OK:
             self.counts.unread += 1
             raise Unscored(Status.ERROR.value, f"the judge {self.name}: {reply.detail or reply.status.value}", text)
@@ -352,12 +335,8 @@ class Judge:
                 text,
             ) from None
 
-    def _recall(self, key: str) -> Reply | None:
-        kept = None if self.kept is None else self.kept.find(key)
-        return None if kept is None else Reply(kept.text)
 
-
-def _has_rank(reply: Reply | None) -> bool:
+def _has_rank(reply: Completion | None) -> bool:
     with contextlib.suppress(Unranked):
         return reply is not None and reply.status is Status.OK and read_rank(reply.text) in RANKS
     return False

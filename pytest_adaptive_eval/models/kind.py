@@ -1,4 +1,4 @@
-"""Kinds of subjects: how a text names a model, and how it is loaded."""
+"""Kinds of models: how a text names a model, and how it is loaded."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.base import Agent, Subject
+    from pytest_adaptive_eval.models.base import Model
 
 
-class SubjectKind:
-    """A kind of subject.
+class ModelKind:
+    """A kind of model.
 
     A subclass sets the attributes, and a module registers an instance in its tuple ``REGISTERED``. Such a module is
-    imported for ``--help``, so it imports nothing heavy: `subject` and `agent` name classes of other modules, or of
-    this one.
+    imported for ``--help``, so it imports nothing heavy: `model` names a class of another module, or of this one.
 
     Attributes:
         form: Text that names a model of this kind, such as ``replay:FILE[#NAME]``.
         help: Noun phrase for the help of ``--adaptive-eval-model``.
         prefixes: Beginnings of such texts. A kind without prefixes overrides `locate`.
-        subject, agent: Class that loads a model as a subject or as an agent, ``package.module:Class``. Its class method
-            ``load`` takes `arguments` by position and the options by name. Empty where a model cannot serve as one.
+        model: Class of the models, ``package.module:Class``. Its class method ``load`` takes `arguments` by position
+            and the options by name.
+        chats: Whether the models hold chats, as interviewers, judges and members of networks and panels do.
         extra: Extra of this distribution that the classes need; empty for none.
         remote: Whether models of this kind use no memory of this machine.
         hashes_files: Whether ``load`` takes the option ``cache``, a folder for hashes of files.
@@ -35,10 +35,9 @@ class SubjectKind:
     form = ""
     help = ""
     prefixes: tuple[str, ...] = ()
-    subject = ""
-    agent = ""
-    subject_options: tuple[str, ...] = ()
-    agent_options: tuple[str, ...] = ()
+    model = ""
+    options: tuple[str, ...] = ()
+    chats = True
     extra = ""
     remote = False
     hashes_files = False
@@ -59,40 +58,46 @@ class SubjectKind:
         """Return the name of a model in a study that gives it no name; raise ConfigError if `spec` names no model."""
         return self.label(spec)
 
-    def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> Any:
+    def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, chats: bool = False) -> Model:
         """Load a model.
 
         Args:
             cache: Folder for hashes of files, for kinds that hash files.
+            chats: Whether the model is to hold chats.
 
         Raises:
             ConfigError: An option is unknown, a package is missing, or the model cannot be used.
             CheckpointError: A checkpoint folder is unsafe, incomplete or does not load in full.
         """
-        module, _, loader = (self.agent if agent else self.subject).partition(":")
+        module, _, loader = self.model.partition(":")
         try:
             load = getattr(import_module(module), loader).load
         except ImportError as error:
             raise self.missing_package(spec, error) from error
-        self.check_names(spec, options, agent=agent)
+        self.check_names(spec, options)
         if cache is not None and self.hashes_files:
             options = {"cache": cache, **options}
-        return load(*self.arguments(spec), **options)
+        loaded: Model = load(*self.arguments(spec), **options)
+        try:
+            if chats:
+                loaded.prepare_chats()
+        except BaseException:
+            loaded.close()
+            raise
+        return loaded
 
     def examine(
-        self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False
-    ) -> Subject | Agent | None:
+        self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, chats: bool = False
+    ) -> Model | None:
         """Check a model before the first question like `load`; return None if loading it everywhere takes too much."""
-        model: Subject | Agent = self.load(spec, options, cache, agent=agent)
-        return model
+        return self.load(spec, options, cache, chats=chats)
 
-    def check_names(self, spec: str, options: Iterable[str], *, agent: bool = False) -> None:
+    def check_names(self, spec: str, options: Iterable[str]) -> None:
         """Raise ConfigError if an option is unknown."""
-        accepted = self.agent_options if agent else self.subject_options
-        if unknown := sorted(set(options) - set(accepted)):
+        if unknown := sorted(set(options) - set(self.options)):
             raise ConfigError(
                 f"model {self.label(spec)!r} has no option {', '.join(unknown)}; "
-                f"expected {', '.join(accepted) or 'no options'}"
+                f"expected {', '.join(self.options) or 'no options'}"
             )
 
     def missing_package(self, spec: str, error: ImportError) -> ConfigError:

@@ -12,20 +12,18 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import (
-    Agent,
     Completion,
     Message,
+    Model,
     Preference,
-    Reply,
-    Subject,
     SubjectIdentity,
     Usage,
 )
 from pytest_adaptive_eval.models.caps import Cap
 
 
-class AgentPool:
-    """Agents and subjects by name, at most `capacity` of them in memory; loads are counted.
+class ModelPool:
+    """Models by name, at most `capacity` of them in memory; loads are counted.
 
     A model is loaded at its first request. The least recently used model is closed to make room; its identity stays
     available. Several threads may use the pool: models in memory answer one at a time, those on servers at the same
@@ -41,7 +39,7 @@ class AgentPool:
 
     def __init__(
         self,
-        loaders: Mapping[str, Callable[[], Agent | Subject]],
+        loaders: Mapping[str, Callable[[], Model]],
         capacity: int | None = None,
         *,
         remote: Collection[str] = (),
@@ -54,21 +52,16 @@ class AgentPool:
         #: Number of times that each model was loaded or connected to.
         self.loads: Counter[str] = Counter()
         self._loaders = dict(loaders)
-        self._loaded: OrderedDict[str, Agent | Subject] = OrderedDict()  # the most recently used one last
+        self._loaded: OrderedDict[str, Model] = OrderedDict()  # the most recently used one last
         self._identities: dict[str, SubjectIdentity] = {}
         self._caps: dict[str, Cap | None] = {}
-        self._closed_usage: dict[str, Usage] = {}  # by closed subjects
+        self._closed_usage: dict[str, Usage] = {}  # by closed models
         self._memory_lock, self._remote_lock = threading.RLock(), threading.RLock()
 
-    def agent(self, name: str) -> Agent:
-        """Return an agent, loaded at its first request; raise ConfigError for an unknown name, then for a subject."""
+    def model(self, name: str) -> Model:
+        """Return a model, loaded at its first request; raise ConfigError for an unknown name."""
         self._check(name)
-        return _PooledAgent(self, name)
-
-    def subject(self, name: str) -> Subject:
-        """Return a subject, loaded at its first request; raise ConfigError for an unknown name, then for an agent."""
-        self._check(name)
-        return _PooledSubject(self, name)
+        return _PooledModel(self, name)
 
     def first(self, names: Iterable[str]) -> list[str]:
         """Return the names in an order that needs the fewest loads: those that need none first."""
@@ -85,17 +78,17 @@ class AgentPool:
         return self._identities[name]
 
     def cap(self, name: str) -> Cap | None:
-        """Return the cap on the answers of a subject; None where nothing caps them, and for agents."""
+        """Return the cap on the answers of a model; None where nothing caps them."""
         self.identity(name)
         return self._caps[name]
 
     def usage(self, name: str) -> Usage:
-        """Return the cost of a subject's answers so far; zero for an agent, whose replies have their own cost."""
+        """Return the cost of a model's answers so far."""
         model = self._loaded.get(name)
-        return self._closed_usage.get(name, Usage()) + (model.usage if isinstance(model, Subject) else Usage())
+        return self._closed_usage.get(name, Usage()) + (Usage() if model is None else model.usage)
 
     @contextmanager
-    def using(self, name: str) -> Iterator[Agent | Subject]:
+    def using(self, name: str) -> Iterator[Model]:
         """Keep a model in memory until the end of the block."""
         self._check(name)
         if name in self.remote:
@@ -122,11 +115,11 @@ class AgentPool:
         if name not in self._loaders:
             raise ConfigError(f"no model is called {name!r}; expected one of {', '.join(self._loaders)}")
 
-    def _load(self, name: str) -> Agent | Subject:
+    def _load(self, name: str) -> Model:
         self.loads[name] += 1
         model = self._loaders[name]()
         self._identities[name] = model.identity
-        self._caps[name] = model.cap if isinstance(model, Subject) else None
+        self._caps[name] = model.cap
         with self._remote_lock:
             self._loaded[name] = model
         return model
@@ -134,25 +127,38 @@ class AgentPool:
     def _drop(self, name: str) -> None:
         with self._remote_lock:
             model = self._loaded.pop(name)
-        if isinstance(model, Subject):
-            self._closed_usage[name] = self._closed_usage.get(name, Usage()) + model.usage
+        self._closed_usage[name] = self._closed_usage.get(name, Usage()) + model.usage
         model.close()
 
 
-class _PooledAgent:
-    """An agent of a pool."""
+class _PooledModel(Model):
+    """A model of a pool."""
 
-    def __init__(self, pool: AgentPool, name: str) -> None:
+    def __init__(self, pool: ModelPool, name: str) -> None:
+        self._ready = {}
         self._pool, self._name = pool, name
+        self.waits_apart = name in pool.remote
 
     @property
-    def identity(self) -> SubjectIdentity:
+    def identity(self) -> SubjectIdentity:  # type: ignore[override]  # not known before it is loaded
         return self._pool.identity(self._name)
+
+    @property
+    def cap(self) -> Cap | None:  # type: ignore[override]  # likewise
+        return self._pool.cap(self._name)
+
+    @property
+    def usage(self) -> Usage:
+        return self._pool.usage(self._name)
 
     @property
     def rates(self) -> bool:
         with self._pool.using(self._name) as model:
-            return self._as_agent(model).rates
+            return model.rates
+
+    def prepare_chats(self) -> None:
+        with self._pool.using(self._name) as model:
+            model.prepare_chats()
 
     def ask(
         self,
@@ -161,42 +167,21 @@ class _PooledAgent:
         max_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,
         draw: int = 0,
-    ) -> Reply:
+    ) -> Completion:
         with self._pool.using(self._name) as model:
-            return self._as_agent(model).ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
+            return model.ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         with self._pool.using(self._name) as model:
-            return self._as_agent(model).prefer(messages, candidates, label)
+            return model.prefer(messages, candidates, label)
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        with self._pool.using(self._name) as model:
+            return model.answer(items)
 
     def close(self) -> None:
         """Do nothing; the pool decides which models stay in memory."""
 
-    def _as_agent(self, model: Agent | Subject) -> Agent:
-        if isinstance(model, Subject):
-            raise ConfigError(f"{self._name!r} is a subject and was used as an agent: give its agent a name of its own")
-        return model
 
-
-class _PooledSubject(Subject):
-    """A subject of a pool."""
-
-    def __init__(self, pool: AgentPool, name: str) -> None:
-        self._ready = {}
-        self._pool, self._name = pool, name
-
-    @property
-    def identity(self) -> SubjectIdentity:  # type: ignore[override]  # not known before it is loaded
-        return self._pool.identity(self._name)
-
-    @property
-    def usage(self) -> Usage:
-        return self._pool.usage(self._name)
-
-    def answer(self, items: Sequence[Item]) -> list[Completion]:
-        with self._pool.using(self._name) as model:
-            if not isinstance(model, Subject):
-                raise ConfigError(
-                    f"{self._name!r} is an agent and was used as a subject: give its subject a name of its own"
-                )
-            return model.answer(items)
+#: Name of the class in earlier versions.
+AgentPool = ModelPool

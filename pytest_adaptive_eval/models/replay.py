@@ -23,11 +23,11 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.tables import Cells, MatrixRow, MatrixTable, read_lines
 
 
-class ReplaySubject(Subject):
+class ReplayModel(Model):
     """Recorded answers, looked up by item id.
 
     Created by `load`. An item without a recorded answer gets the status ``not_run``.
@@ -46,7 +46,7 @@ class ReplaySubject(Subject):
         self._answers = dict(answers)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], subject: str | None = None) -> ReplaySubject:
+    def load(cls, path: str | os.PathLike[str], subject: str | None = None) -> ReplayModel:
         """Read recorded answers.
 
         Args:

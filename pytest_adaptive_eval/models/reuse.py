@@ -1,20 +1,24 @@
-"""Answers of other runs in place of asking a subject again."""
+"""Completions of earlier requests in place of asking a model again."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, MutableMapping
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, canonical_json
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage, sample_of
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity, Usage, sample_of
+from pytest_adaptive_eval.models.caps import Cap
 
 
 def identity_key(identity: SubjectIdentity) -> list[str]:
@@ -46,8 +50,8 @@ _NETWORK = (
 )
 
 
-class AnswerStore(MutableMapping[str, str]):
-    """Replies by key in a SQLite file; they are looked up and stored, never listed or deleted.
+class AnswerStore:
+    """JSON data by key in a SQLite file, see `KeyedData`.
 
     The first reply under a key stays. A reply that cannot be written is left out, and `fault` says why.
 
@@ -122,28 +126,26 @@ class AnswerStore(MutableMapping[str, str]):
             "result"
         )
 
-    def __getitem__(self, key: str) -> str:
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return the data of a key, None also where they are no JSON object; raise ConfigError for a damaged file."""
         try:
             row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         except sqlite3.Error as error:
             raise self._unreadable(error) from None
-        if row is None:
-            raise KeyError(key)
-        return str(row[0])
+        try:
+            data = None if row is None else json.loads(row[0])
+        except (ValueError, TypeError):
+            return None
+        return data if isinstance(data, dict) else None
 
-    def __setitem__(self, key: str, value: str) -> None:
+    def append(self, key: str, data: Mapping[str, Any]) -> None:
+        """Store the data of a key."""
         if self.fault:
             return
         try:
-            self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, value))
+            self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, json.dumps(data)))
         except sqlite3.Error as error:  # the run has the answer, and its journal keeps it
             self.fault = f"{self.path}: further answers are not stored there ({error})"
-
-    def __delitem__(self, key: str) -> None:
-        raise TypeError(f"{key}: replies are never deleted")
-
-    def __iter__(self) -> Iterator[str]:
-        raise TypeError("replies are looked up, not listed")
 
     def __len__(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM replies").fetchone()[0])
@@ -165,103 +167,226 @@ def _is_shared(path: Path) -> bool:
     return bool(types) and max(types)[1].startswith(_NETWORK)
 
 
-class ReplyStore:
-    """Replies of this and earlier runs.
+class KeyedData(Protocol):
+    """JSON data by key, such as a `records.journal.Journal`; the first data under a key stay."""
+
+    def get(self, key: str, /) -> Mapping[str, Any] | None:
+        """Return the data of a key, or None."""
+
+    def append(self, key: str, data: Mapping[str, Any], /) -> None:
+        """Store the data of a key."""
+
+
+class CompletionStore(Protocol):
+    """Completions by the hash of all that they depend on, see `completion_key` and `request_key`."""
+
+    def find(self, key: str) -> Completion | None:
+        """Return the completion of a request, or None."""
+
+    def keep(self, key: str, completion: Completion, item: str = "") -> None:
+        """Store a completion, unless a fault of the infrastructure ended it; `item` is for readers of the file."""
+
+
+def to_entry(completion: Completion) -> dict[str, Any]:
+    """Return a completion as JSON data, without its score where that follows from likelihoods."""
+    entry: dict[str, Any] = {"status": completion.status.value, "text": completion.text}
+    for name in ("detail", "likelihood", "reused"):
+        if value := getattr(completion, name):
+            entry[name] = dict(value) if isinstance(value, Mapping) else value
+    if completion.score is not None and not completion.likelihood:
+        entry["score"] = completion.score
+    return entry
+
+
+def from_entry(entry: Mapping[str, Any]) -> Completion:
+    """Return the completion of `to_entry`; raise TypeError, ValueError or KeyError for other data."""
+    text, detail, likelihood = entry["text"], entry.get("detail", ""), entry.get("likelihood", {})
+    score, reused = entry.get("score"), entry.get("reused", False)
+    typed = isinstance(text, str) and isinstance(detail, str) and isinstance(likelihood, Mapping)
+    if not (typed and isinstance(score, float | int | None) and isinstance(reused, bool)):
+        raise TypeError(f"{dict(entry)!r:.200} is no completion")
+    return Completion(text, Status(entry["status"]), score, detail, likelihood, reused=reused)
+
+
+class Completions:
+    """Completions with their cost; several threads may use them.  See `CompletionStore`.
 
     Args:
-        texts: Stored replies, as JSON, by `pytest_adaptive_eval.models.reuse.request_key`.
+        data: Where they are; in memory if omitted. Data of another form count as missing.
     """
 
-    def __init__(self, texts: MutableMapping[str, str]) -> None:
-        self._texts = texts
-        self.recalled = 0
+    def __init__(self, data: KeyedData | None = None) -> None:
+        self._data = InMemory() if data is None else data
+        self._lock = threading.Lock()
 
-    def recall(self, key: str, count: int = 1) -> tuple[list[Completion], Usage] | None:
-        """Return the `count` replies to a request, and their cost; None if they are missing or unreadable."""
-        text = self._texts.get(key)
-        if text is None:
-            return None
+    def find(self, key: str) -> Completion | None:
+        """Return the completion of a request, or None."""
+        with self._lock:
+            entry = self._data.get(key)
         try:
-            data = json.loads(text)
-            # earlier versions stored the one reply of a panel without a list
-            rows = data["result"] if "result" in data else [[data["text"], data["status"], None, ""]]
-            replies = [_completion(*row) for row in rows]
-            usage = Usage(**data["usage"])
+            return None if entry is None else replace(from_entry(entry), cost=Usage(**entry["cost"]))
         except (ValueError, TypeError, KeyError):
             return None
-        if len(replies) != count:
-            return None
-        self.recalled += 1
-        return replies, usage
 
-    def keep(self, key: str, replies: list[Completion], usage: Usage) -> None:
-        """Store the replies to a request, unless one failed by a fault of the run."""
-        if not any(reply.status.infrastructure for reply in replies):
-            rows = [
-                [reply.text, reply.status.value, reply.score, reply.detail]
-                + ([dict(reply.likelihood)] if reply.likelihood else [])
-                for reply in replies
-            ]
-            self._texts[key] = json.dumps({"result": rows, "usage": usage.to_json()})
+    def keep(self, key: str, completion: Completion, item: str = "") -> None:  # noqa: ARG002 - keys say it all
+        """Store a completion, unless a fault of the infrastructure ended it."""
+        if not completion.status.infrastructure:
+            with self._lock:
+                self._data.append(key, {**to_entry(completion), "cost": completion.cost.to_json()})
 
 
-def _completion(
-    text: str, status: str, score: float | None, detail: str, likelihood: Mapping[str, Any] | None = None
-) -> Completion:
-    """Return a stored reply; raise TypeError if a value has another type."""
-    typed = isinstance(text, str) and isinstance(detail, str) and isinstance(likelihood, Mapping | None)
-    if not typed or not isinstance(score, float | int | None):
-        raise TypeError(f"a reply is {(text, status, score, detail, likelihood)!r:.80}")
-    return Completion(text, Status(status), score, detail, likelihood or {})
+class InMemory(dict[str, Mapping[str, Any]]):
+    """Data that end with the process, see `KeyedData`."""
+
+    append = dict.__setitem__
+
+
+class RecordedModel(Model):
+    """A model whose completions are kept, and taken from a store in place of asking.
+
+    Args:
+        store: Where completions are; within this object if omitted.
+        name: Name of the model in place of its own.
+    """
+
+    def __init__(self, model: Model, store: CompletionStore | None = None, name: str = "") -> None:
+        self._ready = {}
+        self._model, self._store, self._name = model, Completions() if store is None else store, name
+
+    @functools.cached_property
+    def identity(self) -> SubjectIdentity:  # type: ignore[override]  # a model of a pool is loaded for it
+        """Identity of the model, under the name that it has here."""
+        identity = self._model.identity
+        return replace(identity, name=self._name) if self._name else identity
+
+    @property
+    def cap(self) -> Cap | None:  # type: ignore[override]  # likewise
+        """Cap of the model."""
+        return self._model.cap
+
+    @property
+    def waits_apart(self) -> bool:  # type: ignore[override]
+        """Whether several threads may ask at once; answers to items are waited for."""
+        return self._model.waits_apart
+
+    @property
+    def usage(self) -> Usage:
+        """Cost of what was asked for."""
+        return self._model.usage
+
+    @property
+    def rates(self) -> bool:
+        """Whether `prefer` works."""
+        return self._model.rates
+
+    def prepare_chats(self) -> None:
+        """Raise ConfigError or CheckpointError if the model holds no chats."""
+        self._model.prepare_chats()
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
+    ) -> Completion:
+        """Return the reply to a chat, see the base class."""
+        key = self._key(_chat(messages), max_tokens, schema, draw)
+        if (known := self._store.find(key)) is None:
+            known = self._model.ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
+            self._store.keep(key, known)
+            return known
+        return replace(known, reused=True)
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
+        """Return log-likelihoods of a label, see the base class."""
+        key = self._key(_chat(messages), list(candidates), label)
+        if (known := self._store.find(key)) is not None:
+            with contextlib.suppress(ValueError, TypeError):
+                scores = tuple(float(score) for score in json.loads(known.text))
+                if len(scores) == len(candidates):
+                    return Preference(scores, reused=True)
+        preference = self._model.prefer(messages, candidates, label)
+        if preference.status is Status.OK:
+            self._store.keep(key, Completion(json.dumps(preference.scores), cost=preference.usage))
+        return preference
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        """Return one completion per item, in order; their costs make up that of the call."""
+        keys = [completion_key(self._model, item, sample_of(item)) for item in items]
+        found = [self._store.find(key) for key in keys]
+        done = [
+            None if one is None else scored(item, replace(one, reused=True))
+            for item, one in zip(items, found, strict=True)
+        ]
+        if missing := [index for index, one in enumerate(done) if one is None]:
+            before = self._model.usage
+            answers = self._model.answer([items[index] for index in missing])
+            together = self._model.usage - before - sum((answer.cost for answer in answers), Usage())
+            answers[0] = replace(answers[0], cost=answers[0].cost + together)
+            for index, answer in zip(missing, answers, strict=True):
+                self._store.keep(keys[index], answer, items[index].id)
+                done[index] = answer
+        return [one for one in done if one is not None]
+
+    def close(self) -> None:
+        """Close the model."""
+        self._model.close()
+
+    def _key(self, *request: Any) -> str:
+        return request_key(*identity_key(self.identity), *request)
+
+
+def _chat(messages: Sequence[Message]) -> list[list[Any]]:
+    """Return the messages of a chat as JSON data, pictures by their content."""
+    return [[m.role, m.text, [_picture_hash(str(Path(m.root, name))) for name in m.images]] for m in messages]
 
 
 class KnownAnswers:
-    """Answers that a subject gave in this run and in others, by everything that they depend on.
+    """Answers that a model gave in this run and in others, by everything that they depend on; see `AnswerSource`.
 
     Answers are kept and not scores: whoever takes one grades it, and the score of log-likelihoods is computed anew.
 
     Args:
-        subject: Its `Subject.no_reuse` is empty.
+        model: Its `Model.no_reuse` is empty.
     """
 
-    def __init__(self, store: AnswerStore, subject: Subject) -> None:
-        self.store, self._subject = store, subject
-        self._replies = ReplyStore(store)
+    def __init__(self, store: AnswerStore, model: Model) -> None:
+        self.store, self._model = store, model
+        self._completions = Completions(store)
 
     def find(self, item: Item) -> Completion | None:
         """Return the answer to an item, or None; raise ConfigError if the store is damaged."""
-        if not (key := self._key(item)):
-            return None
-        if (reply := self._replies.recall(key)) is None:
-            return None
-        return scored(item, replace(reply[0][0], reused=True))
+        key = self._key(item)
+        known = self._completions.find(key) if key else None
+        return None if known is None else scored(item, replace(known, reused=True))
 
     def keep(self, item: Item, completion: Completion) -> None:
         """Store the answer to an item, unless it failed, its score is all that is known, or it may not be reused."""
-        if completion.reused or self._subject.no_reuse or not (key := self._key(item)):
+        if completion.reused or self._model.no_reuse or not (key := self._key(item)):
             return
-        if completion.score is not None and not completion.likelihood:
-            return
-        self._replies.keep(key, [replace(completion, score=None)], Usage())
+        if completion.score is None or completion.likelihood:
+            self._completions.keep(key, replace(completion, cost=Usage()))
 
     def _key(self, item: Item) -> str:
         """Return the key of an answer; empty for repeated draws and for pictures without a file."""
         if sample_of(item) or not all(map(os.path.isfile, item.image_paths)):
             return ""
         # other versions of this package may build prompts or read answers otherwise
-        return completion_key(self._subject, item, __version__)
+        return completion_key(self._model, item, __version__)
 
 
 #: Fields of an item that are not asked.  The grader's name says how likelihoods are read, which has a field of its own.
 _UNASKED = ("id", "answer", "grader", "category", "formats", "images", "likelihood")
 
 
-def completion_key(subject: Subject, item: Item, *draw: Any) -> str:
+def completion_key(model: Model, item: Item, *draw: Any) -> str:
     """Return the hash of all that an answer depends on: the model, its decoding, the request, and the draw.
 
     It covers what is asked, not how answers are graded.
     """
-    identity, cap = subject.identity, subject.cap
+    identity, cap = model.identity, model.cap
     tokens = cap.of(item) if cap is not None and item.likelihood is None else None
     decoding = replace(identity, decoding={**identity.decoding, "max_tokens": tokens}).decoding_hash
     data = {name: value for name, value in item.to_json().items() if name not in _UNASKED}

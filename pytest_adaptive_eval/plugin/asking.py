@@ -17,7 +17,7 @@ from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
-from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
 from pytest_adaptive_eval.plugin.gates import GatePlan
 from pytest_adaptive_eval.plugin.notices import captured
@@ -141,7 +141,7 @@ class Respondent:
         """
         if max_tokens is None:
             return
-        if not isinstance(self.subject, Subject) or self.subject.cap is None:
+        if not isinstance(self.subject, Model) or self.subject.cap is None:
             raise ConfigError(
                 f"{name}: max_tokens is {max_tokens}, and nothing caps the answers of {self.fixture!r} "
                 f"({type(self.subject).__name__}): remove it, or name a checkpoint or a server"
@@ -261,7 +261,7 @@ class AskingLoop:
     def _affordable(self, items: int) -> bool:
         """Return whether the next items fit into the budgets in tokens and money."""
         subject, asked = self.respondent.subject, len(self.recorder.administrations)
-        if not isinstance(subject, Subject):
+        if not isinstance(subject, Model):
             return True
         evaluation = self.evaluation
         following = items * evaluation.samples + repeats(evaluation.repeat, self.session.asked + items)
@@ -356,7 +356,7 @@ class AskingLoop:
         """Whether the verdict needs the first question's answer, which is there then: not one that is slow to come."""
         evaluation, subject = self.evaluation, self.respondent.subject
         plain = self._bound and self.asks_items and self.asks_ahead and not evaluation.must_pass
-        if not (plain and evaluation.samples == 1 and isinstance(subject, Subject) and subject.waits_apart):
+        if not (plain and evaluation.samples == 1 and isinstance(subject, Model) and subject.waits_apart):
             return True
         with captured(self.node):
             return bool(self.session.finished or self.state.pipeline.needs(self, subject, questions))
@@ -401,13 +401,13 @@ class AskingLoop:
         """What an unanswered question counts as, see `items.item.Response.of`."""
         return self.evaluation.unanswered
 
-    def latest(self, taken: Sequence[tuple[Subject, Completion]]) -> Completion | None:
+    def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
         """Return the latest of the completions that the model under evaluation gave, as far as that is known.
 
-        A model that is no `Subject` may ask one.
+        A model that is no `Model` may ask one.
         """
         subject = self.respondent.subject
-        known = isinstance(subject, Subject)
+        known = isinstance(subject, Model)
         return next((completion for source, completion in reversed(taken) if source is subject or not known), None)
 
     def begin(self, test: Question) -> None:
@@ -415,10 +415,10 @@ class AskingLoop:
         if not self._bound:
             self._bind(test.funcargs)
         subject = self.respondent.subject
-        if isinstance(subject, Subject) and self._asks_by_itself(test):
+        if isinstance(subject, Model) and self._asks_by_itself(test):
             self.state.pipeline.answer(self, subject, self._batch[self._batch.index(test) :])
 
-    def answers_of(self, subject: Subject) -> AnswerSource | None:
+    def answers_of(self, subject: Model) -> AnswerSource | None:
         """Return the answers of a subject that the interview keeps; None where it keeps none."""
         return self.recorder.answers_of(subject)
 
@@ -477,7 +477,7 @@ class AskingLoop:
 
     def _identify(self, identity: SubjectIdentity) -> None:
         respondent = self.respondent
-        if isinstance(respondent.subject, Subject):
+        if isinstance(respondent.subject, Model):
             if (cap := respondent.subject.cap) is not None:
                 identity = identity.with_caps(recorded_caps(cap, self.evaluation.bank.items) or {cap.tokens})
             respondent.usage = respondent.subject.usage
@@ -504,7 +504,7 @@ class AskingLoop:
         if identity.checkpoint and self.recorder.journal is None:  # else answers could belong to another subject
             self._open_journal(respondent)
 
-    def _prepare(self, subject: Subject) -> None:
+    def _prepare(self, subject: Model) -> None:
         """Check a subject of this package before its first answer."""
         evaluation, fixture = self.evaluation, self.respondent.fixture
         check_scope(self.node, fixture, evaluation.name)
@@ -517,7 +517,7 @@ class AskingLoop:
 
     def _open_journal(self, respondent: Respondent) -> None:
         subject, identity = respondent.subject, respondent.identity
-        if not (isinstance(subject, Subject) or self.recorder.watch(subject, identity)):
+        if not (isinstance(subject, Model) or self.recorder.watch(subject, identity)):
             return
         evaluation = self.evaluation
         key = interview_key(
@@ -544,4 +544,4 @@ class AskingLoop:
             journal = Journal(path, fresh=self.state.settings.fresh)
         self.recorder.journal = journal
         if evaluation.judge is not None:
-            evaluation.judge.kept = self.recorder
+            evaluation.judge.store = self.recorder

@@ -14,8 +14,8 @@ from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
-from pytest_adaptive_eval.models.base import Subject, Usage
-from pytest_adaptive_eval.models.calling import CallableSubject
+from pytest_adaptive_eval.models.base import Model, Usage
+from pytest_adaptive_eval.models.calling import CallableModel
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.records.run_record import (
     Administration,
@@ -86,7 +86,7 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     """Yield notes on the bank, the budget and questions that ran again."""
     evaluation, plan, identity = loop.evaluation, loop.gate_plan, loop.respondent.identity
     yield from evaluation.notes
-    if isinstance(loop.respondent.subject, CallableSubject):
+    if isinstance(loop.respondent.subject, CallableModel):
         yield from filter(None, [loop.respondent.subject.unkept])
     yield from filter(None, [loop.recorder.unkept])
     if evaluation.judge is not None:
@@ -133,7 +133,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     items = by_item(answers, evaluation.samples)
     root = loop.node.config.rootpath
     identity = respondent.identity
-    if isinstance(respondent.subject, Subject):  # the environment as it is at the end: batches may have become smaller
+    if isinstance(respondent.subject, Model):  # the environment as it is at the end: batches may have become smaller
         identity = replace(identity, environment=respondent.subject.identity.environment)
     first = {
         "asked_first": [str(bank.ids[n]) for n in loop.session.take_all.tolist()],
@@ -175,7 +175,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     if evaluation.judge is not None:
         record.notes = list(evaluation.judge.notes())
     record.notes += filter(None, [must_pass_sentence(result.must_pass)])
-    spent = respondent.subject.usage - respondent.usage if isinstance(respondent.subject, Subject) else Usage()
+    spent = respondent.subject.usage - respondent.usage if isinstance(respondent.subject, Model) else Usage()
     judged = Usage() if evaluation.judge is None else evaluation.judge.usage
     record.costs = _costs(spent, judged, record, evaluation.spending)
     return record

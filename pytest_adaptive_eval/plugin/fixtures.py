@@ -61,10 +61,10 @@ def check_models(config: pytest.Config, interviews: Iterable[Interview], studies
             checked[_key(spec, base, options)] = loaded
             config.add_cleanup(getattr(loaded, "close", lambda: None))
     checked_keys = {(spec, options, False) for spec, _, options in checked}
-    for spec, options, agent in _other_models(interviews, studies):
-        if (key := (spec, repr(sorted(options.items())), agent)) not in checked_keys:
+    for spec, options, chats in _other_models(interviews, studies):
+        if (key := (spec, repr(sorted(options.items())), chats)) not in checked_keys:
             checked_keys.add(key)
-            other = assembly.check_model(spec, (), cache, options, agent=agent)
+            other = assembly.check_model(spec, (), cache, options, chats=chats)
             if other is not None:
                 other.close()
 
@@ -88,7 +88,7 @@ def _named_subjects(
 def _other_models(
     interviews: Iterable[Interview], studies: Iterable[Study]
 ) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """Yield spec and options of interviewers, judges and members of studies, and whether each is an agent."""
+    """Yield spec and options of interviewers, judges and members of studies, and whether each is to hold chats."""
     for interview in interviews:
         judge = interview.evaluation.judge
         for model in (interview.evaluation.interviewer, None if judge is None else judge.model):

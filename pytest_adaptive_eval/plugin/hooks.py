@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.condition import Metric
     from pytest_adaptive_eval.gates.verdict import Verdict
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.models.base import Model
     from pytest_adaptive_eval.tasks import TaskFamily
 
 
 @pytest.hookspec(firstresult=True)
-def pytest_adaptive_eval_subject(spec: str, config: pytest.Config) -> Subject | None:
+def pytest_adaptive_eval_subject(spec: str, config: pytest.Config) -> Model | None:
     """Make a subject from the text of ``--adaptive-eval-model`` or of ``model`` in a TOML file.
 
     Returns:

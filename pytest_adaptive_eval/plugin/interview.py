@@ -116,8 +116,8 @@ class Study(EvaluationNode):
         if sets_up_only(self.config):
             return
         plan, state = self.evaluation, self.state
-        from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
-        from pytest_adaptive_eval.records.journal import interview_key
+        from pytest_adaptive_eval.models.reuse import Completions
+        from pytest_adaptive_eval.records.journal import Journal, interview_key
 
         key = interview_key(
             name=f"{self.nodeid} {plan.name}",
@@ -128,18 +128,18 @@ class Study(EvaluationNode):
             checkpoint="",  # the key of each reply has a hash of its model
             decoding="",
         )
-        replies = ReplyCache(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
+        path = state.folder / "journal" / f"{key}.jsonl"
         begun, usage = clock.elapsed(), False
         progress = _Progress(self)
         try:
-            result = plan.hold(replies, progress)
+            with Journal(path, fresh=state.settings.fresh) as journal:
+                result = plan.hold(Completions(journal), progress)
         except AdaptiveEvalError as error:
             result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
         except Exception as error:  # it voids this study only
             self.fault, result = error, replace(plan.void(f"{type(error).__name__}: {error}"), broken=True)
         finally:
             progress.end()
-            replies.close()
         self.result = self._with_run(result)
         self.record = StudyRecord(
             name=plan.name,
@@ -157,7 +157,7 @@ class Study(EvaluationNode):
             error=plain(result.error),
             notes=plain([*result.notes, *([STUDY_NOTE] if state.answers is not None else [])]),
             extra={
-                **({} if result.broken else {"journal": replies.path.name}),
+                **({} if result.broken else {"journal": path.name}),
                 **({"usage_error": True} if usage else {}),
                 **({"population": plan.population} if isinstance(plan, ComparablePlan) else {}),
             },

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
-from pytest_adaptive_eval.models.base import Completion, Subject, Usage
+from pytest_adaptive_eval.models.base import Completion, Model, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.question import Draw, Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode
@@ -45,7 +45,7 @@ class Pipeline:
         self._followers: list[_Ahead] = []
         self._rest: Iterator[_Ahead] = iter(())
 
-    def answer(self, loop: AskingLoop, subject: Subject, questions: Sequence[Question]) -> None:
+    def answer(self, loop: AskingLoop, subject: Model, questions: Sequence[Question]) -> None:
         """Have questions of an interview answered, so that the first one's test finds its completion.
 
         Those that follow are begun as well, and questions that the session has drawn ahead.
@@ -61,12 +61,12 @@ class Pipeline:
         leading.arrived.pop(key, None)  # not before: what is drawn is looked at meanwhile, and this one is no news
         leading.judgments.pop(key, None)
 
-    def needs(self, loop: AskingLoop, subject: Subject, questions: Sequence[Question]) -> bool:
+    def needs(self, loop: AskingLoop, subject: Model, questions: Sequence[Question]) -> bool:
         """Wait for the answer to the first question; return False where the verdict is certain without it."""
         return loop.recorder.knows(questions[0]) or self._wait(loop, subject, questions, unless_settled=True)
 
     def _wait(
-        self, loop: AskingLoop, subject: Subject, questions: Sequence[Question], *, unless_settled: bool = False
+        self, loop: AskingLoop, subject: Model, questions: Sequence[Question], *, unless_settled: bool = False
     ) -> bool:
         """Wait until the answer to the first question is there, or until the verdict is certain without it."""
         leading, key = self._lead(loop, subject), loop.recorder.key(questions[0])
@@ -102,7 +102,7 @@ class Pipeline:
         del self._ahead[loop.nodeid]
         return unneeded
 
-    def _lead(self, loop: AskingLoop, subject: Subject) -> _Ahead:
+    def _lead(self, loop: AskingLoop, subject: Model) -> _Ahead:
         """Return what is asked ahead of the interview whose tests run, and find the interviews that may follow it."""
         if loop is not self._leader:
             self._leader = loop
@@ -113,7 +113,7 @@ class Pipeline:
             self._followers, self._rest = [], (follower for follower in joined if follower is not None)
         return self._ahead[loop.nodeid]
 
-    def _fill(self, subject: Subject, awaited: Sequence[Draw]) -> None:
+    def _fill(self, subject: Model, awaited: Sequence[Draw]) -> None:
         """Begin calls for the wanted questions, for the leader's next ones, and for its followers' if there is room."""
         assert self._leader is not None
         leading, busy = self._ahead[self._leader.nodeid], self._open[id(subject)]
@@ -140,7 +140,7 @@ class Pipeline:
             requests += [(further, draw) for draw in further.take(capacity - len(requests))]
         return requests
 
-    def _begin(self, subject: Subject, requests: Sequence[tuple[_Ahead, Draw]]) -> None:
+    def _begin(self, subject: Model, requests: Sequence[tuple[_Ahead, Draw]]) -> None:
         """Begin a call for some questions."""
         self._open[id(subject)] += len(requests)
         before, timed_seconds = subject.usage, 0.0
@@ -174,14 +174,14 @@ class Pipeline:
             if key in ahead.begun:
                 ahead.begun[key] = cancel
 
-    def _take(self, subject: Subject, *, wait: bool) -> None:
+    def _take(self, subject: Model, *, wait: bool) -> None:
         try:
             subject.take_arrived(wait=wait)
         except Exception:
             self._abandon(subject)
             raise
 
-    def _abandon(self, subject: Subject) -> None:
+    def _abandon(self, subject: Model) -> None:
         """Expect no answer to the questions that are open."""
         del self._open[id(subject)]
         for ahead in self._ahead.values():

@@ -16,7 +16,7 @@ import pytest
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
-from pytest_adaptive_eval.models.base import Completion, RequestLog, Subject, SubjectIdentity, repeated_request
+from pytest_adaptive_eval.models.base import Completion, Model, RequestLog, SubjectIdentity, repeated_request
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import Once, name_toml_test
 from pytest_adaptive_eval.records.run_record import plain
@@ -210,7 +210,7 @@ class Question(Once):
     @contextlib.contextmanager
     def _sampled(self) -> Iterator[None]:
         sample = self.asked.sample
-        subjects = [value for value in self.funcargs.values() if isinstance(value, Subject)] if sample else []
+        subjects = [value for value in self.funcargs.values() if isinstance(value, Model)] if sample else []
         try:
             for subject in subjects:
                 subject.sample = sample

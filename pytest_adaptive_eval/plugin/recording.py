@@ -20,9 +20,9 @@ from pytest_adaptive_eval.items.graders.kinds.words import folded
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text, length_note
 from pytest_adaptive_eval.items.reading.denial import abstains
 from pytest_adaptive_eval.items.reading.truth import truth_of
-from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.caps import truncation_warning
-from pytest_adaptive_eval.models.reuse import completion_key, request_key, scored
+from pytest_adaptive_eval.models.reuse import completion_key, from_entry, request_key, scored, to_entry
 from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import SEED, Journal
 from pytest_adaptive_eval.records.run_record import Administration, plain
@@ -94,7 +94,7 @@ class AnswerRecorder:
     A later run takes the completions from the journal, runs its tests again and grades by its own code.
 
     Attributes:
-        subject: Model under evaluation, None while it is unknown or is no `Subject`.
+        subject: Model under evaluation, None while it is unknown or is no `Model`.
         current: Question whose fixtures and test run now.
         fault: Why an answer could not be kept; None if all were.
         unkept: Sentence on a model whose answers cannot be kept; empty for others.
@@ -104,7 +104,7 @@ class AnswerRecorder:
         self.administrations: list[Administration] = []
         self.statuses: Counter[str] = Counter()
         self.journal: Journal | None = None
-        self.subject: Subject | None = None
+        self.subject: Model | None = None
         self.current: Question | None = None
         self.fault: JournalError | None = None
         self.unkept = ""
@@ -142,7 +142,7 @@ class AnswerRecorder:
                 self._wrong += 1
                 self._finding[finding_kind(item, item.grader, response.text)] += 1
 
-    def unanswered(self, subject: Subject, questions: Sequence[Question]) -> list[Question]:
+    def unanswered(self, subject: Model, questions: Sequence[Question]) -> list[Question]:
         """Return the questions without an answer in the journal.  The subject gets the kept completions of others."""
         unanswered: list[Question] = []
         for question in questions:
@@ -153,7 +153,7 @@ class AnswerRecorder:
                 self.hand(subject, question, completion)
         return unanswered
 
-    def hand(self, subject: Subject, question: Question, completion: Completion) -> None:
+    def hand(self, subject: Model, question: Question, completion: Completion) -> None:
         """Let the test of a question find its completion with the subject."""
         _note_likelihood(question, completion.likelihood)
         subject.restore(question.asked.item, question.asked.sample, completion)
@@ -196,14 +196,14 @@ class AnswerRecorder:
         if self.journal is None or (entry := self.journal.get(key)) is None:
             return None
         try:
-            return _completion(**entry)
-        except (TypeError, ValueError) as error:
+            return from_entry(entry)
+        except (TypeError, ValueError, KeyError) as error:
             raise JournalError(
                 f"{self.journal.path}: the answer to {entry.get('item')!r} cannot be read ({error}): begin anew with "
                 "--adaptive-eval-fresh, which forgets the answers of this interview"
             ) from None
 
-    def keep(self, key: str, completion: Completion, item: str) -> None:
+    def keep(self, key: str, completion: Completion, item: str = "") -> None:
         """Write a completion to the journal, unless a later run should ask again; `item` is for its readers.
 
         Raises:
@@ -211,12 +211,7 @@ class AnswerRecorder:
         """
         if self.journal is None or completion.status.infrastructure:
             return
-        entry: dict[str, Any] = {"item": item, "status": completion.status.value, "text": completion.text}
-        for name in ("detail", "likelihood", "reused"):
-            if value := getattr(completion, name):
-                entry[name] = plain(value)
-        if completion.score is not None and not completion.likelihood:  # else it follows from them
-            entry["score"] = completion.score
+        entry = {"item": item, **plain(to_entry(completion)), "text": completion.text}
         try:
             with self._writing:
                 if self._seed:  # before the first answer that may depend on it
@@ -235,7 +230,7 @@ class AnswerRecorder:
         else:
             generators.resume(str(entry["seed"]))
 
-    def answers_of(self, subject: Subject) -> AnswerSource | None:
+    def answers_of(self, subject: Model) -> AnswerSource | None:
         """Return the kept answers of a subject to the requests of the current question; None where none may be kept."""
         if self.journal is None or self.current is None or not subject.identity.checkpoint:
             return None
@@ -248,7 +243,7 @@ class AnswerRecorder:
         except (AttributeError, TypeError):  # it has no such method, or the object is closed to changes
             self.unkept = (
                 f"answers of {identity.name!r} are not kept for a later run, since it is asked by other ways than a "
-                "method generate: give the model one, or make it a Subject"
+                "method generate: give the model one, or make it a Model"
             )
         return not self.unkept
 
@@ -300,7 +295,7 @@ def _place(test: Question | Draw) -> tuple[str, int]:
 class _KeptAnswers:
     """Answers of a subject to the requests of one question, in the journal; see `AnswerSource`."""
 
-    def __init__(self, recorder: AnswerRecorder, test: Question, subject: Subject) -> None:
+    def __init__(self, recorder: AnswerRecorder, test: Question, subject: Model) -> None:
         self._recorder, self._test, self._subject = recorder, test, subject
 
     def find(self, item: Item) -> Completion | None:
@@ -314,7 +309,7 @@ class _KeptAnswers:
 
 
 class _WatchedModel:
-    """A user's model that is no `Subject`.  The journal answers for its `generate`, which is replaced on the object.
+    """A user's model that is no `Model`.  The journal answers for its `generate`, which is replaced on the object.
 
     Texts are kept, for arguments that are JSON data or items.
     """
@@ -369,20 +364,6 @@ def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> 
         test.administration.extra[LIKELIHOOD] = plain(facts)
 
 
-def _completion(
-    *,
-    item: str,  # noqa: ARG001 - for readers of the file
-    status: str,
-    text: str,
-    score: float | None = None,
-    detail: str = "",
-    likelihood: Mapping[str, Any] | None = None,
-    reused: bool = False,
-) -> Completion:
-    """Return the completion of a journal's entry."""
-    return Completion(text, Status(status), score, detail, likelihood or {}, reused=reused)
-
-
 #: Note of studies in a run that shares answers.
 STUDY_NOTE = (
     "no reply was taken from the store (--adaptive-eval-reuse): replies in studies and of agents are never shared"
@@ -395,13 +376,13 @@ class Reuse:
     def __init__(self, store: AnswerStore | None, root: Path) -> None:
         self._store = store
         self._path = relative(store.path, root) if store is not None else ""
-        self._subject: Subject | None = None
+        self._subject: Model | None = None
         self._taken = 0
-        self._refusal = "the model is no Subject of this package" if store is not None else ""
+        self._refusal = "the model is no Model of this package" if store is not None else ""
 
     def bind(self, subject: object) -> None:
         """Let a subject take answers from the store, unless there is a reason against it."""
-        if not isinstance(subject, Subject):
+        if not isinstance(subject, Model):
             return
         self._subject, self._taken = subject, subject.reused
         if self._store is None:

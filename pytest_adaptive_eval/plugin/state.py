@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
-    from pytest_adaptive_eval.models.base import AnswerSource, Completion, Subject
+    from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model
     from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 
@@ -477,13 +477,13 @@ class QuestionOwner(Protocol):
     def unanswered(self) -> str:
         """What an unanswered question counts as, see `items.item.Response.of`."""
 
-    def latest(self, taken: Sequence[tuple[Subject, Completion]]) -> Completion | None:
-        """Return the latest of the completions that the model under evaluation gave; None if it is no `Subject`."""
+    def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
+        """Return the latest of the completions that the model under evaluation gave; None if it is no `Model`."""
 
     def begin(self, test: Any) -> None:
         """Have a question answered before its test runs, if the test asks its item as it stands."""
 
-    def answers_of(self, subject: Subject) -> AnswerSource | None:
+    def answers_of(self, subject: Model) -> AnswerSource | None:
         """Return the answers of a subject that the interview keeps; None where it keeps none."""
 
     def give_up(self, sentence: str, *, usage: bool = False) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import EvalSpec, GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds
 from pytest_adaptive_eval.evaluation.toml import read_toml
-from pytest_adaptive_eval.models.base import Subject
+from pytest_adaptive_eval.models.base import Model
 from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
@@ -23,11 +23,11 @@ from pytest_adaptive_eval.plugin.state import OwnModel, name_toml_test
 def _ask(item: AskedItem, model: Any) -> None:
     """Ask one question of a subject, or of an object with ``generate(prompt)``."""
     __tracebackhide__ = True
-    if not isinstance(model, Subject):
+    if not isinstance(model, Model):
         if item.turns:
             raise ConfigError(
                 f"item {item.id!r} has turns, which only a subject of this package asks, and the model is "
-                f"{type(model).__name__}: derive it from pytest_adaptive_eval.Subject"
+                f"{type(model).__name__}: derive it from pytest_adaptive_eval.Model"
             )
         item.score(item.grade(model.generate(item.prompt)))
         return

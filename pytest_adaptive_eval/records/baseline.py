@@ -303,10 +303,10 @@ def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str)
 
 
 def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: str) -> BaselineFile:
-    from pytest_adaptive_eval.models.replay import ReplaySubject
+    from pytest_adaptive_eval.models.replay import ReplayModel
 
     try:
-        replay = ReplaySubject.load(path, subject)
+        replay = ReplayModel.load(path, subject)
     except ConfigError as error:
         raise BaselineError(str(error)) from error
     scores = np.full(len(bank), np.nan)

@@ -25,11 +25,11 @@ ITEMS = 120
 TOML = '[[eval]]\nname = "sums"\nbank = "q.jsonl"\nseed = {seed}\nrepeat = 0\nbudget = "100%"\n[[eval.gate]]\n'
 RUN = """
 import pytest
-from pytest_adaptive_eval.models.calling import CallableSubject
+from pytest_adaptive_eval.models.calling import CallableModel
 
 @pytest.fixture(scope="session")
 def model():
-    return CallableSubject(lambda prompt: {text}, "wrong")
+    return CallableModel(lambda prompt: {text}, "wrong")
 """
 
 

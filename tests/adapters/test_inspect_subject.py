@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.hosts.inspect_subject import InspectSubject
+from pytest_adaptive_eval.extensions.hosts.inspect_subject import InspectModel
 from pytest_adaptive_eval.items.item import Item, Status
 
 pytest.importorskip("inspect_ai")
@@ -68,7 +68,7 @@ def by_metadata():
 def test_a_task_with_tools_answers_an_item():
     call = counted(ModelOutput.for_tool_call("mockllm/model", "add", {"first": 2, "second": 3}))
     task = Task(solver=[use_tools(add()), generate()])
-    subject = InspectSubject(task, get_model("mockllm/model", custom_outputs=[call, reply("It is 5.")]), name="adder")
+    subject = InspectModel(task, get_model("mockllm/model", custom_outputs=[call, reply("It is 5.")]), name="adder")
     item = Item("a", "What is 2 + 3?", "5", "numeric")
     (completion,) = subject.answer([item])
     assert (completion.text, completion.status) == ("It is 5.", Status.OK)
@@ -80,7 +80,7 @@ def test_the_last_of_several_turns_counts_and_items_keep_their_order():
         asked = [message.text for message in messages if message.role == "user"]
         return reply(f"{asked[0][-1]}, turn {len(asked)}")
 
-    subject = InspectSubject(Task(solver=twice()), get_model("mockllm/model", custom_outputs=answered))
+    subject = InspectModel(Task(solver=twice()), get_model("mockllm/model", custom_outputs=answered))
     chat = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "say b"})
     completions = subject.answer(
         [Item("a", "say a", "x"), Item("b", messages=chat, answer="x"), Item("c", "say c", "x")]
@@ -97,11 +97,11 @@ def test_an_item_is_asked_as_the_sample_of_its_id_and_scored_by_the_task():
         asked.append(messages[-1].text)
         return reply("done")
 
-    subject = InspectSubject(task, get_model("mockllm/model", custom_outputs=answered), scorer="by_metadata")
+    subject = InspectModel(task, get_model("mockllm/model", custom_outputs=answered), scorer="by_metadata")
     first, second = subject.answer([Item("s1", "from the bank", "x"), Item("s2", "other", "x")])
     assert sorted(asked) == ["from the task", "other"]
     assert (first.score, second.score) == (1.0, 0.0)
-    missing = InspectSubject(task, get_model("mockllm/model", custom_outputs=answered), scorer="match")
+    missing = InspectModel(task, get_model("mockllm/model", custom_outputs=answered), scorer="match")
     (completion,) = missing.answer([Item("s1", "?", "x")])
     assert completion.status is Status.ERROR
     assert "no score of 'match'; found: by_metadata" in completion.detail
@@ -115,7 +115,7 @@ def test_faults_and_cut_answers_are_no_wrong_answers():
             return reply(" ")
         raise RuntimeError("no connection")
 
-    subject = InspectSubject(Task(solver=generate()), get_model("mockllm/model", custom_outputs=answered))
+    subject = InspectModel(Task(solver=generate()), get_model("mockllm/model", custom_outputs=answered))
     items = [Item("a", "cut", "x"), Item("b", "nothing", "x"), Item("c", "fails", "x")]
     cut, empty, failed = subject.answer(items)
     assert [one.status for one in (cut, empty, failed)] == [Status.TRUNCATED, Status.EMPTY, Status.ERROR]
@@ -123,7 +123,7 @@ def test_faults_and_cut_answers_are_no_wrong_answers():
 
 
 def test_pictures_of_items_that_are_no_samples_are_refused():
-    subject = InspectSubject(Task(dataset=[Sample(id="s1", input="?")], solver=generate()), "mockllm/model")
+    subject = InspectModel(Task(dataset=[Sample(id="s1", input="?")], solver=generate()), "mockllm/model")
     subject.prepare([Item("s1", "?", "x", images=("a.png",))])
     with pytest.raises(ConfigError, match="item 'p' has an image"):
         subject.prepare([Item("p", "?", "x", images=("a.png",))])
@@ -133,16 +133,16 @@ def test_an_item_of_several_turns_is_asked_turn_by_turn():
     def answered(messages, tools, choice, config):
         return reply(" / ".join(message.text for message in messages))
 
-    subject = InspectSubject(Task(solver=generate()), get_model("mockllm/model", custom_outputs=answered))
+    subject = InspectModel(Task(solver=generate()), get_model("mockllm/model", custom_outputs=answered))
     item = Item("a", "one", "x", turns=("two",))
     subject.prepare([item])
-    (completion,) = subject.answer_draws([(item, 0)])
+    completion = subject.complete_anew(item)
     assert completion.text == "one\n\n[turn 2] two\n\none / one / two"
 
 
 @pytest.mark.parametrize(("name", "scorer", "fix"), [("s1", "", "rename the item"), ("a", "match", "omit scorer")])
 def test_turns_that_the_task_would_not_ask_are_refused(name, scorer, fix):
     task = Task(dataset=[Sample(id="s1", input="?")], solver=generate())
-    subject = InspectSubject(task, "mockllm/model", scorer=scorer)
+    subject = InspectModel(task, "mockllm/model", scorer=scorer)
     with pytest.raises(ConfigError, match=f"item '{name}' has turns.*{fix}"):
         subject.prepare([Item(name, "one", "x", turns=("two",))])

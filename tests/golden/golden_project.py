@@ -32,12 +32,12 @@ import os
 import signal
 from pathlib import Path
 
-from pytest_adaptive_eval import Completion, Status, Subject, SubjectIdentity
+from pytest_adaptive_eval import Completion, Status, Model, SubjectIdentity
 
 ASKED = Path(__file__).parent / "asked.txt"
 
 
-class Table(Subject):
+class Table(Model):
     """Right in SHARE of 100 answers, 15 fewer for each level of a task."""
 
     def __init__(self, share):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.interviewing import _Agent
-from pytest_adaptive_eval.evaluation.reply_cache import ReplyCache
+from pytest_adaptive_eval.evaluation.interviewing import _InterviewingModel
 from pytest_adaptive_eval.evaluation.tables import InterviewTable
+from pytest_adaptive_eval.records.journal import Journal
 
 
 def test_agent_that_cannot_be_loaded_has_a_name_and_still_reports_the_error(tmp_path: Path) -> None:
-    agent = _Agent(InterviewTable(), "no/such/folder", tmp_path, ReplyCache(tmp_path / "decisions", False))
+    journal = partial(Journal, tmp_path / "decisions")
+    agent = _InterviewingModel(InterviewTable(), "no/such/folder", tmp_path, journal)
     assert agent.name == "no/such/folder"
     assert agent.account() == {}
     with pytest.raises(ConfigError, match="no/such/folder"):

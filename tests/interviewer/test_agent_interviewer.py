@@ -18,7 +18,8 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer.agent import OTHER, SORTED_AT_ONCE, AgentInterviewer
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, Interviewer, MemoryTable
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.base import Agent, Message, Preference, Reply, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.reuse import Completions, InMemory, RecordedModel
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "interviewer"
 MEMORY = MemoryTable((CategoryRow("sums", 3, -1.0, 1.0, 0.0, 0.5),), 3)
@@ -30,17 +31,20 @@ COST = Usage(1, 10, 5, 2, 0.5, 100.0)
 
 
 @dataclass
-class FakeAgent:
+class FakeAgent(Model):
     """An agent that says what a function tells it to, and remembers what it was asked."""
 
-    say: Callable[[str], str | Reply] = lambda _: ""
-    score: Callable[[str], float] = lambda _: 0.0
+    say: Callable[[str], str | Completion] = lambda _: ""
+    rating: Callable[[str], float] = lambda _: 0.0
     status: Status = Status.OK
     rates: bool = True
     closed: bool = False
     identity: SubjectIdentity = field(default_factory=lambda: SubjectIdentity("fake", "f" * 64))
     asked: list[list[Message]] = field(default_factory=list)
     rated: list[tuple[list[Message], list[str], str]] = field(default_factory=list)
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        raise AssertionError("it is asked in chats alone")
 
     def ask(
         self,
@@ -49,16 +53,16 @@ class FakeAgent:
         max_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,
         draw: int = 0,
-    ) -> Reply:
+    ) -> Completion:
         self.asked.append(list(messages))
         said = self.say(messages[-1].text)
-        return said if isinstance(said, Reply) else Reply(said, usage=COST)
+        return said if isinstance(said, Completion) else Completion(said, cost=COST)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         self.rated.append((list(messages), list(candidates), label))
         if self.status is not Status.OK:
             return Preference((math.nan,) * len(candidates), self.status, "it broke", COST)
-        return Preference(tuple(self.score(candidate) for candidate in candidates), usage=COST)
+        return Preference(tuple(self.rating(candidate) for candidate in candidates), usage=COST)
 
     def close(self) -> None:
         self.closed = True
@@ -80,7 +84,6 @@ def picks(wanted: str) -> Callable[[str], str]:
 
 def test_it_is_an_interviewer() -> None:
     interviewer = AgentInterviewer(FakeAgent())
-    assert isinstance(FakeAgent(), Agent)
     assert isinstance(interviewer, Interviewer)
     assert interviewer.name == "fake (rate, ffffffffffff)"
     interviewer.close()
@@ -88,7 +91,7 @@ def test_it_is_an_interviewer() -> None:
 
 
 def test_rating_takes_the_highest() -> None:
-    agent = FakeAgent(score=lambda text: -0.25 if "question 2" in text else -1.5)
+    agent = FakeAgent(rating=lambda text: -0.25 if "question 2" in text else -1.5)
     given = AgentInterviewer(agent).choose(CANDIDATES, MEMORY, 0.4)
     assert (given.index, given.fallback) == (2, "")
     assert given.reason == "chosen because fake rated it highest of 4 (log-likelihood -0.25, the next -1.50)"
@@ -122,17 +125,17 @@ def test_the_order_of_candidates_changes_nothing(order: list[int], mode: Any, fa
 @pytest.mark.parametrize(
     ("said", "kind"),
     [
-        ("", "no-json"),
+        ("", "empty"),
         ("I would say the second", "no-json"),
         ('{"think": "none"}', "no-choice"),
         (choice(5), "outside"),
         (choice("i9"), "outside"),
-        (Reply("", Status.EMPTY, "nothing"), "empty"),
-        (Reply(choice(1), Status.TRUNCATED, "not finished after 512 tokens"), "truncated"),
-        (Reply("", Status.REFUSED, "no"), "refused"),
+        (Completion("", Status.EMPTY, detail="nothing"), "empty"),
+        (Completion(choice(1), Status.TRUNCATED, detail="not finished after 512 tokens"), "truncated"),
+        (Completion("", Status.REFUSED, detail="no"), "refused"),
     ],
 )
-def test_a_reply_of_no_use_is_asked_again_and_then_replaced(said: str | Reply, kind: str) -> None:
+def test_a_reply_of_no_use_is_asked_again_and_then_replaced(said: str | Completion, kind: str) -> None:
     agent = FakeAgent(say=lambda _: said)
     interviewer = AgentInterviewer(agent, mode="reply")
     given = interviewer.choose(CANDIDATES, MEMORY, 0.4)
@@ -160,7 +163,7 @@ def test_a_second_reply_counts() -> None:
 
 @pytest.mark.parametrize("status", [Status.TIMEOUT, Status.ERROR])
 def test_a_fault_of_the_back_end_is_not_asked_again(status: Status) -> None:
-    agent = FakeAgent(say=lambda _: Reply("", status, "server \x1b[31mgone"), status=status)
+    agent = FakeAgent(say=lambda _: Completion("", status, detail="server \x1b[31mgone"), status=status)
     for mode in ("rate", "reply"):
         interviewer = AgentInterviewer(agent, mode=mode)
         given = interviewer.choose(CANDIDATES, MEMORY, 0.4)
@@ -172,31 +175,31 @@ def test_a_fault_of_the_back_end_is_not_asked_again(status: Status) -> None:
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
 def test_ratings_that_are_no_numbers(score: float) -> None:
-    interviewer = AgentInterviewer(FakeAgent(score=lambda text: score if "question 2" in text else -1.0))
+    interviewer = AgentInterviewer(FakeAgent(rating=lambda text: score if "question 2" in text else -1.0))
     assert interviewer.choose(CANDIDATES, MEMORY, 0.4).fallback == "error"
 
 
 def test_a_decision_is_made_once() -> None:
-    kept: dict[str, str] = {}
+    kept = InMemory()
     for mode in ("rate", "reply"):
-        agent = FakeAgent(say=picks("question 2"), score=lambda text: float("question 2" in text))
-        interviewer = AgentInterviewer(agent, mode=mode, decisions=kept)
+        agent = FakeAgent(say=picks("question 2"), rating=lambda text: float("question 2" in text))
+        interviewer = AgentInterviewer(RecordedModel(agent, Completions(kept)), mode=mode)
         first = interviewer.choose(CANDIDATES, MEMORY, 0.4)
         assert interviewer.choose(CANDIDATES[::-1], MEMORY, 0.4).reason == first.reason
         assert len(agent.asked + agent.rated) == 1
         assert interviewer.account()["recalled"] == 1
         assert interviewer.account()["calls"] == 1
-        later = AgentInterviewer(FakeAgent(), mode=mode, decisions=dict(kept))
+        later = AgentInterviewer(RecordedModel(FakeAgent(), Completions(kept)), mode=mode)
         assert later.choose(CANDIDATES, MEMORY, 0.4) == first
         other = FakeAgent(say=picks("question 1"), identity=SubjectIdentity("fake", "e" * 64))
-        AgentInterviewer(other, mode=mode, decisions=dict(kept)).choose(CANDIDATES, MEMORY, 0.4)
+        AgentInterviewer(RecordedModel(other, Completions(kept)), mode=mode).choose(CANDIDATES, MEMORY, 0.4)
         assert len(other.asked + other.rated) == 1
         interviewer.choose(CANDIDATES, MEMORY, 0.5)
         assert len(agent.asked + agent.rated) == 2
     for key in kept:
-        kept[key] = "spoilt"
-    agent = FakeAgent(score=lambda text: float("question 2" in text))
-    assert AgentInterviewer(agent, decisions=kept).choose(CANDIDATES, MEMORY, 0.4).index == 2
+        kept[key] = {"text": "spoilt"}
+    agent = FakeAgent(rating=lambda text: float("question 2" in text))
+    assert AgentInterviewer(RecordedModel(agent, Completions(kept))).choose(CANDIDATES, MEMORY, 0.4).index == 2
     assert len(agent.rated) == 1
 
 
@@ -224,7 +227,7 @@ def test_candidates_are_sorted_when_asked_to_be() -> None:
     def say(prompt: str) -> str:
         return '{"category": ["%s"]}' % ("sums" if "question 1" in prompt or "question 2" in prompt else "trees")
 
-    agent = FakeAgent(say=say, score=lambda text: float("trees; tested 0 times" in text))
+    agent = FakeAgent(say=say, rating=lambda text: float("trees; tested 0 times" in text))
     interviewer = AgentInterviewer(agent, sort_candidates=True)
     given = interviewer.choose(CANDIDATES, MEMORY, 0.4)
     assert given.index in (0, 3)
@@ -314,10 +317,10 @@ def checkpoint() -> Any:
     """The checkpoint among the fixtures, through the ordinary path."""
     torch = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
     pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
-    from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent
+    from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
 
     torch.set_num_threads(1)
-    return TransformersAgent.load(CHECKPOINT, device="cpu")
+    return TransformersModel.load(CHECKPOINT, device="cpu")
 
 
 def moments(count: int) -> list[Any]:

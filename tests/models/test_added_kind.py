@@ -1,4 +1,4 @@
-"""Kinds of subjects: registration by this package and by plugins, and the documented example."""
+"""Kinds of models: registration by this package and by plugins, and the documented example."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models import built_in_kinds, load_agent, load_subject, resolve, subject_kinds
+from pytest_adaptive_eval.models.base import Message
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
+from pytest_adaptive_eval.models.kind import ModelKind
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/plugins.md").read_text("utf-8")
-SECTION = PAGE.partition("\n## Add a kind of subject\n")[2].partition("\n## ")[0]
+SECTION = PAGE.partition("\n## Add a kind of model\n")[2].partition("\n## ")[0]
 #: Module of the plugin that the page describes.
 MODULE = "constant_subject"
 
@@ -41,12 +43,8 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("kind", built_in_kinds(), ids=lambda kind: kind.name)
-@pytest.mark.parametrize("role", ["subject", "agent"])
-def test_declared_options_are_those_of_the_loader(kind: object, role: str) -> None:
-    module, _, loader = getattr(kind, role).partition(":")
-    if not module:
-        assert getattr(kind, f"{role}_options") == ()
-        return
+def test_declared_options_are_those_of_the_loader(kind: ModelKind) -> None:
+    module, _, loader = kind.model.partition(":")
     if "checkpoint" in module:
         pytest.importorskip("transformers", reason="checkpoints need transformers (extra hf)")
     if "endpoint" in module or "serving" in module:
@@ -58,11 +56,9 @@ def test_declared_options_are_those_of_the_loader(kind: object, role: str) -> No
     by_name = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     if "checkpoint" in module:  # the kind itself takes this one, and starts a server for the folder
         by_name.insert(0, "serve")
-    if "serving" in module:
-        by_name += ["answers"] * (role == "agent")
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         by_name += inspect.signature(EndpointSettings).parameters
-    assert list(getattr(kind, f"{role}_options")) == by_name
+    assert sorted(kind.options) == sorted(by_name)
 
 
 def test_help_lists_every_built_in_kind(pytester: pytest.Pytester) -> None:
@@ -88,8 +84,7 @@ def test_a_kind_of_a_plugin_is_loaded_and_named_in_errors(plugin: Path) -> None:
         load_subject("constant:yes", times=2)
     with pytest.raises(ConfigError, match=r"replay:FILE\[#NAME\], .*constant:TEXT"):
         load_subject("nothing")
-    with pytest.raises(ConfigError, match="agent 'constant:yes' is not known"):
-        load_agent("constant:yes")
+    assert load_agent("constant:yes").ask([Message("user", "Who?")]).text == "yes"
 
 
 def test_a_name_that_is_taken_is_refused(plugin: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,15 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.items.likelihood import BitsPerByte, ChoiceLikelihood
 from pytest_adaptive_eval.models import reuse
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap
-from pytest_adaptive_eval.models.replay import ReplaySubject
-from pytest_adaptive_eval.models.reuse import AnswerStore, KnownAnswers
+from pytest_adaptive_eval.models.replay import ReplayModel
+from pytest_adaptive_eval.models.reuse import AnswerStore, Completions, InMemory, KnownAnswers, RecordedModel
 
 GREEDY = {"temperature": 0.0}
 
 
-class Model(Subject):
+class Own(Model):
     """A model that counts what it is asked; its answers begin with its number of calls."""
 
     def __init__(self, checkpoint: str = "hash", decoding: dict[str, Any] = GREEDY, **environment: Any) -> None:
@@ -44,8 +46,8 @@ def store(tmp_path: Path) -> Any:
     opened.close()
 
 
-def sharing(store: AnswerStore, **model: Any) -> Model:
-    subject = Model(**model)
+def sharing(store: AnswerStore, **model: Any) -> Own:
+    subject = Own(**model)
     subject.known = KnownAnswers(store, subject)
     return subject
 
@@ -63,9 +65,10 @@ def test_a_batch_asks_what_no_other_run_knows_and_notes_arrivals(store: AnswerSt
     sharing(store).generate(ITEM)
     subject, arrived = sharing(store), []
     other = Item("p", "Other?", "yes")
-    subject.prefetch([other, ITEM], (), lambda index, completion: arrived.append((index, completion.reused)))
-    assert (subject.asked, sorted(arrived)) == (["p"], [(0, False), (1, True)])
-    assert [subject.generate(other), subject.generate(ITEM), subject.reused] == ["yes", "yes", 1]
+    draws = [(other, 0), (ITEM, 0)]
+    subject.begin(draws, lambda index, completion: arrived.append((index, completion.text, completion.reused)))
+    assert (subject.asked, sorted(arrived)) == (["p"], [(0, "yes", False), (1, "yes", True)])
+    assert sharing(store).complete(other).reused
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,7 @@ def test_a_picture_that_changed_under_its_name_is_shown_anew(store: AnswerStore,
 def test_faults_and_mere_scores_are_not_kept(store: AnswerStore, done: Completion, kept: int) -> None:
     subject = sharing(store)
     subject.done = done
-    subject.prefetch([ITEM])
+    subject.begin([(ITEM, 0)], lambda *_: None)
     assert len(store) == kept
 
 
@@ -143,21 +146,21 @@ def test_log_likelihoods_are_kept_and_scored_anew(store: AnswerStore) -> None:
         assert subject.complete(item) == expected
         assert (subject.asked, subject.reused) == ([], 1)
     replies = store._connection.execute("SELECT reply FROM replies").fetchall()
-    assert all('", null,' in reply for (reply,) in replies)
+    assert not any("score" in json.loads(reply) for (reply,) in replies)
 
 
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (Model(checkpoint=""), "no checkpoint hash"),
-        (Model(decoding={"temperature": 0.7}), "samples"),
-        (Model(decoding={}), "greedily"),
-        (Model(decoding={"temperature": 0, "extra": {"temperature": 1.0}}), "samples"),
-        (ReplaySubject("r", {"q": Completion("yes")}), "recorded"),
-        (Model(), ""),
+        (Own(checkpoint=""), "no checkpoint hash"),
+        (Own(decoding={"temperature": 0.7}), "samples"),
+        (Own(decoding={}), "greedily"),
+        (Own(decoding={"temperature": 0, "extra": {"temperature": 1.0}}), "samples"),
+        (ReplayModel("r", {"q": Completion("yes")}), "recorded"),
+        (Own(), ""),
     ],
 )
-def test_reasons_against_reuse(store: AnswerStore, model: Subject, reason: str) -> None:
+def test_reasons_against_reuse(store: AnswerStore, model: Model, reason: str) -> None:
     assert reason in model.no_reuse
     assert bool(model.no_reuse) == bool(reason)
     KnownAnswers(store, model).keep(ITEM, Completion("yes"))
@@ -170,7 +173,8 @@ from pathlib import Path
 from pytest_adaptive_eval.models.reuse import AnswerStore
 store = AnswerStore(Path(sys.argv[1]))
 for n in range(300):
-    store[f"{sys.argv[2]}-{n}"] = store["shared"] = sys.argv[2]
+    for key in (f"{sys.argv[2]}-{n}", "shared"):
+        store.append(key, {"by": sys.argv[2]})
 assert not store.fault, store.fault
 """
 
@@ -200,8 +204,8 @@ def test_a_store_that_another_process_makes_meanwhile_is_one(
 
     monkeypatch.setattr(AnswerStore, "_number", read_late)
     store = AnswerStore(path)
-    store["key"] = "reply"
-    assert (store["key"], store.fault) == ("reply", "")
+    store.append("key", {"text": "reply"})
+    assert (store.get("key"), store.fault) == ({"text": "reply"}, "")
     store.close()
 
 
@@ -235,7 +239,7 @@ def test_damage_that_shows_late_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "answers.sqlite"
     store = AnswerStore(path)
     for n in range(2000):
-        store[f"{n:05}"] = "x" * 50
+        store.append(f"{n:05}", {"text": "x" * 50})
     store.close()
     content = bytearray(path.read_bytes())
     content[3 * 4096 :] = b"\xff" * (len(content) - 3 * 4096)
@@ -257,7 +261,8 @@ def test_a_store_that_cannot_be_written_says_so_once(tmp_path: Path, monkeypatch
     monkeypatch.setattr(reuse, "BUSY_SECONDS", 0.05)
     store, blocker = AnswerStore(tmp_path / "a.sqlite"), AnswerStore(tmp_path / "a.sqlite")
     blocker._connection.execute("BEGIN IMMEDIATE")
-    store["one"] = store["two"] = "yes"
+    for key in ("one", "two"):
+        store.append(key, {"text": "yes"})
     assert "further answers are not stored there (database is locked)" in store.fault
     blocker._connection.execute("ROLLBACK")
     assert store.get("one") is None
@@ -275,11 +280,91 @@ def test_a_shared_file_system_gets_no_write_ahead_log(tmp_path: Path, monkeypatc
     assert modes == ["wal", "delete"]
 
 
-def test_replies_are_looked_up_and_never_listed(store: AnswerStore) -> None:
-    store["key"] = "one"
-    store["key"] = "two"
-    assert store["key"] == "one"
-    with pytest.raises(TypeError):
-        list(store)
-    with pytest.raises(TypeError):
-        del store["key"]
+def test_the_first_data_of_a_key_stay_and_others_are_missing(store: AnswerStore) -> None:
+    store.append("key", {"text": "one"})
+    store.append("key", {"text": "two"})
+    assert store.get("key") == {"text": "one"}
+    store._connection.execute("INSERT INTO replies VALUES ('list', '[1]'), ('none', 'no JSON')")
+    assert store.get("list") is store.get("none") is store.get("other") is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        {"text": "yes"},
+        {"text": 1, "status": "ok", "cost": {}},
+        {"text": "", "status": "?", "cost": {}},
+        {"text": "yes", "status": "ok"},
+        {"text": "yes", "status": "ok", "cost": {"cats": 3}},
+        {"text": "yes", "status": "ok", "cost": {}, "score": "1"},
+    ],
+)
+def test_data_of_another_form_are_no_completion(entry: dict[str, Any]) -> None:
+    data = InMemory({"key": entry})
+    assert Completions(data).find("key") is None
+
+
+class Talking(Own):
+    """Holds chats by its number of calls, and rates by length."""
+
+    rates = True
+    spent = Usage()
+
+    @property
+    def usage(self) -> Usage:
+        return self.spent
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        answers = super().answer(items)
+        self.spent += Usage(len(items), seconds=2.0)
+        return [replace(answer, cost=Usage(1)) for answer in answers]
+
+    def ask(self, messages: Sequence[Message], **_: Any) -> Completion:
+        self.asked.append(messages[-1].text)
+        return Completion(
+            f"{len(self.asked)}", Status.ERROR if "fail" in messages[-1].text else Status.OK, cost=Usage(1)
+        )
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
+        self.asked.append(label)
+        return Preference(tuple(-float(len(candidate)) for candidate in candidates), usage=Usage(1))
+
+
+def test_a_recorded_model_asks_once_for_each_draw_and_again_after_a_fault() -> None:
+    model, data = Talking(), InMemory()
+    recorded = RecordedModel(model, Completions(data), "sue")
+    chat = [Message("user", "hello")]
+    first = recorded.ask(chat)
+    assert (recorded.identity.name, first.reused, first.cost.calls) == ("sue", False, 1)
+    for other in (recorded.ask(chat, draw=1), recorded.ask(chat, max_tokens=3), recorded.ask(chat, schema={"a": 1})):
+        assert not other.reused
+    again = RecordedModel(Talking(), Completions(data), "sue").ask(chat)
+    assert (again.text, again.reused, again.cost) == ("1", True, first.cost)
+    assert len(model.asked) == 4
+    for count in (5, 6):
+        assert recorded.ask([Message("user", "fail")]).status is Status.ERROR
+        assert len(model.asked) == count
+    assert RecordedModel(Talking(checkpoint="other"), Completions(data)).ask(chat).reused is False
+
+
+def test_ratings_are_recorded_too() -> None:
+    model, data = Talking(), InMemory()
+    chat = [Message("user", "which?")]
+    first = RecordedModel(model, Completions(data)).prefer(chat, ["a", "bb"], "yes")
+    again = RecordedModel(model, Completions(data)).prefer(chat, ["a", "bb"], "yes")
+    assert (first.scores, first.reused, again.scores, again.reused) == ((-1.0, -2.0), False, (-1.0, -2.0), True)
+    assert not RecordedModel(model, Completions(data)).prefer(chat, ["a"], "yes").reused
+    for key in data:
+        data[key] = {"text": "spoilt", "status": "ok", "cost": {}}
+    assert RecordedModel(model, Completions(data)).prefer(chat, ["a", "bb"], "yes") == first
+
+
+def test_items_are_recorded_one_by_one_with_the_cost_of_their_call() -> None:
+    model, data = Talking(), InMemory()
+    items = [Item("a", "A?"), Item("b", "B?")]
+    first = RecordedModel(model, Completions(data)).answer(items[:1])
+    both = RecordedModel(model, Completions(data)).answer(items)
+    assert (first[0].cost, model.asked) == (Usage(1, seconds=2.0), ["a", "b"])
+    assert [answer.reused for answer in both] == [True, False]
+    assert sum((answer.cost for answer in both), Usage()) == model.usage

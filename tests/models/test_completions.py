@@ -129,7 +129,7 @@ def test_a_server_without_the_path_is_refused_by_its_name() -> None:
 def test_another_path_and_an_agent_without_chats_are_refused(server: FaultyServer) -> None:
     with pytest.raises(ConfigError, match="api is 'responses', expected 'chat' or 'completions'"):
         load_subject(f"{server.url}#{MODEL}", api="responses")
-    with pytest.raises(ConfigError, match="an agent holds chats, and api is 'completions': remove that option"):
+    with pytest.raises(ConfigError, match="its option api has another value than 'chat': remove it"):
         load_agent(f"{server.url}#{MODEL}", api="completions")
 
 

@@ -24,11 +24,12 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import load_agent, load_subject
-from pytest_adaptive_eval.models.base import Agent, Message, Subject, Usage
+from pytest_adaptive_eval.models.base import Message, Usage
 from pytest_adaptive_eval.models.endpoint.chat import first_token, read_reply
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
-from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent, EndpointSubject
+from pytest_adaptive_eval.models.reuse import Completions, RecordedModel
 
 KEY = "sk-0123456789abcdef"
 
@@ -40,9 +41,9 @@ def server() -> Iterator[FaultyServer]:
 
 
 @pytest.fixture
-def subject(server: FaultyServer) -> Iterator[EndpointSubject]:
+def subject(server: FaultyServer) -> Iterator[EndpointModel]:
     made = load_subject(f"{server.url}#{MODEL}", retries=0, timeout=10.0)
-    assert isinstance(made, EndpointSubject)
+    assert isinstance(made, EndpointModel)
     yield made
     made.close()
 
@@ -54,7 +55,7 @@ def read(payload: dict[str, Any], seconds: float = 0.0) -> Any:
 # what is sent
 
 
-def test_a_prompt_is_a_greedy_chat(server: FaultyServer, subject: EndpointSubject) -> None:
+def test_a_prompt_is_a_greedy_chat(server: FaultyServer, subject: EndpointModel) -> None:
     assert subject.generate(Item("a", "how many?", meta={"max_tokens": 9})) == "echo how many?"
     assert server.chats[-1].body == {
         "model": MODEL,
@@ -66,7 +67,7 @@ def test_a_prompt_is_a_greedy_chat(server: FaultyServer, subject: EndpointSubjec
     }
 
 
-def test_messages_keep_their_roles(server: FaultyServer, subject: EndpointSubject) -> None:
+def test_messages_keep_their_roles(server: FaultyServer, subject: EndpointModel) -> None:
     messages = ({"role": "system", "content": "be short"}, {"role": "user", "content": [{"type": "text", "text": "q"}]})
     assert subject.generate(Item("a", messages=messages)) == "echo q"
     assert server.chats[-1].body["messages"] == [
@@ -76,7 +77,7 @@ def test_messages_keep_their_roles(server: FaultyServer, subject: EndpointSubjec
 
 
 def test_images_are_sent_decoded_and_in_their_places(
-    server: FaultyServer, subject: EndpointSubject, tmp_path: Path
+    server: FaultyServer, subject: EndpointModel, tmp_path: Path
 ) -> None:
     image = pytest.importorskip("PIL.Image")
     for name, colour in (("red.png", (255, 0, 0)), ("blue.webp", (0, 0, 255))):
@@ -110,7 +111,7 @@ def test_images_are_sent_decoded_and_in_their_places(
     ],
 )
 def test_an_item_that_cannot_be_asked_is_an_error_of_its_own(
-    server: FaultyServer, subject: EndpointSubject, item: Item, problem: str
+    server: FaultyServer, subject: EndpointModel, item: Item, problem: str
 ) -> None:
     before = len(server.chats)
     wrong, right = subject.answer([item, Item("b", "y")])
@@ -127,7 +128,7 @@ def test_any_prompt_arrives_as_it_is(text: str) -> None:
 
 
 def test_samples_of_a_prompt_have_seeds_of_their_own(server: FaultyServer) -> None:
-    subject = EndpointSubject.load(server.url, MODEL, temperature=0.7, seed=3)
+    subject = EndpointModel.load(server.url, MODEL, temperature=0.7, seed=3)
     subject.answer([Item("a", "x", meta={"sample": sample}) for sample in (0, 1)])
     seeds = {request.body["seed"] for request in server.chats[-2:]}
     assert len(seeds) == 2
@@ -138,7 +139,7 @@ def test_samples_of_a_prompt_have_seeds_of_their_own(server: FaultyServer) -> No
 
 def test_further_fields_are_sent_and_recorded(server: FaultyServer) -> None:
     extra = {"reasoning_effort": "low", "temperature": None}
-    subject = EndpointSubject.load(server.url, MODEL, extra=extra)
+    subject = EndpointModel.load(server.url, MODEL, extra=extra)
     subject.generate("x")
     assert server.chats[-1].body["reasoning_effort"] == "low"
     assert "temperature" not in server.chats[-1].body
@@ -149,9 +150,9 @@ def test_further_fields_are_sent_and_recorded(server: FaultyServer) -> None:
 # who it is
 
 
-def test_identity_is_what_is_known_of_the_model(server: FaultyServer, subject: EndpointSubject) -> None:
+def test_identity_is_what_is_known_of_the_model(server: FaultyServer, subject: EndpointModel) -> None:
     def checkpoint(**options: Any) -> str:
-        made = EndpointSubject.load(server.url, MODEL, **options)
+        made = EndpointModel.load(server.url, MODEL, **options)
         made.close()
         return made.identity.checkpoint
 
@@ -176,7 +177,7 @@ def test_what_the_server_says_of_a_model_is_part_of_it_and_the_time_is_not() -> 
     with serving(listing=lambda c, _: send(c, {"data": [{"id": "other"}, said]})) as running:
         for change in ({}, {"created": 2, "permission": [{"id": "y"}]}, {"root": "/weights/b"}):
             said.update(change)
-            subject = EndpointSubject.load(running.url, MODEL)
+            subject = EndpointModel.load(running.url, MODEL)
             subject.close()
             seen.append(subject.identity.checkpoint)
     assert seen[0] == seen[1] != seen[2]
@@ -187,14 +188,14 @@ def test_what_the_server_says_of_a_model_is_part_of_it_and_the_time_is_not() -> 
 )
 def test_a_server_without_a_list_of_models_will_do(listing: Any) -> None:
     with serving(listing=listing) as running:
-        subject = EndpointSubject.load(running.url, MODEL, retries=0)
+        subject = EndpointModel.load(running.url, MODEL, retries=0)
         assert subject.generate("x") == "echo x"
         subject.close()
 
 
 def test_the_key_is_sent_and_never_shown(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_KEY", KEY)
-    subject = EndpointSubject.load(server.url, MODEL, key_env="THE_KEY")
+    subject = EndpointModel.load(server.url, MODEL, key_env="THE_KEY")
     subject.generate("x")
     assert server.seen[-1].headers["authorization"] == f"Bearer {KEY}"
 
@@ -239,11 +240,11 @@ def test_reasoning_is_no_answer(message: dict[str, Any], finish: str, status: st
 
 def test_reasoning_tokens_are_the_servers_or_a_share() -> None:
     told = {"prompt_tokens": 3, "completion_tokens": 40, "completion_tokens_details": {"reasoning_tokens": 30}}
-    assert read(completion("blue", usage=told, reasoning_content="x" * 12), 0.5).usage == Usage(1, 3, 40, 30, 0.5)
+    assert read(completion("blue", usage=told, reasoning_content="x" * 12), 0.5).cost == Usage(1, 3, 40, 30, 0.5)
     told = {"prompt_tokens": 3, "completion_tokens": 40, "completion_tokens_details": None}
-    assert read(completion("blue", usage=told, reasoning_content="x" * 12)).usage.reasoning_tokens == 30
-    assert read(completion("blue", usage=told)).usage.reasoning_tokens == 0
-    assert read(completion("blue", usage=None, reasoning_content="hm")).usage == Usage(1)
+    assert read(completion("blue", usage=told, reasoning_content="x" * 12)).cost.reasoning_tokens == 30
+    assert read(completion("blue", usage=told)).cost.reasoning_tokens == 0
+    assert read(completion("blue", usage=None, reasoning_content="hm")).cost == Usage(1)
     assert (
         "behind 30 tokens of reasoning"
         in read(completion("", usage=told | {"completion_tokens": 30}, reasoning="x")).detail
@@ -272,7 +273,7 @@ def test_no_message_of_any_kind_is_a_fault_of_ours(name: str, value: Any, finish
     reply.text.encode()
 
 
-def test_usage_adds_up(subject: EndpointSubject) -> None:
+def test_usage_adds_up(subject: EndpointModel) -> None:
     assert (subject.usage.calls, subject.usage.prompt_tokens) == (1, 7)
     subject.answer([Item(str(n), "x") for n in range(3)])
     assert (subject.usage.calls, subject.usage.prompt_tokens, subject.usage.completion_tokens) == (4, 28, 20)
@@ -280,7 +281,7 @@ def test_usage_adds_up(subject: EndpointSubject) -> None:
 
 
 def test_a_closed_subject_says_so(server: FaultyServer) -> None:
-    subject = EndpointSubject.load(server.url, MODEL)
+    subject = EndpointModel.load(server.url, MODEL)
     subject.close()
     with pytest.raises(ConfigError, match="was closed; load the model again"):
         subject.generate("x")
@@ -376,12 +377,12 @@ def test_a_wrong_key_is_told_at_once_and_not_shown(monkeypatch: pytest.MonkeyPat
     for options in ({"listing": refuse}, {"handle": refuse}):
         with serving(**options) as running:
             with pytest.raises(ConfigError, match=r"the key is missing or wrong.*mend the key in 'THE_KEY'") as caught:
-                EndpointSubject.load(running.url, MODEL, key_env="THE_KEY")
+                EndpointModel.load(running.url, MODEL, key_env="THE_KEY")
             assert KEY not in str(caught.value)
             assert "no such key: [key]" in str(caught.value)
             assert len(running.seen) < 3
             with pytest.raises(ConfigError, match="name the environment variable of its key by key_env"):
-                EndpointSubject.load(running.url, MODEL)
+                EndpointModel.load(running.url, MODEL)
 
 
 def test_a_model_that_is_not_there() -> None:
@@ -390,7 +391,7 @@ def test_a_model_that_is_not_there() -> None:
         serving(handle=says(404, "no model 'tiny'"), listing=replies({"data": listed})) as running,
         pytest.raises(ConfigError, match=r"it lists 'model-0', .*'model-9', \.\.\.\): mend the name of the model"),
     ):
-        EndpointSubject.load(running.url, MODEL)
+        EndpointModel.load(running.url, MODEL)
 
 
 def test_a_server_that_answers_to_any_name_is_warned_of() -> None:
@@ -400,7 +401,7 @@ def test_a_server_that_answers_to_any_name_is_warned_of() -> None:
             AdaptiveEvalWarning, match=f"lists 'other' and not {MODEL}, and answers to that name all the same"
         ),
     ):
-        EndpointSubject.load(running.url, MODEL).close()
+        EndpointModel.load(running.url, MODEL).close()
 
 
 def test_a_server_that_streams_garbage_is_refused_before_the_first_item() -> None:
@@ -408,11 +409,11 @@ def test_a_server_that_streams_garbage_is_refused_before_the_first_item() -> Non
         serving(handle=replies(b"data: {}\n\n", kind="text/event-stream")) as running,
         pytest.raises(ConfigError, match="the reply is 'text/event-stream', expected application/json"),
     ):
-        EndpointSubject.load(running.url, MODEL)
+        EndpointModel.load(running.url, MODEL)
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.models.endpoint.subject", None)
+    monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.models.endpoint.model", None)
     with pytest.raises(ConfigError, match=r"install pytest-adaptive-eval\[endpoint\]") as caught:
         load_subject("http://me:hunter2@127.0.0.1:9/v1#m")
     assert "hunter2" not in str(caught.value)
@@ -446,39 +447,29 @@ def rated(connection: socket.socket, request: Request) -> None:
 
 
 @pytest.fixture
-def rater() -> Iterator[tuple[EndpointAgent, FaultyServer]]:
+def rater() -> Iterator[tuple[EndpointModel, FaultyServer]]:
     with serving(handle=rated) as running:
         agent = load_agent(f"{running.url}#{MODEL}", retries=0)
-        assert isinstance(agent, EndpointAgent)
+        assert isinstance(agent, EndpointModel)
         yield agent, running
         agent.close()
 
 
-def test_an_agent_is_an_agent_and_no_subject(rater: tuple[EndpointAgent, FaultyServer]) -> None:
-    agent, _ = rater
-    assert isinstance(agent, Agent)
-    assert not isinstance(agent, Subject)
-    assert agent.rates
-
-
-def test_an_agent_replies_once_for_each_question(rater: tuple[EndpointAgent, FaultyServer]) -> None:
+def test_a_reply_has_its_cost_and_all_messages_are_sent(rater: tuple[EndpointModel, FaultyServer]) -> None:
     agent, running = rater
     before, usage = len(running.chats), agent.usage
     chat = [Message("system", "be kind"), Message("user", "hello")]
     first = agent.ask(chat, max_tokens=8)
-    again = agent.ask(chat, max_tokens=8)
-    assert (first.text, first.status, again.text) == ("echo hello", Status.OK, "echo hello")
-    assert (first.usage.calls, again.usage) == (1, Usage())
+    assert (first.text, first.status, first.cost.calls) == ("echo hello", Status.OK, 1)
     assert agent.usage.calls == usage.calls + 1
     assert len(running.chats) == before + 1
-    assert agent.ask(chat, max_tokens=9).usage.calls == 1
     assert running.chats[-1].body["messages"][0] == {"role": "system", "content": "be kind"}
 
 
 @pytest.mark.parametrize(
     ("options", "requests", "seeds"),
     [
-        ({}, 1, 1),
+        ({}, 3, 1),
         ({"temperature": 0.8}, 3, 3),
         ({"temperature": 0.8, "extra": {"seed": 5}}, 3, 1),
         ({"extra": {"temperature": 0.8}}, 3, 1),
@@ -489,7 +480,7 @@ def test_equal_requests_are_drawn_apart_by_an_agent_that_samples(
     options: dict[str, Any], requests: int, seeds: int
 ) -> None:
     with serving() as running:
-        agent = EndpointAgent.load(running.url, MODEL, **options)
+        agent = RecordedModel(EndpointModel.load(running.url, MODEL, **options))
         before = len(running.chats)
         for draw in (0, 1, 7, 1, 7):
             assert agent.ask([Message("user", "hello")], draw=draw).text == "echo hello"
@@ -500,15 +491,15 @@ def test_equal_requests_are_drawn_apart_by_an_agent_that_samples(
 
 
 def test_replies_are_kept_where_the_caller_says_by_model_prompt_and_decoding() -> None:
-    kept: dict[str, Any] = {}
+    kept = Completions()
     chat = [Message("user", "hello")]
     with serving() as running:
 
         def ask(**options: Any) -> int:
-            agent = EndpointAgent.load(running.url, MODEL, answers=kept, **options)
-            usage = agent.ask(chat).usage
+            agent = RecordedModel(EndpointModel.load(running.url, MODEL, **options), kept)
+            reply = agent.ask(chat)
             agent.close()
-            return usage.calls
+            return not reply.reused
 
         assert [ask(), ask(), ask(temperature=0.5), ask(temperature=0.5), ask(temperature=0.5, seed=1)] == [
             1,
@@ -518,17 +509,11 @@ def test_replies_are_kept_where_the_caller_says_by_model_prompt_and_decoding() -
             1,
         ]
         assert [ask(revision="b"), ask(revision="b"), ask(extra={"top_p": 0.5})] == [1, 0, 1]
-        assert json.loads(json.dumps(kept)) == kept
-        for key in kept:
-            kept[key] = {"text": 3}  # not ours
-        assert ask() == 1
-        kept[next(iter(kept))] = {"text": "x", "status": "error", "detail": "", "reasoning": ""}
-        assert ask() in (0, 1)
 
 
 def test_faults_are_not_kept() -> None:
     with serving() as running:
-        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        agent = EndpointModel.load(running.url, MODEL, retries=0)
         running.handle = says(500)
         reply = agent.ask([Message("user", "hello")])
         assert (reply.status, reply.text) == (Status.ERROR, "")
@@ -537,7 +522,7 @@ def test_faults_are_not_kept() -> None:
         agent.close()
 
 
-def test_an_image_that_is_missing_is_the_replys_error(rater: tuple[EndpointAgent, FaultyServer]) -> None:
+def test_an_image_that_is_missing_is_the_replys_error(rater: tuple[EndpointModel, FaultyServer]) -> None:
     agent, _ = rater
     message = Message("user", "what?", ("missing.png",), "/tmp")
     assert "is not in the folder" in agent.ask([message]).detail
@@ -555,13 +540,13 @@ def test_a_schema_is_sent_and_left_out_where_it_is_refused() -> None:
             send(connection, completion("{}"))
 
     with serving() as running:
-        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        agent = EndpointModel.load(running.url, MODEL, retries=0)
         assert agent.ask([Message("user", "a")], schema=schema).text == "echo a"
         assert running.chats[-1].body["response_format"]["json_schema"]["schema"] == schema
         running.handle = strict
         reply = agent.ask([Message("user", "b")], schema=schema)
-        assert (reply.text, reply.usage.calls) == ("{}", 2)
-        assert agent.ask([Message("user", "c")], schema=schema).usage.calls == 1
+        assert (reply.text, reply.cost.calls) == ("{}", 2)
+        assert agent.ask([Message("user", "c")], schema=schema).cost.calls == 1
         agent.close()
 
 
@@ -573,7 +558,7 @@ def test_the_cap_is_sent_as_the_server_asks_for_it() -> None:
             send(connection, completion("Paris"))
 
     with serving(handle=strict) as running:
-        subject = EndpointSubject.load(running.url, MODEL, retries=0, max_tokens=7)
+        subject = EndpointModel.load(running.url, MODEL, retries=0, max_tokens=7)
         assert subject.generate("Capital of France?") == "Paris"
         assert running.chats[-1].body["max_completion_tokens"] == 7
         assert subject.identity.environment["cap_field"] == "max_completion_tokens"
@@ -589,12 +574,12 @@ def test_each_code_that_refuses_a_field_leaves_the_schema_out(code: int) -> None
             send(connection, completion("{}"))
 
     with serving(handle=strict) as running:
-        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        agent = EndpointModel.load(running.url, MODEL, retries=0)
         assert agent.ask([Message("user", "a")], schema={"type": "object"}).text == "{}"
         agent.close()
 
 
-def test_candidates_are_rated_each_by_itself(rater: tuple[EndpointAgent, FaultyServer]) -> None:
+def test_candidates_are_rated_each_by_itself(rater: tuple[EndpointModel, FaultyServer]) -> None:
     agent, running = rater
     chat = [Message("user", "choose: ")]
     candidates = ["b", "aa", "a"]
@@ -604,15 +589,14 @@ def test_candidates_are_rated_each_by_itself(rater: tuple[EndpointAgent, FaultyS
     assert preference.usage.calls == 3
     prompts = sorted(request.prompt for request in running.chats[-3:])
     assert prompts == ["choose: a", "choose: aa", "choose: b"]
-    backwards = agent.prefer(chat, candidates[::-1], "yes")
-    assert (backwards.scores, backwards.usage) == (preference.scores[::-1], Usage())
+    assert agent.prefer(chat, candidates[::-1], "yes").scores == preference.scores[::-1]
 
 
 @pytest.mark.parametrize(
     ("candidate", "problem"), [("absent", "is not among the 20 likeliest"), ("broken", "HTTP 500")]
 )
 def test_a_rating_that_is_missing_is_told(
-    rater: tuple[EndpointAgent, FaultyServer], candidate: str, problem: str
+    rater: tuple[EndpointModel, FaultyServer], candidate: str, problem: str
 ) -> None:
     agent, _ = rater
     preference = agent.prefer([Message("user", "choose: ")], ["a", candidate], "yes")
@@ -636,7 +620,7 @@ def test_a_rating_that_is_missing_is_told(
 )
 def test_likelihoods_are_not_taken_on_trust(reply: dict[str, Any]) -> None:
     with serving(handle=replies(reply)) as running:
-        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        agent = EndpointModel.load(running.url, MODEL, retries=0)
         assert not agent.rates
         preference = agent.prefer([Message("user", "x")], ["a", "b"], "yes")
         assert (preference.status, preference.detail) == (Status.ERROR, "the server returns no likelihoods")
@@ -652,7 +636,7 @@ def test_a_server_that_allows_fewer_is_asked_for_fewer() -> None:
             rated(connection, request)
 
     with serving(handle=few) as running:
-        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        agent = EndpointModel.load(running.url, MODEL, retries=0)
         assert agent.rates
         assert agent.prefer([Message("user", "x")], ["a"], "yes").status is Status.OK
         assert running.chats[-1].body["top_logprobs"] == 5
@@ -668,7 +652,7 @@ def test_one_failed_request_for_likelihoods_does_not_turn_them_off() -> None:
             rated(connection, request)
 
     with serving(handle=one_fails) as running:
-        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        agent = EndpointModel.load(running.url, MODEL, retries=0)
         assert agent.rates
         agent.close()
 
@@ -681,7 +665,7 @@ def test_likelihoods_of_one_of_two_prompts_are_none() -> None:
             send(connection, completion("yes", "length"))
 
     with serving(handle=sometimes) as running:
-        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        agent = EndpointModel.load(running.url, MODEL, retries=0)
         assert not agent.rates
         agent.close()
 
@@ -706,7 +690,7 @@ def test_no_likelihoods_of_any_kind_are_a_fault_of_ours(token: Any, figure: Any,
 def test_answers_of_a_server_serve_other_runs_only_with_a_stated_identity(
     server: FaultyServer, options: dict[str, Any], reason: str
 ) -> None:
-    subject = EndpointSubject.load(server.url, MODEL, **options)
+    subject = EndpointModel.load(server.url, MODEL, **options)
     assert subject.no_reuse.startswith(reason)
     assert bool(subject.no_reuse) == bool(reason)
     subject._endpoint.answerer._environment["system_fingerprint"] = ["a", "b"]
@@ -722,7 +706,7 @@ def test_a_server_that_asks_for_the_other_cap_is_told_once(caplog: pytest.LogCap
             send(connection, completion())
 
     with serving(handle=handle) as running:
-        EndpointSubject.load(running.url, MODEL).close()
+        EndpointModel.load(running.url, MODEL).close()
     assert [r.message for r in caplog.records if "in place of" in r.message] == [
         f"{MODEL} takes max_completion_tokens in place of max_tokens, which is sent from now on"
     ]
@@ -743,7 +727,7 @@ def _least(words: str):
 )
 def test_a_least_cap_is_learnt_from_the_refusal(words: str, probed: int) -> None:
     with serving(handle=_least(words)) as running:
-        EndpointSubject.load(running.url, MODEL).close()
+        EndpointModel.load(running.url, MODEL).close()
         assert running.chats[-1].body["max_tokens"] == probed
 
 
@@ -752,7 +736,7 @@ def test_a_cap_below_the_least_one_is_refused_before_the_first_question() -> Non
         serving(handle=_least("minimum is 16")) as running,
         pytest.raises(ConfigError, match="caps of at least 16 tokens, and max_tokens is 8; set max_tokens = 16"),
     ):
-        EndpointSubject.load(running.url, MODEL, max_tokens=8)
+        EndpointModel.load(running.url, MODEL, max_tokens=8)
 
 
 def _own_temperature(connection, request):
@@ -766,8 +750,8 @@ def _own_temperature(connection, request):
 def test_a_server_with_a_temperature_of_its_own_is_asked_without_one() -> None:
     with serving(handle=_own_temperature) as running:
         with pytest.raises(ConfigError, match=r'leave it to the server by omit = \["temperature"\]'):
-            EndpointSubject.load(running.url, MODEL)
-        subject = EndpointSubject.load(running.url, MODEL, omit=["temperature"], revision="a")
+            EndpointModel.load(running.url, MODEL)
+        subject = EndpointModel.load(running.url, MODEL, omit=["temperature"], revision="a")
         assert subject.generate("x") == "blue"
         assert "temperature" not in running.chats[-1].body
         assert subject.identity.samples is None
@@ -778,4 +762,4 @@ def test_a_server_with_a_temperature_of_its_own_is_asked_without_one() -> None:
 @pytest.mark.parametrize("omit", ["temperature", [1], ["messages"], None])
 def test_an_omission_that_cannot_be_is_refused(omit: Any) -> None:
     with pytest.raises(ConfigError, match="omit"):
-        EndpointSubject.load("http://127.0.0.1:9/v1", MODEL, omit=omit)
+        EndpointModel.load("http://127.0.0.1:9/v1", MODEL, omit=omit)

@@ -12,12 +12,12 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 from faulty_server import choice, completion
 
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.base import Reply
+from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.endpoint.chat import first_token, read_reply
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
 
 
-def read(payload: dict[str, Any]) -> Reply:
+def read(payload: dict[str, Any]) -> Completion:
     return read_reply(Delivery(Status.OK, payload, code=200))
 
 

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import load_subject
 
-OURS = {"retries": 0, "timeout": 10.0}
+OURS: dict[str, Any] = {"retries": 0, "timeout": 10.0}
 
 
 def counts(prompt: int, answer: int, *, capped: bool = False) -> Handler:

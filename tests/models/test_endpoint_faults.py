@@ -20,7 +20,7 @@ from faulty_server import FAULTS, MODEL, PROMPT, FaultyServer, Request, completi
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 
 #: Faults that are waited out up to the deadline.
 PASSING = (*(f"http {code}" for code in (408, 425, 429, 502, 503, 504, 529)), "error as a success")
@@ -36,11 +36,11 @@ def server() -> Iterator[FaultyServer]:
 
 
 @pytest.fixture(scope="module")
-def subjects(server: FaultyServer) -> Iterator[dict[str, EndpointSubject]]:
+def subjects(server: FaultyServer) -> Iterator[dict[str, EndpointModel]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TEST_KEY", KEY)
         made = {
-            status: EndpointSubject.load(server.url, MODEL, key_env="TEST_KEY", timeout=seconds, retries=0)
+            status: EndpointModel.load(server.url, MODEL, key_env="TEST_KEY", timeout=seconds, retries=0)
             for status, seconds in DEADLINES.items()
         }
     yield made
@@ -49,7 +49,7 @@ def subjects(server: FaultyServer) -> Iterator[dict[str, EndpointSubject]]:
 
 
 @pytest.fixture
-def subject(subjects: dict[str, EndpointSubject]) -> EndpointSubject:
+def subject(subjects: dict[str, EndpointModel]) -> EndpointModel:
     return subjects["other"]
 
 
@@ -63,7 +63,7 @@ ANSWERS = {"cut", "filter"}
 
 
 @pytest.mark.parametrize("fault", sorted(ANSWERS))
-def test_a_cut_or_refused_answer_is_an_answer(subjects: dict[str, EndpointSubject], fault: str) -> None:
+def test_a_cut_or_refused_answer_is_an_answer(subjects: dict[str, EndpointModel], fault: str) -> None:
     completion = subjects["other"].complete(Item("a", PROMPT + fault))
     assert completion.status == FAULTS[fault][0]
     assert completion.text
@@ -73,7 +73,7 @@ def test_a_cut_or_refused_answer_is_an_answer(subjects: dict[str, EndpointSubjec
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ANSWERS])
 def test_a_fault_is_a_status(
     server: FaultyServer,
-    subjects: dict[str, EndpointSubject],
+    subjects: dict[str, EndpointModel],
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
     fault: str,
@@ -83,7 +83,7 @@ def test_a_fault_is_a_status(
     caplog.set_level(logging.DEBUG)
     if fault.startswith(PASSING):  # they slow down the subject that meets them
         monkeypatch.setenv("TEST_KEY", KEY)
-        subject = EndpointSubject.load(server.url, MODEL, key_env="TEST_KEY", timeout=0.5)
+        subject = EndpointModel.load(server.url, MODEL, key_env="TEST_KEY", timeout=0.5)
         request.addfinalizer(subject.close)
     else:
         subject = subjects["timeout" if FAULTS[fault][0] == "timeout" else "other"]
@@ -104,7 +104,7 @@ def test_a_fault_is_a_status(
     assert KEY[3:13] not in shown
 
 
-def test_faults_at_once_do_not_disturb_answers(subject: EndpointSubject) -> None:
+def test_faults_at_once_do_not_disturb_answers(subject: EndpointModel) -> None:
     quick = [name for name, (status, _) in FAULTS.items() if status in ("empty", "refused", "truncated")]
     assert len(quick) > 10
     items = [Item(str(n), text) for n, name in enumerate(quick) for text in (PROMPT + name, f"question {n}")]
@@ -134,7 +134,7 @@ def test_a_reply_too_many_is_no_answer_to_the_next_question(pause: float, extra:
             request = read_request(connection)
 
     with serving(handle=handle) as running:
-        subject = EndpointSubject.load(running.url, MODEL, retries=0, timeout=5.0)
+        subject = EndpointModel.load(running.url, MODEL, retries=0, timeout=5.0)
         for n in range(5):
             time.sleep(10 * pause)
             assert subject.generate(f"question {n}") == f"echo question {n}"
@@ -152,7 +152,7 @@ def test_a_connection_is_used_again_when_nothing_is_left_on_it() -> None:
             request = read_request(connection)
 
     with serving(handle=handle) as running:
-        subject = EndpointSubject.load(running.url, MODEL, retries=0, timeout=5.0)
+        subject = EndpointModel.load(running.url, MODEL, retries=0, timeout=5.0)
         for n in range(5):
             assert subject.generate(f"question {n}") == f"echo question {n}"
         assert len(connections) < 3
@@ -161,7 +161,7 @@ def test_a_connection_is_used_again_when_nothing_is_left_on_it() -> None:
 
 def test_a_refused_connection_is_a_status_at_the_deadline() -> None:
     with serving() as server:
-        subject = EndpointSubject.load(server.url, MODEL, timeout=0.5)
+        subject = EndpointModel.load(server.url, MODEL, timeout=0.5)
     (answer,) = subject.answer([Item("a", "x")])
     assert answer.status.value == "error"
     assert "refused" in answer.detail
@@ -173,7 +173,7 @@ def test_a_refused_connection_is_a_status_at_the_deadline() -> None:
 def test_tls_where_there_is_none(server: FaultyServer) -> None:
     start = time.monotonic()
     with pytest.raises(ConfigError, match="start the server, or mend the address"):
-        EndpointSubject.load(server.url.replace("http:", "https:"), MODEL, timeout=60.0)
+        EndpointModel.load(server.url.replace("http:", "https:"), MODEL, timeout=60.0)
     assert time.monotonic() - start < 30  # and not tried again
 
 
@@ -182,16 +182,16 @@ import resource, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from faulty_server import FAULTS, MODEL, PROMPT, FaultyServer, Request, completion, head, read_request, send, serving
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-subject = EndpointSubject.load(f"http://127.0.0.1:{{sys.argv[1]}}/v1", MODEL, retries=0, timeout=2.0)
+subject = EndpointModel.load(f"http://127.0.0.1:{{sys.argv[1]}}/v1", MODEL, retries=0, timeout=2.0)
 subject.answer([Item(str(n), "x") for n in range(16)])
 before = peak()
 for fault in sys.argv[2:]:
     answers = subject.answer([Item(str(n), PROMPT + fault) for n in range(16)])
     assert {{a.status.value for a in answers}} <= {{"error", "timeout"}}, answers
     subject.close()
-    subject = EndpointSubject.load(f"http://127.0.0.1:{{sys.argv[1]}}/v1", MODEL, retries=0, timeout=2.0)
+    subject = EndpointModel.load(f"http://127.0.0.1:{{sys.argv[1]}}/v1", MODEL, retries=0, timeout=2.0)
 subject.close()
 print(peak() - before)
 """

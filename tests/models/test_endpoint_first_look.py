@@ -18,7 +18,7 @@ from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import load_subject
 from pytest_adaptive_eval.models.endpoint.opening import NEUTRAL
 
-OURS = {"retries": 0, "timeout": 10.0}
+OURS: dict[str, Any] = {"retries": 0, "timeout": 10.0}
 
 
 def in_turn(*handlers: Handler) -> Handler:
@@ -178,7 +178,7 @@ def test_a_model_that_is_listed_and_does_not_answer_is_named() -> None:
 
 def test_headers_and_query_are_sent_and_secret_values_are_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORTKEY", "pk-0123456789abcdef")
-    options = {
+    options: dict[str, Any] = {
         "headers": {"x-portkey-api-key": "$PORTKEY", "x-mode": "fast"},
         "query": {"api-version": "2024 1", "k": "$PORTKEY"},
     }

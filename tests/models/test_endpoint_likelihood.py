@@ -20,7 +20,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import BitsPerByte, ChoiceLikelihood
 from pytest_adaptive_eval.models import load_subject
-from pytest_adaptive_eval.models.base import Subject
+from pytest_adaptive_eval.models.base import Model
 
 #: Replies of vLLM 0.32 with the checkpoint `text-late`, see `benchmarks/served_likelihood.py --record`.
 RECORDED = json.loads((Path(__file__).parent / "vllm_replies.json").read_text())
@@ -66,7 +66,7 @@ def vllm() -> Iterator[FaultyServer]:
         yield server
 
 
-def subject(server: FaultyServer, **options: Any) -> Subject:
+def subject(server: FaultyServer, **options: Any) -> Model:
     return load_subject(
         f"{server.url}#text-late", **{"api": "completions", "retries": 0, "begin_text": "</s>", **options}
     )

@@ -53,9 +53,9 @@ def harness(monkeypatch, tmp_path):
 
 @pytest.fixture
 def subject(harness):
-    from pytest_adaptive_eval.extensions.hosts.harness import HarnessSubject
+    from pytest_adaptive_eval.extensions.hosts.harness import HarnessModel
 
-    return HarnessSubject(harness, SubjectIdentity("hashed"))
+    return HarnessModel(harness, SubjectIdentity("hashed"))
 
 
 def own_run(harness, tmp_path, **task):

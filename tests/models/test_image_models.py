@@ -19,7 +19,7 @@ transformers: Any = pytest.importorskip("transformers", reason="real checkpoints
 image_processing_auto: Any = pytest.importorskip("transformers.models.auto.image_processing_auto", reason="as above")
 Image: Any = pytest.importorskip("PIL.Image", reason="images need pillow (extra hf)")
 
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject  # noqa: E402
+from pytest_adaptive_eval.models.checkpoint.model import TransformersModel  # noqa: E402
 
 PLACE = "{% if p['type'] == 'image' %}HERE{% else %}{{ p['text'] }}{% endif %}"
 CHAT = (
@@ -139,8 +139,8 @@ def bank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def load(folder: Path, **options: Any) -> TransformersSubject:
-    return TransformersSubject.load(folder, **{"device": "cpu", "max_tokens": 8, **options})
+def load(folder: Path, **options: Any) -> TransformersModel:
+    return TransformersModel.load(folder, **{"device": "cpu", "max_tokens": 8, **options})
 
 
 def item(bank: Path, number: int, prompt: str = "how many circles") -> Item:
@@ -254,7 +254,7 @@ def test_a_bad_image_costs_its_item_alone(made: Callable[[str], Path], bank: Pat
 def test_a_bare_prompt_with_a_path(made: Callable[[str], Path], bank: Path) -> None:
     subject = load(made("llava"))
     one = item(bank, 0)
-    subject.prefetch([one])
+    subject.restore(one, 0, subject.answer([one])[0])
     assert subject._take(Item("", one.prompt, images=one.image_paths)) == subject.answer([one])[0]
     assert subject.answer([Item("", one.prompt, images=one.image_paths)]) == subject.answer([one])
 

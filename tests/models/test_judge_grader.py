@@ -12,7 +12,7 @@ from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.base import Reply
+from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.judging import REPEATED, Judge, judged_bank, judgment_messages
 
 ITEM = Item("a", "What is the capital of France?", "Paris", "contains")
@@ -29,9 +29,9 @@ def honest(text: str) -> str:
 
 def test_each_judgment_of_the_same_answer_is_a_draw_of_its_own() -> None:
     class Drawing(CodedAgent):
-        def ask(self, messages: Any, *, draw: int = 0, **_: Any) -> Reply:
+        def ask(self, messages: Any, *, draw: int = 0, **_: Any) -> Completion:
             drawn.append((messages[-1].text, draw))
-            return Reply(honest(messages[-1].text))
+            return Completion(honest(messages[-1].text))
 
     drawn: list[tuple[str, int]] = []
     item = judged_bank(ItemBank.uncalibrated("toy", [ITEM]), Judge("sol", lambda: Drawing("sol"))).items[0]
@@ -50,7 +50,7 @@ def test_what_is_asked_ahead_is_taken_and_counted_once_and_a_cost_that_no_test_n
     agent = Remote("sol", honest)
     one = Judge("sol", lambda: agent)
     assert one.begin(ITEM, "Paris", 1) == [], "it is not loaded for that"
-    assert one.agent is agent
+    assert one.recorded.identity == agent.identity
     for place, text in enumerate(("Paris", "Rome", "Oslo"), REPEATED - 1):
         for future in one.begin(ITEM, text, place):
             future.result(10.0)
@@ -67,7 +67,7 @@ def test_what_is_asked_ahead_is_taken_and_counted_once_and_a_cost_that_no_test_n
 def test_no_second_rank_is_asked_ahead_where_there_is_no_first_one() -> None:
     agent = Remote("sol", "I will not say")
     one = Judge("sol", lambda: agent)
-    assert one.agent is agent
+    assert one.recorded.waits_apart
     for future in one.begin(ITEM, "Paris", 1):
         future.result(10.0)
     with pytest.raises(Unscored, match="gave no rank"):
@@ -78,15 +78,15 @@ def test_no_second_rank_is_asked_ahead_where_there_is_no_first_one() -> None:
 
 def test_equal_requests_of_a_judge_follow_each_other() -> None:
     class Slow(Remote):
-        def ask(self, messages: Any, *, draw: int = 0, **_: Any) -> Reply:
+        def ask(self, messages: Any, *, draw: int = 0, **_: Any) -> Completion:
             events.append(("begin", draw))
             time.sleep(0.0 if draw else 0.2)
             events.append(("end", draw))
-            return Reply(honest(messages[-1].text))
+            return Completion(honest(messages[-1].text))
 
     events: list[tuple[str, int]] = []
     one = Judge("sol", lambda: Slow("sol"))
-    assert isinstance(one.agent, Slow)
+    assert one.recorded.waits_apart
     last = [one.begin(ITEM, "Rome", REPEATED + 1) for _ in range(3)][-1]
     last[0].result(10.0)
     assert events == [(name, draw) for draw in range(3) for name in ("begin", "end")]
@@ -96,7 +96,7 @@ def test_equal_requests_of_a_judge_follow_each_other() -> None:
 def test_a_judge_in_this_process_is_asked_by_the_tests_alone() -> None:
     agent = CodedAgent("sol", honest)
     one = Judge("sol", lambda: agent)
-    assert one.agent is agent
+    assert not one.recorded.waits_apart
     assert one.begin(ITEM, "Paris", 1) == []
     assert not agent.asked
 
@@ -132,7 +132,7 @@ def test_the_judge_reads_question_choices_accepted_answers_rubric_and_answer() -
     assert message.text.count("<rank>") == 1  # the one of the instruction
 
 
-@pytest.mark.parametrize("reply", ["I will not say", "<rank>9</rank>", Reply("", Status.TIMEOUT, "too slow")])
+@pytest.mark.parametrize("reply", ["I will not say", "<rank>9</rank>", Completion("", Status.TIMEOUT, detail="slow")])
 def test_a_judge_that_gives_no_score_is_refused_before_anything_is_asked(reply: object) -> None:
     one = judge(reply)
     with pytest.raises(ConfigError, match="the judge sol gave no score to any of 1 answers"):

@@ -18,20 +18,20 @@ torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (e
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
 from pytest_adaptive_eval.models.checkpoint import loading, placement  # noqa: E402
-from pytest_adaptive_eval.models.checkpoint import subject as subject_module  # noqa: E402
+from pytest_adaptive_eval.models.checkpoint import model as model_module  # noqa: E402
 from pytest_adaptive_eval.models.checkpoint.generation import Generator  # noqa: E402
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject  # noqa: E402
+from pytest_adaptive_eval.models.checkpoint.model import TransformersModel  # noqa: E402
 
 PROMPTS = ["how many circles are there", "seven", "the answer is two plus five and the question was seven 0 1 2", "a"]
 ITEMS = [Item(f"i{n}", prompt) for n, prompt in enumerate(PROMPTS)]
 GIB = 2**30
 
 
-def load(folder: Path, **options: Any) -> TransformersSubject:
-    return TransformersSubject.load(folder, **{"max_tokens": 12, **options})
+def load(folder: Path, **options: Any) -> TransformersModel:
+    return TransformersModel.load(folder, **{"max_tokens": 12, **options})
 
 
-def texts(subject: TransformersSubject) -> list[str]:
+def texts(subject: TransformersModel) -> list[str]:
     return [completion.text for completion in subject.answer(ITEMS)]
 
 
@@ -146,14 +146,14 @@ def test_batches_on_a_gpu_are_as_large_as_its_memory_holds(checkpoints: Any, mon
         (10**15, ["cuda:0", "cpu"], 16),
         (10**15, ["mps"], 16),
     ):
-        monkeypatch.setattr(subject_module, "free_bytes", lambda _device, free=free: free)
-        assert subject_module.find_batch_size(model, devices, 64) == expected
+        monkeypatch.setattr(model_module, "free_bytes", lambda _device, free=free: free)
+        assert model_module.find_batch_size(model, devices, 64) == expected
 
 
 def test_the_batch_size_that_was_found_is_recorded(checkpoints: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = checkpoints.text("llama")
     assert load(folder, device="cpu").identity.environment["batch_size"] == 16
-    monkeypatch.setattr(subject_module, "find_batch_size", lambda _model, _devices, _tokens: 100)
+    monkeypatch.setattr(model_module, "find_batch_size", lambda _model, _devices, _tokens: 100)
     assert load(folder, device="cpu", batch_size=7).identity.environment["batch_size"] == 7
     subject = load(folder, device="cpu")
     assert (subject.shared_batch, subject.identity.environment["batch_size"]) == (100, 100)

@@ -16,24 +16,30 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.models.base import (
-    Agent,
     Completion,
     Message,
+    Model,
     Preference,
-    Reply,
-    Subject,
     SubjectIdentity,
     Usage,
 )
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.pool import ModelPool
 
 
-class Loaded:
-    """An agent that knows who else is in memory."""
+class Loaded(Model):
+    """A model that knows who else is in memory."""
 
     def __init__(self, name: str, memory: list[str], busy: threading.Barrier | None = None) -> None:
-        self.identity, self.rates, self.memory, self.busy = SubjectIdentity(name, name * 2), True, memory, busy
+        super().__init__(SubjectIdentity(name, name * 2))
+        self.memory, self.busy = memory, busy
         memory.append(name)
+
+    @property
+    def rates(self) -> bool:
+        return True
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        raise AssertionError("it is asked in chats alone")
 
     def ask(
         self,
@@ -42,11 +48,11 @@ class Loaded:
         max_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,
         draw: int = 0,
-    ) -> Reply:
+    ) -> Completion:
         assert self.identity.name in self.memory
         if self.busy:
             self.busy.wait(10)
-        return Reply(f"{self.identity.name}: {messages[0].text} {max_tokens} {schema}")
+        return Completion(f"{self.identity.name}: {messages[0].text} {max_tokens} {schema}")
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         return Preference(tuple(float(len(candidate)) for candidate in candidates))
@@ -55,7 +61,7 @@ class Loaded:
         self.memory.remove(self.identity.name)
 
 
-class Answering(Subject):
+class Answering(Model):
     """A subject whose answers cost something."""
 
     def __init__(self, name: str) -> None:
@@ -71,24 +77,23 @@ class Answering(Subject):
         return [Completion(item.prompt.upper()) for item in items]
 
 
-def pool_of(names: str, memory: list[str], capacity: int | None = None, **more: Any) -> AgentPool:
-    return AgentPool({name: partial(Loaded, name, memory) for name in names}, capacity, **more)
+def pool_of(names: str, memory: list[str], capacity: int | None = None, **more: Any) -> ModelPool:
+    return ModelPool({name: partial(Loaded, name, memory) for name in names}, capacity, **more)
 
 
-def ask(pool: AgentPool, name: str) -> str:
-    return pool.agent(name).ask([Message("user", "hi")], max_tokens=3).text
+def ask(pool: ModelPool, name: str) -> str:
+    return pool.model(name).ask([Message("user", "hi")], max_tokens=3).text
 
 
 def test_nothing_is_loaded_before_it_is_asked() -> None:
     memory: list[str] = []
     pool = pool_of("abc", memory)
-    agent = pool.agent("a")
+    agent = pool.model("a")
     assert not memory
     assert not pool.loads
     assert ask(pool, "a") == "a: hi 3 None"
     assert agent.prefer([], ["x", "yy"], "yes").scores == (1.0, 2.0)
     assert agent.rates
-    assert isinstance(agent, Agent)
     assert memory == ["a"]
     assert pool.loads == {"a": 1}
 
@@ -124,7 +129,7 @@ def test_asking_those_in_memory_first_saves_loads(capacity: int, rounds: int) ->
 def test_who_a_closed_one_is_stays_known() -> None:
     memory: list[str] = []
     pool = pool_of("ab", memory, 1)
-    assert [pool.agent(name).identity.checkpoint for name in "abab"] == ["aa", "bb", "aa", "bb"]
+    assert [pool.model(name).identity.checkpoint for name in "abab"] == ["aa", "bb", "aa", "bb"]
     assert pool.loads == {"a": 1, "b": 1}
     assert memory == ["b"]
 
@@ -132,7 +137,7 @@ def test_who_a_closed_one_is_stays_known() -> None:
 def test_models_on_servers_take_no_room_and_are_asked_at_once() -> None:
     memory: list[str] = []
     together = threading.Barrier(3)
-    pool = AgentPool(
+    pool = ModelPool(
         {"far": lambda: Loaded("far", memory, together), "near": lambda: Loaded("near", memory)}, 1, remote=["far"]
     )
     ask(pool, "near")
@@ -155,8 +160,8 @@ def test_threads_do_not_take_models_from_each_other() -> None:
 
 
 def test_subjects_are_pooled_too_and_what_they_cost_is_added_up() -> None:
-    pool = AgentPool({name: partial(Answering, name) for name in "ab"}, 1)
-    one, other = pool.subject("a"), pool.subject("b")
+    pool = ModelPool({name: partial(Answering, name) for name in "ab"}, 1)
+    one, other = pool.model("a"), pool.model("b")
     assert one.usage.calls == 0
     for subject in (one, other, one):
         assert subject.generate(Item("x", "yes")) == "YES"
@@ -171,10 +176,10 @@ def test_subjects_are_pooled_too_and_what_they_cost_is_added_up() -> None:
 def test_a_model_that_does_not_load_leaves_the_pool_usable() -> None:
     memory: list[str] = []
 
-    def broken() -> Agent:
+    def broken() -> Model:
         raise ConfigError("no such folder")
 
-    pool = AgentPool({"a": lambda: Loaded("a", memory), "broken": broken}, 1)
+    pool = ModelPool({"a": lambda: Loaded("a", memory), "broken": broken}, 1)
     with pytest.raises(ConfigError, match="no such folder"):
         ask(pool, "broken")
     assert ask(pool, "a")
@@ -188,7 +193,7 @@ def test_all_are_closed_even_where_one_cannot_be() -> None:
             raise OSError("stuck")
 
     memory: list[str] = []
-    pool = AgentPool(
+    pool = ModelPool(
         {"a": lambda: Loaded("a", memory), "b": lambda: Stuck("b", memory), "c": lambda: Loaded("c", memory)}
     )
     for name in "abc":
@@ -199,17 +204,11 @@ def test_all_are_closed_even_where_one_cannot_be() -> None:
 
 
 def test_mistakes_are_told() -> None:
-    pool = AgentPool({"agent": lambda: Loaded("agent", []), "subject": lambda: Answering("subject")})
-    with pytest.raises(ConfigError, match="no model is called 'x'; expected one of agent, subject"):
-        pool.agent("x")
-    with pytest.raises(ConfigError, match="no model is called 'x'"):
-        pool.subject("x")
-    with pytest.raises(ConfigError, match="'subject' is a subject"):
-        ask(pool, "subject")
-    with pytest.raises(ConfigError, match="'agent' is an agent"):
-        pool.subject("agent").answer([])
+    pool = ModelPool({"agent": lambda: Loaded("agent", []), "other": lambda: Answering("other")})
+    with pytest.raises(ConfigError, match="no model is called 'x'; expected one of agent, other"):
+        pool.model("x")
     for capacity in (0, True, 1.5):
         with pytest.raises(ConfigError, match="whole number of at least 1"):
-            AgentPool({}, capacity)  # type: ignore[arg-type]
+            ModelPool({}, capacity)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="no model is called 'y'"):
-        AgentPool({"x": lambda: Answering("x")}, remote=["y"])
+        ModelPool({"x": lambda: Answering("x")}, remote=["y"])

@@ -11,7 +11,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models import Completion, load_subject
-from pytest_adaptive_eval.models.replay import ReplaySubject
+from pytest_adaptive_eval.models.replay import ReplayModel
 
 MATRIX = "subject,run,step,q1,q2,q3,q4\nearly,r1,300,1,0,,0.25\nlate,r1,1200,1,1,1,1.0\n"
 
@@ -29,7 +29,7 @@ def items(*names: str) -> list[Item]:
 
 def test_a_row_of_a_matrix(matrix: Path) -> None:
     subject = load_subject(f"replay:{matrix}#early")
-    assert isinstance(subject, ReplaySubject)
+    assert isinstance(subject, ReplayModel)
     assert subject.identity.name == "early"
     given = subject.answer(items("q4", "q1", "q2", "q3", "q9", "run"))
     assert [c.score for c in given] == [0.25, 1.0, 0.0, None, None, None]
@@ -42,7 +42,7 @@ def test_a_row_of_a_matrix(matrix: Path) -> None:
 def test_gzip_and_a_byte_order_mark(tmp_path: Path, prefix: str) -> None:
     path = tmp_path / "responses.csv.gz"
     path.write_bytes(gzip.compress((prefix + MATRIX).encode()))
-    assert ReplaySubject.load(path, "late").score(items("q3")[0]) == 1.0
+    assert ReplayModel.load(path, "late").score(items("q3")[0]) == 1.0
 
 
 def test_only_one_row_needs_no_name(tmp_path: Path) -> None:
@@ -52,11 +52,11 @@ def test_only_one_row_needs_no_name(tmp_path: Path) -> None:
 
 
 def test_the_identity_is_the_content(matrix: Path, tmp_path: Path) -> None:
-    first = ReplaySubject.load(matrix, "early").identity.checkpoint
+    first = ReplayModel.load(matrix, "early").identity.checkpoint
     matrix.write_text(MATRIX.replace("late,r1,1200,1", "late,r1,1200,0"))
-    assert ReplaySubject.load(matrix, "early").identity.checkpoint == first
+    assert ReplayModel.load(matrix, "early").identity.checkpoint == first
     matrix.write_text(MATRIX.replace("0.25", "0.5"))
-    assert ReplaySubject.load(matrix, "early").identity.checkpoint != first
+    assert ReplayModel.load(matrix, "early").identity.checkpoint != first
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_malformed_matrix(tmp_path: Path, text: str, words: list[str]) -> None
     path = tmp_path / "r.csv"
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        ReplaySubject.load(path)
+        ReplayModel.load(path)
     for word in [str(path), *words]:
         assert word in str(caught.value)
 
@@ -103,7 +103,7 @@ def test_missing_files_and_other_formats(tmp_path: Path, name: str) -> None:
 def test_broken_gzip_and_text(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "r.csv.gz").write_bytes(content)
     with pytest.raises(ConfigError, match="after line"):
-        ReplaySubject.load(tmp_path / "r.csv.gz")
+        ReplayModel.load(tmp_path / "r.csv.gz")
 
 
 def lines(path: Path, *rows: object) -> Path:
@@ -158,13 +158,13 @@ def test_json_lines(tmp_path: Path) -> None:
 def test_a_malformed_line(tmp_path: Path, row: object, word: str) -> None:
     path = lines(tmp_path / "r.jsonl", {"id": "first", "text": "x"}, row)
     with pytest.raises(ConfigError) as caught:
-        ReplaySubject.load(path)
+        ReplayModel.load(path)
     assert f"{path}, line 2: " in str(caught.value)
     assert word in str(caught.value)
 
 
 def test_a_bare_prompt_has_no_id(matrix: Path) -> None:
-    subject = ReplaySubject.load(matrix, "late")
+    subject = ReplayModel.load(matrix, "late")
     with pytest.raises(ConfigError, match=r"looked up by item id.*model\.score\(item\)"):
         subject.generate("what?")
 

@@ -12,11 +12,11 @@ import pytest
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models import Completion, Subject, SubjectIdentity, load_subject
-from pytest_adaptive_eval.models.base import RequestLog, Usage
+from pytest_adaptive_eval.models import Completion, Model, SubjectIdentity, load_subject
+from pytest_adaptive_eval.models.base import Message, RequestLog, Usage
 
 
-class Counted(Subject):
+class Counted(Model):
     """Answers with the number of the call."""
 
     def __init__(self, *completions: Completion) -> None:
@@ -29,11 +29,15 @@ class Counted(Subject):
         return [self.given[int(item.id)] if item.id else Completion("fresh") for item in items]
 
 
+def prefetched(subject: Model, items: Sequence[Item]) -> None:
+    """Hand a subject its answers, as a run does before the tests."""
+    subject.begin([(item, 0) for item in items], lambda n, completion: subject.restore(items[n], 0, completion))
+
+
 def test_a_batch_is_answered_once_and_each_answer_used_once() -> None:
     subject = Counted(Completion("a"), Completion("b"))
     items = [Item("0", "x"), Item("1", "y")]
-    subject.prefetch(items)
-    subject.prefetch(items)
+    prefetched(subject, items)
     assert subject.batches == [["0", "1"]]
     assert [subject.generate(items[1]), subject.generate(items[0].prompt)] == ["b", "a"]
     assert subject.generate(items[0]) == "a"
@@ -42,7 +46,7 @@ def test_a_batch_is_answered_once_and_each_answer_used_once() -> None:
 
 def test_items_that_read_the_same_keep_their_own_answers() -> None:
     subject = Counted(Completion("a"), Completion("b"), Completion("a"))
-    subject.prefetch([Item("0", "x"), Item("1", "x"), Item("2", "x")])
+    prefetched(subject, [Item("0", "x"), Item("1", "x"), Item("2", "x")])
     assert subject.generate("x") == "fresh"  # which item is meant cannot be known
     assert subject.generate(Item("1", "x")) == "b"
     assert subject.generate("x") == subject.generate("x") == "a"
@@ -51,7 +55,7 @@ def test_items_that_read_the_same_keep_their_own_answers() -> None:
 
 def test_images_and_messages_tell_prompts_apart() -> None:
     subject = Counted(Completion("a"), Completion("b"))
-    subject.prefetch([Item("0", "x", images=("p.png",), root="bank"), Item("1", messages=({"role": "user"},))])
+    prefetched(subject, [Item("0", "x", images=("p.png",), root="bank"), Item("1", messages=({"role": "user"},))])
     assert subject.generate("x") == "fresh"
     assert subject.generate("x", ["bank/p.png"]) == "a"
     assert subject.generate(Item("1", messages=({"role": "user"},))) == "b"
@@ -101,7 +105,7 @@ def test_a_recorded_score_is_no_text() -> None:
 
 def test_closing_forgets() -> None:
     subject = Counted(Completion("a"))
-    subject.prefetch([Item("0", "x")])
+    prefetched(subject, [Item("0", "x")])
     subject.close()
     assert subject.generate("x") == "fresh"
 
@@ -121,12 +125,12 @@ def test_a_spec_that_names_nothing_says_what_would(spec: str) -> None:
 def test_a_checkpoint_without_its_libraries_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.models.checkpoint.subject", None)
+    monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.models.checkpoint.model", None)
     with pytest.raises(ConfigError, match=r"install pytest-adaptive-eval\[hf\]"):
         load_subject(str(tmp_path))
 
 
-class Echo(Subject):
+class Echo(Model):
     """Answers with the number of messages that it reads and the last of them; refuses `refused`."""
 
     def __init__(self, refused: str = "") -> None:
@@ -152,20 +156,16 @@ def test_each_turn_is_a_call_with_the_items_that_still_have_one() -> None:
     subject = Echo()
     arrived: list[tuple[int, str]] = []
     short = Item("s", "alone", "x")
-    subject.prefetch(
-        [short, TURNED, Item("u", "eins", turns=("zwei",))], arrived=lambda n, c: arrived.append((n, c.text))
-    )
+    items = [short, TURNED, Item("u", "eins", turns=("zwei",))]
+    subject.begin([(item, 0) for item in items], lambda n, c: arrived.append((n, c.text)))
     assert subject.batches == [["alone", "one", "eins"], ["two", "zwei"], ["three"]]
     assert [n for n, _ in arrived] == [0, 2, 1]
-    text = subject.generate(TURNED)
-    assert text == dict(arrived)[1] == TURNED.transcript(["1 one", "3 two", "5 three"])
-    assert subject.generate(short) == "1 alone"
-    assert len(subject.batches) == 3
+    assert dict(arrived)[1] == TURNED.transcript(["1 one", "3 two", "5 three"])
+    assert dict(arrived)[0] == "1 alone"
 
 
 def test_the_cost_of_an_item_is_that_of_all_its_turns() -> None:
-    (completion,) = Echo().answer_draws([(TURNED, 0)])
-    assert completion.cost == Usage(calls=3)
+    assert Echo().complete(TURNED).cost == Usage(calls=3)
 
 
 def test_a_turn_without_an_answer_ends_its_item() -> None:
@@ -179,3 +179,14 @@ def test_a_recorded_score_stands_for_all_turns() -> None:
     subject = Counted(Completion("", score=0.5))
     assert subject.score(replace(TURNED, id="0")) == 0.5
     assert subject.batches == [["0"]]
+
+
+def test_a_model_that_answers_messages_holds_chats() -> None:
+    model = Echo()
+    chat = [Message("system", "be kind"), Message("user", "hello")]
+    assert model.ask(chat, max_tokens=5).text == "2 hello"
+    shown = model.ask([Message("user", "what?", ("a.png",))])
+    assert (shown.status, shown.detail) == (Status.ERROR, "'echo' is shown no pictures in a chat")
+    assert not model.rates
+    rated = model.prefer(chat, ["a", "b"], "yes")
+    assert (len(rated.scores), rated.status) == (2, Status.ERROR)

@@ -23,7 +23,7 @@ transformers: Any = pytest.importorskip("transformers", reason="real checkpoints
 
 from pytest_adaptive_eval.models.checkpoint import loading  # noqa: E402
 from pytest_adaptive_eval.models.checkpoint.generation import Prompt, _window  # noqa: E402
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersSubject  # noqa: E402
+from pytest_adaptive_eval.models.checkpoint.model import TransformersModel  # noqa: E402
 
 FAMILIES = ["llama", "qwen2", "qwen3", "gemma2", "phi3", "mistral"]
 PROMPTS = ["how many circles are there", "seven", "the answer is two plus five and the question was seven 0 1 2", "a"]
@@ -44,8 +44,8 @@ def plain(folder: Path, prompt: str, tokens: int = 12) -> str:
     return str(tokenizer.decode(output[0, ids["input_ids"].shape[1] :], skip_special_tokens=True))
 
 
-def load(folder: Path, **options: Any) -> TransformersSubject:
-    return TransformersSubject.load(folder, **{"device": "cpu", "max_tokens": 12, **options})
+def load(folder: Path, **options: Any) -> TransformersModel:
+    return TransformersModel.load(folder, **{"device": "cpu", "max_tokens": 12, **options})
 
 
 @pytest.mark.fast_rows(1)

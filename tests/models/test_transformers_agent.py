@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
-from pytest_adaptive_eval.models.base import Agent, Completion, Message
+from pytest_adaptive_eval.models import load_agent
+from pytest_adaptive_eval.models.base import Completion, Message
 
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
 from pytest_adaptive_eval.models.checkpoint.generation import Generated  # noqa: E402
-from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent, TransformersSubject  # noqa: E402
+from pytest_adaptive_eval.models.checkpoint.model import TransformersModel  # noqa: E402
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 TEMPLATE = (
@@ -41,8 +42,8 @@ def folder(request: pytest.FixtureRequest, checkpoints: Any, tmp_path_factory: p
 
 
 @pytest.fixture
-def agent(checkpoints: Any) -> TransformersAgent:
-    return TransformersAgent.load(checkpoints.text("qwen3"), device="cpu")
+def agent(checkpoints: Any) -> TransformersModel:
+    return TransformersModel.load(checkpoints.text("qwen3"), device="cpu")
 
 
 def by_hand(folder: Path, candidate: str, label: str) -> float:
@@ -58,10 +59,9 @@ def by_hand(folder: Path, candidate: str, label: str) -> float:
     return sum(float(words[len(head) - 1 + i, token]) for i, token in enumerate(tail))
 
 
-def test_an_agent_is_one(agent: TransformersAgent) -> None:
-    assert isinstance(agent, Agent)
+def test_an_agent_is_one(agent: TransformersModel) -> None:
     assert agent.rates
-    known = {"max_tokens": 1024, "temperature": 0.0, "template": "chat", "template_date": "2025-01-01"}
+    known = {"max_tokens": 1024, "temperature": 0.0, "seed": None, "template": "chat", "template_date": "2025-01-01"}
     assert agent.identity.decoding == known
     assert len(agent.identity.checkpoint) == 64
 
@@ -69,7 +69,7 @@ def test_an_agent_is_one(agent: TransformersAgent) -> None:
 @pytest.mark.fast_rows(2)
 @pytest.mark.parametrize("label", ["seven", "the answer is seven"])
 def test_ratings_are_the_likelihoods_of_whole_prompts(folder: Path, label: str, no_network: list[object]) -> None:
-    agent = TransformersAgent.load(folder, device="cpu")
+    agent = TransformersModel.load(folder, device="cpu")
     expected = [by_hand(folder, candidate, label) for candidate in CANDIDATES]
     for _ in range(2):  # the second time with a warm cache
         assert agent.prefer(CHAT, CANDIDATES, label).scores == pytest.approx(expected, abs=1e-3)
@@ -77,7 +77,7 @@ def test_ratings_are_the_likelihoods_of_whole_prompts(folder: Path, label: str, 
     assert agent.prefer(CHAT, CANDIDATES[:1], label).scores == pytest.approx(expected[:1], abs=1e-3)
 
 
-def test_neither_order_nor_company_matters(agent: TransformersAgent) -> None:
+def test_neither_order_nor_company_matters(agent: TransformersModel) -> None:
     expected = dict(zip(CANDIDATES, agent.prefer(CHAT, CANDIDATES, "seven").scores, strict=True))
 
     @given(st.permutations(CANDIDATES))
@@ -90,12 +90,12 @@ def test_neither_order_nor_company_matters(agent: TransformersAgent) -> None:
         assert agent.prefer(CHAT, [candidate], "seven").scores == pytest.approx([score], abs=1e-4)
 
 
-def test_what_two_calls_share_is_read_once(agent: TransformersAgent) -> None:
+def test_what_two_calls_share_is_read_once(agent: TransformersModel) -> None:
     first = agent.prefer(CHAT, CANDIDATES, "seven").usage
     again = agent.prefer(CHAT, CANDIDATES, "seven")
     longer = [*CHAT[:-1], Message("user", CHAT[-1].text + "and the answer is ")]
     later = agent.prefer(longer, CANDIDATES, "seven")
-    fresh = TransformersAgent.load(agent._open().info.folder, device="cpu").prefer(longer, CANDIDATES, "seven")
+    fresh = TransformersModel.load(agent._open().info.folder, device="cpu").prefer(longer, CANDIDATES, "seven")
     assert again.usage.prompt_tokens < first.prompt_tokens
     assert later.usage.prompt_tokens < fresh.usage.prompt_tokens
     assert later.scores == pytest.approx(fresh.scores, abs=1e-4)
@@ -108,24 +108,24 @@ def test_what_two_calls_share_is_read_once(agent: TransformersAgent) -> None:
 def test_a_window_that_slid_is_read_anew(checkpoints: Any, tmp_path: Path) -> None:
     folder = checkpoints.copy("mistral", tmp_path)
     (folder / "chat_template.jinja").write_text(TEMPLATE)
-    agent = TransformersAgent.load(folder, device="cpu")
+    agent = TransformersModel.load(folder, device="cpu")
     others = [Message("user", CHAT[0].text * 2)]
     expected = agent.prefer(CHAT, CANDIDATES, "seven").scores
     agent.prefer(others, CANDIDATES, "seven")
     assert agent.prefer(CHAT, CANDIDATES, "seven").scores == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_reply_is_the_greedy_one(checkpoints: Any, agent: TransformersAgent) -> None:
-    subject = TransformersSubject.load(checkpoints.text("qwen3"), device="cpu")
+def test_a_reply_is_the_greedy_one(checkpoints: Any, agent: TransformersModel) -> None:
+    subject = TransformersModel.load(checkpoints.text("qwen3"), device="cpu")
     chat = tuple({"role": m.role, "content": m.text} for m in CHAT)
     (expected,) = subject.answer([Item("a", messages=chat, meta={"max_tokens": 9})])
     reply = agent.ask(CHAT, max_tokens=9)
     assert (reply.text, reply.status, reply.detail) == (expected.text, expected.status, expected.detail)
-    assert reply.usage.calls == 1
-    assert reply.usage.completion_tokens <= 9
-    assert reply.usage.seconds > 0
+    assert reply.cost.calls == 1
+    assert reply.cost.completion_tokens <= 9
+    assert reply.cost.seconds > 0
     parameters = agent._open().loaded.model.num_parameters()
-    assert reply.usage.flops == 2 * parameters * (reply.usage.prompt_tokens + reply.usage.completion_tokens)
+    assert reply.cost.flops == 2 * parameters * (reply.cost.prompt_tokens + reply.cost.completion_tokens)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_reply_is_the_greedy_one(checkpoints: Any, agent: TransformersAgent) -
     ],
 )
 def test_reasoning_is_split_off_and_counted(
-    agent: TransformersAgent,
+    agent: TransformersModel,
     monkeypatch: pytest.MonkeyPatch,
     said: str,
     status: Status,
@@ -150,18 +150,18 @@ def test_reasoning_is_split_off_and_counted(
     monkeypatch.setattr(agent._open(), "generate", lambda _: [Generated(Completion(said, status), 30, 12)])
     reply = agent.ask(CHAT)
     assert (reply.text, reply.reasoning, reply.status) == (text, reasoning, after)
-    assert (reply.usage.reasoning_tokens > 0) == bool(reasoning)
-    assert reply.usage.completion_tokens == 12
+    assert (reply.cost.reasoning_tokens > 0) == bool(reasoning)
+    assert reply.cost.completion_tokens == 12
 
 
 def test_a_template_that_begins_to_think(checkpoints: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = checkpoints.copy("llama", tmp_path)
     (folder / "chat_template.jinja").write_text(TEMPLATE + "<think>\n")
-    agent = TransformersAgent.load(folder, device="cpu")
+    agent = TransformersModel.load(folder, device="cpu")
     monkeypatch.setattr(agent._open(), "generate", lambda _: [Generated(Completion("two plus"), 30, 12)])
     assert agent.ask(CHAT).status is Status.EMPTY
     (folder / "chat_template.jinja").write_text(TEMPLATE + "<think>\n\n</think>\n\n")
-    closed = TransformersAgent.load(folder, device="cpu")
+    closed = TransformersModel.load(folder, device="cpu")
     told = agent.prefer(CHAT, CANDIDATES, "seven").scores
     assert told == pytest.approx(closed.prefer(CHAT, CANDIDATES, "seven").scores, abs=1.0)
     assert all(math.isfinite(score) for score in told)
@@ -197,8 +197,8 @@ def test_no_tag_is_left_and_nothing_is_lost(parts: list[str]) -> None:
 
 def test_images(no_network: list[object]) -> None:
     folder, root = FIXTURES / "checkpoints" / "vision-late", str(FIXTURES / "banks")
-    agent = TransformersAgent.load(folder, device="cpu")
-    subject = TransformersSubject.load(folder, device="cpu")
+    agent = TransformersModel.load(folder, device="cpu")
+    subject = TransformersModel.load(folder, device="cpu")
     for name in ("vision-images/caption-6-1.png", "vision-images/grid-1-1.png"):
         text = "Which shape is in one cell only?"
         reply = agent.ask([Message("user", text, (name,), root)], max_tokens=8)
@@ -214,7 +214,7 @@ def test_images(no_network: list[object]) -> None:
     assert "secret.png" in lost.detail
 
 
-def test_faults_are_statuses(agent: TransformersAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_faults_are_statuses(agent: TransformersModel, monkeypatch: pytest.MonkeyPatch) -> None:
     pictured = [Message("user", "what is this", ("a.png",))]
     for outcome in (agent.ask(pictured), agent.prefer(pictured, ["a"], "seven")):
         assert outcome.status is Status.ERROR
@@ -238,14 +238,14 @@ def test_faults_are_statuses(agent: TransformersAgent, monkeypatch: pytest.Monke
 def test_ratings_that_are_not_finite(checkpoints: Any, tmp_path: Path, edit_weights: Callable[..., None]) -> None:
     folder = checkpoints.copy("qwen3", tmp_path)
     edit_weights(folder, **{"model.norm.weight": torch.full((32,), 3e38)})
-    given = TransformersAgent.load(folder, device="cpu").prefer(CHAT, CANDIDATES, "seven")
+    given = TransformersModel.load(folder, device="cpu").prefer(CHAT, CANDIDATES, "seven")
     assert (given.status, given.detail) == (Status.ERROR, "non-finite logits behind a candidate")
     assert all(math.isnan(score) for score in given.scores)
 
 
-def test_what_is_no_agent(checkpoints: Any, agent: TransformersAgent) -> None:
-    with pytest.raises(CheckpointError, match="has no chat template, which an agent needs"):
-        TransformersAgent.load(checkpoints.text("llama"), device="cpu")
+def test_what_is_no_agent(checkpoints: Any, agent: TransformersModel) -> None:
+    with pytest.raises(CheckpointError, match="has no chat template, which a model that works for the run needs"):
+        load_agent(str(checkpoints.text("llama")), device="cpu")
     agent.close()
     with pytest.raises(ConfigError, match="was closed"):
         agent.ask(CHAT)
@@ -255,8 +255,8 @@ def test_what_is_no_agent(checkpoints: Any, agent: TransformersAgent) -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 def test_a_gpu_rates_as_the_cpu_does(folder: Path) -> None:
-    cpu = TransformersAgent.load(folder, device="cpu", dtype="float32").prefer(CHAT, CANDIDATES, "seven")
-    gpu = TransformersAgent.load(folder, device="cuda", dtype="float32").prefer(CHAT, CANDIDATES, "seven")
+    cpu = TransformersModel.load(folder, device="cpu", dtype="float32").prefer(CHAT, CANDIDATES, "seven")
+    gpu = TransformersModel.load(folder, device="cuda", dtype="float32").prefer(CHAT, CANDIDATES, "seven")
     assert gpu.scores == pytest.approx(cpu.scores, abs=1e-2)
 
 
@@ -264,7 +264,7 @@ def test_an_agent_samples_by_its_seed(checkpoints: Any) -> None:
     folder = checkpoints.text("qwen3")
 
     def said(**options: Any) -> str:
-        agent = TransformersAgent.load(folder, device="cpu", **options)
+        agent = TransformersModel.load(folder, device="cpu", **options)
         return agent.ask(CHAT, max_tokens=12).text
 
     greedy = said()
@@ -273,10 +273,10 @@ def test_an_agent_samples_by_its_seed(checkpoints: Any) -> None:
     assert drawn[0] == drawn[1]
     assert len({greedy, *drawn}) > 2
     sampling: dict[str, Any] = {"device": "cpu", "temperature": 2.0, "seed": 3, "max_tokens": 12}
-    (first,) = TransformersSubject.load(folder, **sampling).answer([Item("a", "which answer is right")])
-    agent = TransformersAgent.load(folder, **sampling)  # it draws as a subject does at first
+    (first,) = TransformersModel.load(folder, **sampling).answer([Item("a", "which answer is right")])
+    agent = TransformersModel.load(folder, **sampling)  # it draws as a subject does at first
     assert agent.ask([Message("user", "which answer is right")]).text == first.text
-    decoding = TransformersAgent.load(folder, device="cpu", temperature=0.8, top_p=0.9, seed=4).identity.decoding
+    decoding = TransformersModel.load(folder, device="cpu", temperature=0.8, top_p=0.9, seed=4).identity.decoding
     assert [decoding[name] for name in ("temperature", "top_p", "seed")] == [0.8, 0.9, 4]
 
 
@@ -285,7 +285,7 @@ def test_an_agent_samples_by_its_seed(checkpoints: Any) -> None:
 )
 def test_sampling_that_cannot_be(checkpoints: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        TransformersAgent.load(checkpoints.text("qwen3"), device="cpu", **options)
+        TransformersModel.load(checkpoints.text("qwen3"), device="cpu", **options)
 
 
 def test_a_nucleus_holds_the_likeliest_tokens_up_to_its_share() -> None:

@@ -16,9 +16,9 @@ from pytest_adaptive_eval.reports.markdown import summary_markdown
 PRICED = """
 import pytest
 from pytest_adaptive_eval import SubjectIdentity
-from pytest_adaptive_eval.models.base import Completion, Subject, Usage
+from pytest_adaptive_eval.models.base import Completion, Model, Usage
 
-class Paid(Subject):
+class Paid(Model):
     spent = Usage()
 
     @property

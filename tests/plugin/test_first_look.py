@@ -15,7 +15,7 @@ from fake_server import SKILLS, PeerServer
 
 import pytest_adaptive_eval.extensions.studies.network.kind
 import pytest_adaptive_eval.extensions.studies.peers.kind
-import pytest_adaptive_eval.models.endpoint.subject  # noqa: F401
+import pytest_adaptive_eval.models.endpoint.model  # noqa: F401
 
 PANEL = """
 [[eval]]
@@ -63,7 +63,7 @@ def refused(lab: Any, text: str, message: str, *args: str) -> None:
 @pytest.mark.parametrize(
     ("member", "message"),
     [
-        ('"nowhere"', "agent 'nowhere' is not known; expected an existing checkpoint folder"),
+        ('"nowhere"', "model 'nowhere' is not known; expected an existing checkpoint folder"),
         ('"judge-model"', "no weights"),
         ('{{ model = "judge-model", options = {{ dtyp = "float32" }} }}', "has no option dtyp; expected "),
         ('"{url}#nobody"', "there is no model nobody"),
@@ -119,12 +119,12 @@ def test_a_model_that_leads_an_interview_is_looked_at(lab: Any) -> None:
     folder(lab)
     text = (
         '[[eval]]\nbank = "toy.bank"\nselector = "autojudger"\n'
-        'interview = { interviewer = "judge-model", options = { batch_size = 3 } }\n'
+        'interview = { interviewer = "judge-model", options = { batch_sise = 3 } }\n'
     )
     refused(
         lab,
         text,
-        "has no option batch_size; expected serve, device, dtype, device_map, attention, compile, max_tokens",
+        "has no option batch_sise; expected serve, device, dtype, device_map, attention, compile, max_tokens",
         "-n0",
     )
     assert lab.asked == []
@@ -139,7 +139,7 @@ def test_a_model_that_leads_an_interview_is_looked_at(lab: Any) -> None:
         ('model = "http://127.0.0.1:9/v1#ant", options = {{ start_timeout = 0 }}', "gives no answers"),
         ('model = "{url}?api_key=TOPSECRET-1#ant"', "/v1' has a query"),
         ('model = "judge-model"', "no weights"),
-        ('model = "nowhere?token=TOPSECRET-1"', "agent 'nowhere' is not known"),
+        ('model = "nowhere?token=TOPSECRET-1"', "model 'nowhere' is not known"),
     ],
 )
 def test_a_judge_is_looked_at(lab: Any, monkeypatch: pytest.MonkeyPatch, judge: str, message: str) -> None:

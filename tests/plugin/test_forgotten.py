@@ -32,9 +32,9 @@ def test_gate(adaptive_eval):
 SCORED = """
 import pytest
 from pytest_adaptive_eval import SubjectIdentity
-from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.models.base import Completion, Model
 
-class Scored(Subject):
+class Scored(Model):
     def answer(self, items):
         return [Completion("", score=float("{score}")) for _ in items]
 

@@ -31,9 +31,9 @@ def pytest_unconfigure():
 """
 #: A subject of this package, that answers batches.
 BATCHES = """
-from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.models.base import Completion, Model
 
-class Long(Subject):
+class Long(Model):
     def __init__(self):
         super().__init__(SubjectIdentity("long", "hash", {{"temperature": 0}}))
 

@@ -178,10 +178,10 @@ def test_what_it_cost(lab: Any) -> None:
     lab.pytester.makeconftest(
         """
         import pytest
-        from pytest_adaptive_eval.models import Completion, Subject, SubjectIdentity
+        from pytest_adaptive_eval.models import Completion, Model, SubjectIdentity
         from pytest_adaptive_eval.models.base import Usage
 
-        class Counting(Subject):
+        class Counting(Model):
             usage = Usage(7, 70, 7, 0, 1.0, 700.0)
 
             def answer(self, items):

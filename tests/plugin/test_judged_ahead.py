@@ -16,7 +16,7 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 
 from fake_server import JsonServer, completion
 
-from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 
 EVALUATION = """
 [[eval]]
@@ -31,9 +31,9 @@ at_least = 0.5
 """
 CONFTEST = """
 import pytest
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 
-class Pupil(Subject):
+class Pupil(Model):
     def answer(self, items):
         return [Completion(f"I heard: {item.prompt}") for item in items]
 
@@ -139,7 +139,7 @@ def test_a_judge_gets_several_requests_at_once_and_the_record_is_that_of_one_by_
 ) -> None:
     together, at_once = run(judged, expected=6)
     assert at_once.most >= 6
-    monkeypatch.setattr(EndpointAgent, "waits_apart", False)
+    monkeypatch.setattr(EndpointModel, "waits_apart", False)
     (judged.path / ".adaptive-eval").rename(judged.path / "before")
     alone, one_by_one = run(judged)
     assert one_by_one.most == 1

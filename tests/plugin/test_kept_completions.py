@@ -9,9 +9,9 @@ import pytest
 
 CONFTEST = """
 import os, pytest
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 
-class Model(Subject):
+class Own(Model):
     def answer(self, items):
         return self.answer_each(items, lambda *_: None)
 
@@ -28,7 +28,7 @@ class Model(Subject):
 
 @pytest.fixture(scope="session")
 def model():
-    return Model(SubjectIdentity("m", "checkpoint"))
+    return Own(SubjectIdentity("m", "checkpoint"))
 """
 TEST = """
 import pytest
@@ -85,7 +85,7 @@ from pathlib import Path
 import pytest
 from pytest_adaptive_eval import SubjectIdentity
 
-class Model:
+class Own:
     identity = SubjectIdentity("m", "checkpoint")
 
     def generate(self, prompt):
@@ -97,16 +97,16 @@ class Model:
 
 @pytest.fixture(scope="session")
 def model():
-    return Model()
+    return Own()
 """
 SUBJECT = (
-    OWN.replace("import SubjectIdentity", "import Completion, Subject, SubjectIdentity")
+    OWN.replace("import SubjectIdentity", "import Completion, Model, SubjectIdentity")
     .replace(
-        'class Model:\n    identity = SubjectIdentity("m", "checkpoint")\n\n    def generate(self, prompt):',
-        "class Model(Subject):\n    def answer(self, items):\n        prompt = items[0].prompt",
+        'class Own:\n    identity = SubjectIdentity("m", "checkpoint")\n\n    def generate(self, prompt):',
+        "class Own(Model):\n    def answer(self, items):\n        prompt = items[0].prompt",
     )
     .replace('return "yes"', 'return [Completion("yes")]')
-    .replace("Model()", 'Model(SubjectIdentity("m", "checkpoint"))')
+    .replace("Own()", 'Own(SubjectIdentity("m", "checkpoint"))')
 )
 
 

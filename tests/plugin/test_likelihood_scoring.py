@@ -11,9 +11,9 @@ import pytest
 #: A model that prefers the choice "yes" on even questions; it notes the prompts that it reads.
 CONFTEST = """
 import os, pytest
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 
-class Model(Subject):
+class Own(Model):
     rates_texts = True
 
     def answer(self, items):
@@ -30,7 +30,7 @@ class Model(Subject):
 
 @pytest.fixture(scope="session")
 def model():
-    return Model(SubjectIdentity("m", "checkpoint"))
+    return Own(SubjectIdentity("m", "checkpoint"))
 """
 TOML = """
 [[eval]]

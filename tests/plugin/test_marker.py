@@ -379,10 +379,10 @@ def test_batches_are_answered_in_one_call(lab: Any) -> None:
     (lab.path / "conftest.py").write_text(
         """
 import pytest
-from pytest_adaptive_eval import Subject, SubjectIdentity
+from pytest_adaptive_eval import Model, SubjectIdentity
 from pytest_adaptive_eval.models.base import Completion
 
-class Batch(Subject):
+class Batch(Model):
     def answer(self, items):
         with open("batches.txt", "a") as file:
             file.write(f"{len(items)}\\n")

@@ -156,10 +156,10 @@ def test_a_model_for_every_question(lab: Any, name: str) -> None:
         f"""
         import pytest
         from pytest_adaptive_eval import SubjectIdentity
-        from pytest_adaptive_eval.models.replay import ReplaySubject
+        from pytest_adaptive_eval.models.replay import ReplayModel
         @pytest.fixture
         def {name}():
-            return ReplaySubject("one", {{}})
+            return ReplayModel("one", {{}})
         @pytest.mark.adaptive_eval("toy.jsonl")
         def test_toy(item, {name}):
             assert item.grade({name}.generate(item))

@@ -28,8 +28,8 @@ from pytest_adaptive_eval.evaluation.study import Member as PlanMember
 from pytest_adaptive_eval.extensions.studies.peers.assessment import Call
 from pytest_adaptive_eval.extensions.studies.peers.kind import PanelPlan, _Asking
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.models.base import Reply
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.base import Completion
+from pytest_adaptive_eval.models.pool import ModelPool
 
 TOPICS = [f"topic {n}" for n in range(60)]
 
@@ -105,7 +105,7 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
     assert [row["subject"] for row in study["metrics"]["score"]] == ["dog", "ant", "bee", "cat", "elk"]
     assert [member["name"] for member in study["members"]] == ["dog", "ant", "bee", "cat", "elk"]
     # three a model at the first look, and at its opening
-    assert study["costs"]["total"]["calls"] == sum(server.asked.values()) - 30
+    assert study["costs"]["total"]["calls"] == sum(server.asked.values()) - 10  # to connect to five models
     assert set(study["costs"]["loads"].values()) == {1}
     roles = study["costs"]["roles"]
     assert set(roles) == {"task", "vote", "answer", "judgment"}
@@ -276,7 +276,7 @@ def test_what_servers_say_is_kept_while_a_model_in_memory_is_asked() -> None:
         def __init__(self, name: str) -> None:
             self.name, self.asked = name, 0
 
-        def ask(self, *_: Any, **__: Any) -> Reply:
+        def ask(self, *_: Any, **__: Any) -> Completion:
             self.asked += 1
             if self.name == "away":
                 said_away.set()
@@ -285,11 +285,11 @@ def test_what_servers_say_is_kept_while_a_model_in_memory_is_asked() -> None:
             else:
                 assert said_away.wait(10)
                 time.sleep(0.05)
-            return Reply(self.name)
+            return Completion(self.name)
 
     plan = PanelPlan("council", (PlanMember("here", "x"), PlanMember("away", "http://x")), PeerSettings(), None, Path())
     loaders: dict[str, Any] = {"here": lambda: Member("here"), "away": lambda: Member("away")}
-    pool = AgentPool(loaders, remote=["away"])
+    pool = ModelPool(loaders, remote=["away"])
     members: list[Any] = [Member(name) for name in plan.subjects]
     calls = [Call(members[n], n, "vote", (0, 0, 0), (), 8) for n in (0, 0, 1)]
     asking = _Asking(plan, pool, lambda *_: None)(calls)
@@ -451,7 +451,7 @@ def test_mistakes_are_told_before_anything_is_asked(
 @pytest.mark.parametrize(
     ("peers", "message"),
     [
-        ('["nowhere", "{url}#ant"]', "agent 'nowhere' is not known; expected an existing checkpoint folder"),
+        ('["nowhere", "{url}#ant"]', "model 'nowhere' is not known; expected an existing checkpoint folder"),
         ('["{url}", "{url}#ant"]', "names no model: write http://HOST:PORT/v1#MODEL"),
         ('["http://me:secret@127.0.0.1:1/v1", "{url}#ant"]', "'http://127.0.0.1:1/v1' names no model"),
         ('["{url}#ant", 3]', "peers 2 is 3, expected text or a table"),

@@ -27,11 +27,11 @@ at_least = {at_least}
 """
 PYTHON = """
 import pytest
-from pytest_adaptive_eval.models.endpoint.subject import EndpointSubject
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 
 @pytest.fixture(scope="module")
 def model():
-    return EndpointSubject.load("{url}", "m", concurrency=12)
+    return EndpointModel.load("{url}", "m", concurrency=12)
 
 @pytest.mark.adaptive_eval("one.jsonl", budget=40, stop="budget")
 def test_one(item, model):

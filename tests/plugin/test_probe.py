@@ -95,8 +95,8 @@ def ask(model):
     return lambda prompt: model.generate(prompt)
 """
 SUBJECT = """
-    from pytest_adaptive_eval.models.calling import CallableSubject
-    yield CallableSubject(Toy().generate, "toy", checkpoint="hash")
+    from pytest_adaptive_eval.models.calling import CallableModel
+    yield CallableModel(Toy().generate, "toy", checkpoint="hash")
     return
 """
 
@@ -167,7 +167,7 @@ def test_no_answer_has_failed_a_test_that_cannot_read_made_up_ones(lab: Any) -> 
 RETRY = """
 import json, pytest
 from pytest_adaptive_eval import SubjectIdentity
-from pytest_adaptive_eval.models.calling import CallableSubject
+from pytest_adaptive_eval.models.calling import CallableModel
 
 def retried(test):
     def again(item, model):
@@ -179,7 +179,7 @@ def retried(test):
         raise ValueError("unreadable")
     return again
 
-class Sampling(CallableSubject):
+class Sampling(CallableModel):
     def __init__(self, *args):
         super().__init__(*args)
         self.identity = SubjectIdentity("toy", "hash", {"do_sample": {samples}, "temperature": {samples}})

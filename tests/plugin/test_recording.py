@@ -224,7 +224,7 @@ def test_a_later_run_asks_only_what_an_earlier_one_has_no_completion_of(tmp_path
 
 
 class Own:
-    """A model that is no `Subject`, and counts what it is asked."""
+    """A model that is no `Model`, and counts what it is asked."""
 
     def __init__(self) -> None:
         self.count = 0

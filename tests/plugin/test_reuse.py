@@ -11,9 +11,9 @@ import pytest
 
 CONFTEST = """
 import os, pytest
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 
-class Model(Subject):
+class Own(Model):
     def answer(self, items):
         out = []
         for item in items:
@@ -26,7 +26,7 @@ class Model(Subject):
 
 @pytest.fixture(scope="session")
 def model():
-    return Model(SubjectIdentity("m", "checkpoint", {DECODING}))
+    return Own(SubjectIdentity("m", "checkpoint", {DECODING}))
 """
 EVAL = """
 import pytest
@@ -159,7 +159,7 @@ def test_answers_of_models_that_sample_are_asked_anew_and_the_reason_told(
 def test_a_model_of_the_users_own_class_is_asked_anew(project: Any) -> None:
     result = project.run(STORE)
     assert result.ret == 0
-    assert "the model is no Subject of this package" in " ".join(result.stdout.str().split())
+    assert "the model is no Model of this package" in " ".join(result.stdout.str().split())
 
 
 @pytest.mark.slow

@@ -35,9 +35,9 @@ def test_gate(adaptive_eval):
 BATCHED = """
 import pytest
 from pytest_adaptive_eval import SubjectIdentity
-from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.models.base import Completion, Model
 
-class Drawn(Subject):
+class Drawn(Model):
     def __init__(self):
         super().__init__(SubjectIdentity("drawn", "hash", {{"temperature": {temperature}}}))
 

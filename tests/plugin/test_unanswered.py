@@ -127,9 +127,9 @@ def test_a_baseline_that_counted_otherwise_is_refused(lab: Any, forget: bool) ->
 
 SUBJECT = """
 import pytest
-from pytest_adaptive_eval import Completion, Status, Subject, SubjectIdentity, Unscored
+from pytest_adaptive_eval import Completion, Status, Model, SubjectIdentity, Unscored
 
-class Model(Subject):
+class Own(Model):
     def answer(self, items):
         return [self.one(int(item.prompt.split()[-1])) for item in items]
 
@@ -140,7 +140,7 @@ class Model(Subject):
 
 @pytest.fixture(scope="module")
 def model():
-    return Model(SubjectIdentity("m", "hash", {"temperature": 0}))
+    return Own(SubjectIdentity("m", "hash", {"temperature": 0}))
 """
 TEST = """
 import json

@@ -19,13 +19,13 @@ from pytest_adaptive_eval.errors import BankError, CheckpointError, ConfigError
 from pytest_adaptive_eval.extensions.hosts.subjects import model_name
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.items.likelihood import Continuation
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash
 from pytest_adaptive_eval.text import shown_command
 
 
-class HarnessSubject(Subject):
+class HarnessModel(Model):
     """A model of lm-evaluation-harness.
 
     The harness returns texts alone, so an answer that was cut off at its cap cannot be told from a whole one.
@@ -61,7 +61,7 @@ class HarnessSubject(Subject):
         max_tokens: int | None = None,
         until: Sequence[str] = (),
         chat: bool = False,
-    ) -> HarnessSubject:
+    ) -> HarnessModel:
         """Create the harness's model.
 
         Args:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item, Status, items_naming
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity
 
 #: Status of an answer by the reason for which Inspect says that it ended.
 _STOPS = {"max_tokens": Status.TRUNCATED, "model_length": Status.TRUNCATED, "content_filter": Status.REFUSED}
@@ -18,7 +18,7 @@ _STOPS = {"max_tokens": Status.TRUNCATED, "model_length": Status.TRUNCATED, "con
 _LIMITS = {"time": Status.TIMEOUT, "working": Status.TIMEOUT, "operator": Status.NOT_RUN}
 
 
-class InspectSubject(Subject):
+class InspectModel(Model):
     """A task of Inspect that answers items: its solver, with tools, agents and turns, asks the model.
 
     An item with the id of one of the task's samples is asked as that sample, with its files, sandbox and metadata;
@@ -109,3 +109,7 @@ class InspectSubject(Subject):
             detail = f"Inspect: no score of {self._scorer!r}; found: {scorers}"
             return replace(completion, status=Status.ERROR, detail=detail)
         return replace(completion, score=min(max(value_to_float()(scores[self._scorer].value), 0.0), 1.0))
+
+
+#: Name of the class in earlier versions.
+InspectSubject = InspectModel

@@ -1,21 +1,22 @@
-"""Models of lm-evaluation-harness as a kind of subject."""
+"""Models of lm-evaluation-harness as a kind of model."""
 
 from __future__ import annotations
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.models.kind import SubjectKind
+from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.text import shown_command
 
 
-class HarnessModel(SubjectKind):
+class HarnessKind(ModelKind):
     """A model of lm-evaluation-harness, with any of its backends."""
 
     name = "lm-eval"
     form = "lm-eval:BACKEND#KEY=VALUE,..."
     help = "a model of lm-evaluation-harness"
     prefixes = ("lm-eval:",)
-    subject = "pytest_adaptive_eval.extensions.hosts.harness:HarnessSubject"
-    subject_options = ("max_tokens", "until", "chat")
+    chats = False
+    model = "pytest_adaptive_eval.extensions.hosts.harness:HarnessModel"
+    options = ("max_tokens", "until", "chat")
 
     def arguments(self, spec: str) -> tuple[str, str]:
         """Return the backend's name, and its arguments."""
@@ -42,4 +43,4 @@ def model_name(backend: str, arguments: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
 
 
-REGISTERED = (HarnessModel(),)
+REGISTERED = (HarnessKind(),)

@@ -1,25 +1,23 @@
-"""Model servers that the run starts as a kind of subject."""
+"""Model servers that the run starts as a kind of model."""
 
 from __future__ import annotations
 
-from pytest_adaptive_eval.models.kind import SubjectKind
+from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.models.kinds.endpoint import REGISTERED as ENDPOINTS
 from pytest_adaptive_eval.text import shown_command
 
 (_ENDPOINT,) = ENDPOINTS
 
 
-class ManagedServer(SubjectKind):
+class ManagedServer(ModelKind):
     """A model on a server that the run starts and ends."""
 
     name = "managed server"
     form = "serve:COMMAND"
     help = "a server that the run starts"
     prefixes = ("serve:",)
-    subject = "pytest_adaptive_eval.extensions.serving.subject:ServedSubject"
-    agent = "pytest_adaptive_eval.extensions.serving.subject:ServedAgent"
-    subject_options = ("serve", "serve_args", "cache", *_ENDPOINT.subject_options)
-    agent_options = ("serve", "serve_args", "cache", *_ENDPOINT.agent_options)
+    model = "pytest_adaptive_eval.extensions.serving.model:ServedModel"
+    options = ("serve", "serve_args", "cache", *_ENDPOINT.options)
     extra = "endpoint"
     remote = True
     hashes_files = True

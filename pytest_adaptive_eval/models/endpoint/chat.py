@@ -17,7 +17,7 @@ from PIL import Image
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.reading.cleaning import split_reasoning
-from pytest_adaptive_eval.models.base import Message, Reply, Usage
+from pytest_adaptive_eval.models.base import Completion, Message, Usage
 from pytest_adaptive_eval.models.checkpoint.prompting import Prompter
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -260,30 +260,30 @@ def checked_text(text: str | None) -> str:
     return text or ""
 
 
-def read_reply(delivery: Delivery) -> Reply:
+def read_reply(delivery: Delivery) -> Completion:
     """Return the answer to a chat in a delivery, or the reason why there is none."""
     return _read_with(_of_chat, delivery)
 
 
-def read_completion(delivery: Delivery) -> Reply:
+def read_completion(delivery: Delivery) -> Completion:
     """Return the answer to a bare prompt in a delivery, or the reason why there is none."""
     return _read_with(_of_prompt, delivery)
 
 
-def _read_with(read: Callable[[Delivery], Reply], delivery: Delivery) -> Reply:
+def _read_with(read: Callable[[Delivery], Completion], delivery: Delivery) -> Completion:
     usage = Usage(calls=1, seconds=delivery.seconds)
     if delivery.status is not Status.OK:
-        return Reply("", delivery.status, delivery.detail, usage=usage)
+        return Completion("", delivery.status, detail=delivery.detail, cost=usage)
     try:
         if error := delivery.data.get("error"):
             message = error.get("message", "") if isinstance(error, dict) else error
             raise Malformed(f"an error came as a success: {excerpt(str(message))}")
         return read(delivery)
     except (Malformed, msgspec.ValidationError) as error:
-        return Reply("", Status.ERROR, f"the reply does not follow the protocol: {error}", usage=usage)
+        return Completion("", Status.ERROR, detail=f"the reply does not follow the protocol: {error}", cost=usage)
 
 
-def _of_chat(delivery: Delivery) -> Reply:
+def _of_chat(delivery: Delivery) -> Completion:
     completion = msgspec.convert(delivery.data, _ChatCompletion)
     (choice,) = completion.choices
     message, finish = choice.message, choice.finish_reason
@@ -307,7 +307,7 @@ def _of_chat(delivery: Delivery) -> Reply:
     return reply
 
 
-def _of_prompt(delivery: Delivery) -> Reply:
+def _of_prompt(delivery: Delivery) -> Completion:
     completion = msgspec.convert(delivery.data, _TextCompletion)
     (choice,) = completion.choices
     _check("object", completion.object, "text_completion")
@@ -321,7 +321,7 @@ def _check(name: str, value: str, expected: str) -> None:
         raise Malformed(f"{name} is {excerpt(value)}, expected {expected!r}")
 
 
-def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Reply:
+def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: bool, refusal: str = "") -> Completion:
     """Return a reply with the status that its end gives it, and the reason if that is not ok."""
     if not isinstance(finish, str | None):
         raise Malformed(f"finish_reason is {excerpt(str(finish))}, expected 'stop', 'length' or 'content_filter'")
@@ -338,7 +338,7 @@ def _ended(finish: object, text: str, reasoning: str, usage: Usage, *, closed: b
     elif not closed or not text.strip():
         status = Status.EMPTY
         detail = "nothing but white space" if closed else "its reasoning does not end"
-    return Reply(text, status, detail, reasoning, usage)
+    return Completion(text, status, detail=detail, reasoning=reasoning, cost=usage)
 
 
 #: What a model is asked: the messages of a chat, or a text.
@@ -360,7 +360,7 @@ class Api:
     template: str
     greeting: Question
     question: Callable[[Item], Question]
-    read: Callable[[Delivery], Reply]
+    read: Callable[[Delivery], Completion]
 
 
 CHAT = Api("/chat/completions", "messages", "chat", ({"role": "user", "content": "Hi"},), chat_of_item, read_reply)

@@ -15,7 +15,7 @@ from msgspec import Meta
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.likelihood import Continuation
-from pytest_adaptive_eval.models.base import Completion, Reply, Usage
+from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.endpoint.chat import Malformed, read_completion, text_of_item
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint
 from pytest_adaptive_eval.models.endpoint.outcome import Delivery
@@ -233,30 +233,32 @@ class LikelihoodReader:
             return _Needed(self._begin_text, self._begin_text + text)
         return _Needed(head, prompt + text)
 
-    def _request(self, texts: Sequence[str]) -> dict[str, TokenLogs | Reply]:
+    def _request(self, texts: Sequence[str]) -> dict[str, TokenLogs | Completion]:
         """Return the log-probabilities of each text's tokens, or the reply that has none."""
         fields = METHODS[self._method].fields
         bodies = [self._endpoint.body(text, 1, temperature=0.0, seed=None, **fields) for text in texts]
-        replies: dict[str, TokenLogs | Reply] = {}
+        replies: dict[str, TokenLogs | Completion] = {}
         for text, delivery in zip(texts, self._endpoint.post(bodies), strict=True):
             reply = read_completion(delivery)
-            self.usage += reply.usage
+            self.usage += reply.cost
             if delivery.status is not Status.OK or delivery.data.get("error"):
                 replies[text] = reply
                 continue
             try:
                 replies[text] = read_tokens(self._method, delivery, text)
             except Malformed as error:
-                replies[text] = Reply("", Status.ERROR, f"the reply does not follow the protocol: {error}")
+                replies[text] = Completion("", Status.ERROR, detail=f"the reply does not follow the protocol: {error}")
         return replies
 
-    def _completion(self, item: Item, group: Sequence[_Needed], replies: Mapping[str, TokenLogs | Reply]) -> Completion:
+    def _completion(
+        self, item: Item, group: Sequence[_Needed], replies: Mapping[str, TokenLogs | Completion]
+    ) -> Completion:
         logs = []
         for choice in group:
-            head: TokenLogs | Reply = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
+            head: TokenLogs | Completion = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
             whole = replies[choice.whole]
             for reply in (head, whole):
-                if isinstance(reply, Reply):
+                if isinstance(reply, Completion):
                     return Completion("", reply.status, detail=reply.detail)
             assert isinstance(head, TokenLogs)
             assert isinstance(whole, TokenLogs)
@@ -268,11 +270,11 @@ class LikelihoodReader:
         return Completion(result.text, score=result.score, likelihood=result.facts)
 
 
-def _mistrust(replies: Sequence[TokenLogs | Reply]) -> str:
+def _mistrust(replies: Sequence[TokenLogs | Completion]) -> str:
     """Return why the figures of the probes cannot be those of their tokens; empty if they can."""
     logs = []
     for reply in replies:
-        if isinstance(reply, Reply):
+        if isinstance(reply, Completion):
             return reply.detail
         logs.append([log for log in reply.logs if log is not None])
     first, second = logs

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.base import Reply, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Completion, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, cap_of
 from pytest_adaptive_eval.models.endpoint.body import excerpt
 from pytest_adaptive_eval.models.endpoint.chat import APIS, Api, Question
@@ -88,7 +88,7 @@ class Endpoint:
         """Return `arrived` with a check of the delivery's model before it."""
         return lambda index, delivery: arrived(index, self.answerer.check(delivery))
 
-    def read(self, delivery: Delivery, max_tokens: int) -> Reply:
+    def read(self, delivery: Delivery, max_tokens: int) -> Completion:
         """Return the reply in a delivery, given the cap on its tokens."""
         return self.bounds.check(self.api.read(delivery), max_tokens)
 
@@ -97,7 +97,7 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     """Connect to the server, and get one token from the model.
 
     Args:
-        url, model: See `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`.
+        url, model: See `pytest_adaptive_eval.models.endpoint.model.EndpointModel.load`.
 
     Raises:
         ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does not
@@ -129,7 +129,7 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
         nonlocal usage
         decoding = _decoding(tokens, settings.temperature, settings.seed, 0, cap_field)
         (delivery,) = wire.post(api.path, [_body(model, {api.field: api.greeting}, decoding, {**fields, **extra})])
-        usage += api.read(delivery).usage
+        usage += api.read(delivery).cost
         return answerer.check(delivery)
 
     try:
@@ -179,11 +179,11 @@ def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     )
 
 
-def _reasons(entry: Mapping[str, Any] | None, reply: Reply) -> bool:
+def _reasons(entry: Mapping[str, Any] | None, reply: Completion) -> bool:
     """Return whether the server's entry for a model, or its first reply, says that it reasons before it answers."""
     parameters = (entry or {}).get("supported_parameters")
     listed = isinstance(parameters, list) and bool({"reasoning", "include_reasoning"} & set(map(str, parameters)))
-    return listed or bool(reply.reasoning or reply.usage.reasoning_tokens)
+    return listed or bool(reply.reasoning or reply.cost.reasoning_tokens)
 
 
 def _recorded_decoding(settings: EndpointSettings, api: Api, accepted: Mapping[str, Any]) -> dict[str, Any]:
@@ -360,11 +360,11 @@ class Bounds:
     context: int
     reports_caps: bool
 
-    def check(self, reply: Reply, max_tokens: int) -> Reply:
+    def check(self, reply: Completion, max_tokens: int) -> Completion:
         """Return the reply, with another status if its prompt or text was cut although it says ``stop``."""
         if reply.status is not Status.OK:
             return reply
-        prompt, answer = reply.usage.prompt_tokens, reply.usage.completion_tokens
+        prompt, answer = reply.cost.prompt_tokens, reply.cost.completion_tokens
         if self.context and prompt + answer > self.context + 1:  # some count the token that ends an answer
             detail = (
                 f"prompt and answer have {prompt} + {answer} tokens, and the server's context has {self.context}: it "
@@ -385,9 +385,9 @@ class Bounds:
             return replace(reply, status=Status.TRUNCATED, detail=detail)
         return reply
 
-    def warn_if_blind(self, reply: Reply) -> None:
+    def warn_if_blind(self, reply: Completion) -> None:
         """Warn if cut answers cannot be detected, given the reply to a request with a cap of one token."""
-        if reply.status is Status.OK and not self.reports_caps and not reply.usage.completion_tokens:
+        if reply.status is Status.OK and not self.reports_caps and not reply.cost.completion_tokens:
             warnings.warn(
                 AdaptiveEvalWarning(
                     "the server neither says when it cuts an answer nor counts its tokens, so that a cut answer counts "

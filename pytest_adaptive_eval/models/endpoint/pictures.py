@@ -9,7 +9,7 @@ from PIL import Image
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.models.base import Reply, Usage
+from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.endpoint.chat import CHAT, chat_of_item, picture_part, read_reply
 from pytest_adaptive_eval.models.endpoint.opening import Endpoint
 
@@ -38,14 +38,14 @@ def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
     if not chats:
         return Usage()  # items whose pictures cannot be opened get an error status
     bare, pictured = _ask(endpoint, [_with_pictures(chats[0], []), chats[0]], 1)
-    spent = bare.usage + pictured.usage
+    spent = bare.cost + pictured.cost
     server = f"{endpoint.model!r} at {endpoint.wire.url}"
     if pictured.status.infrastructure:
         raise ConfigError(
             f"the bank has pictures, and {server} gives no answer to an item with one: {pictured.detail}; expected a "
             "server that takes image_url parts: serve a model that reads pictures, or ask a bank without them"
         )
-    before, after = bare.usage.prompt_tokens, pictured.usage.prompt_tokens
+    before, after = bare.cost.prompt_tokens, pictured.cost.prompt_tokens
     if before and after >= before + PICTURE_TOKENS:
         return spent
     other_pictures = (
@@ -53,7 +53,7 @@ def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
     )
     swapped = [_with_pictures(chat, other_pictures[number - 1]) for number, chat in enumerate(chats)]
     replies = _ask(endpoint, [*chats, *swapped], ANSWER_TOKENS)
-    spent = sum((reply.usage for reply in replies), spent)
+    spent = sum((reply.cost for reply in replies), spent)
     for original, exchanged in zip(replies[: len(chats)], replies[len(chats) :], strict=True):
         usable = not (original.status.infrastructure or exchanged.status.infrastructure)
         if usable and (original.text, original.reasoning) != (exchanged.text, exchanged.reasoning):
@@ -82,7 +82,7 @@ def _chats(items: Sequence[Item]) -> list[_Chat]:
     return list(distinct.values())
 
 
-def _ask(endpoint: Endpoint, chats: Sequence[_Chat], max_tokens: int) -> list[Reply]:
+def _ask(endpoint: Endpoint, chats: Sequence[_Chat], max_tokens: int) -> list[Completion]:
     """Return greedy replies, which differ by content and not by chance."""
     bodies = [endpoint.body(chat, max_tokens, temperature=0.0, seed=None) for chat in chats]
     return [read_reply(delivery) for delivery in endpoint.post(bodies)]

@@ -1,4 +1,4 @@
-"""Checkpoint folders as a kind of subject."""
+"""Checkpoint folders as a kind of model."""
 
 from __future__ import annotations
 
@@ -10,34 +10,29 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.models.kind import SubjectKind
+from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.base import Agent, Subject
+    from pytest_adaptive_eval.models.base import Model
 
 
-class Checkpoint(SubjectKind):
+class CheckpointKind(ModelKind):
     """A local folder in Hugging Face format."""
 
     name = "checkpoint"
     form = "FOLDER"
     help = "a checkpoint folder"
-    subject = "pytest_adaptive_eval.models.checkpoint.subject:TransformersSubject"
-    agent = "pytest_adaptive_eval.models.checkpoint.subject:TransformersAgent"
-    subject_options = (
+    model = "pytest_adaptive_eval.models.checkpoint.model:TransformersModel"
+    options = (
         *("serve", "device", "dtype", "device_map", "attention", "compile"),
-        *("max_tokens", "reasoning", "batch_size", "temperature", "seed", "cache"),
-    )
-    agent_options = (
-        *("serve", "device", "dtype", "device_map", "attention", "compile"),
-        *("max_tokens", "reasoning", "temperature", "top_p", "seed", "cache"),
+        *("max_tokens", "reasoning", "batch_size", "temperature", "top_p", "seed", "cache"),
     )
     extra = "hf"
     hashes_files = True
 
     def locate(self, spec: str, folders: Sequence[Path]) -> str | None:
-        """Return the first such folder in `folders`, or `spec` if it is a folder; see `SubjectKind`."""
+        """Return the first such folder in `folders`, or `spec` if it is a folder; see `ModelKind`."""
         if not spec:
             return None
         path = Path(spec).expanduser()
@@ -48,27 +43,28 @@ class Checkpoint(SubjectKind):
         """Return the folder's name."""
         return Path(spec).resolve().name
 
-    def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> Any:
-        """Load the model, or with the option ``serve`` start a server for it; see `SubjectKind`."""
+    def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, chats: bool = False) -> Model:
+        """Load the model, or with the option ``serve`` start a server for it; see `ModelKind`."""
         if "serve" in options:
-            return service("managed_server", "serving").load(spec, options, cache, agent=agent)
-        return super().load(spec, options, cache, agent=agent)
+            server: ModelKind = service("managed_server", "serving")
+            return server.load(spec, options, cache, chats=chats)
+        return super().load(spec, options, cache, chats=chats)
 
     def examine(
-        self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False
-    ) -> Subject | Agent | None:
-        """Check the options and the folder's files without loading the weights; see `SubjectKind`.
+        self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, chats: bool = False
+    ) -> Model | None:
+        """Check the options and the folder's files without loading the weights; see `ModelKind`.
 
         The device is not checked: loading the weights in every process that collects would fill a GPU. With the option
         ``serve`` the server is started, which all processes share.
         """
         if "serve" in options:
-            server: SubjectKind = service("managed_server", "serving")
-            return server.examine(spec, options, cache, agent=agent)
+            server: ModelKind = service("managed_server", "serving")
+            return server.examine(spec, options, cache, chats=chats)
         for package in ("torch", "transformers"):
             if importlib.util.find_spec(package) is None:
                 raise self.missing_package(spec, ImportError(f"No module named {package!r}"))
-        self.check_names(spec, options, agent=agent)
+        self.check_names(spec, options)
         for name in ("max_tokens", "batch_size"):
             check_count(name, options.get(name, 1))
         if not isinstance(options.get("reasoning"), bool | None):
@@ -83,4 +79,4 @@ class Checkpoint(SubjectKind):
         return None
 
 
-REGISTERED = (Checkpoint(),)
+REGISTERED = (CheckpointKind(),)

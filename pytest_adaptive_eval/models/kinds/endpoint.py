@@ -1,4 +1,4 @@
-"""Models on OpenAI-compatible servers as a kind of subject."""
+"""Models on OpenAI-compatible servers as a kind of model."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ from dataclasses import fields
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
-from pytest_adaptive_eval.models.kind import SubjectKind
+from pytest_adaptive_eval.models.kind import ModelKind
 from pytest_adaptive_eval.text import shown_address
 
-_SETTINGS = tuple(option.name for option in fields(EndpointSettings))
 
-
-class EndpointModel(SubjectKind):
+class EndpointKind(ModelKind):
     """A model on an OpenAI-compatible server."""
 
     name = "endpoint"
     form = "http://HOST:PORT/v1#MODEL"
     help = "a model on a server"
     prefixes = ("http://", "https://")
-    subject = "pytest_adaptive_eval.models.endpoint.subject:EndpointSubject"
-    agent = "pytest_adaptive_eval.models.endpoint.subject:EndpointAgent"
-    subject_options = _SETTINGS
-    agent_options = ("answers", *_SETTINGS)
+    model = "pytest_adaptive_eval.models.endpoint.model:EndpointModel"
+    options = tuple(option.name for option in fields(EndpointSettings))
     extra = "endpoint"
     remote = True
 
@@ -42,4 +38,4 @@ class EndpointModel(SubjectKind):
         raise ConfigError(f"{self.label(spec)!r} names no model: write {self.form}")
 
 
-REGISTERED = (EndpointModel(),)
+REGISTERED = (EndpointKind(),)

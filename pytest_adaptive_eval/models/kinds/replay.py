@@ -1,4 +1,4 @@
-"""Recorded answers as a kind of subject."""
+"""Recorded answers as a kind of model."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.models.kind import SubjectKind
+from pytest_adaptive_eval.models.kind import ModelKind
 
 
-class Replay(SubjectKind):
+class ReplayKind(ModelKind):
     """Recorded answers, read from a file."""
 
     name = "replay"
     form = "replay:FILE[#NAME]"
     help = "recorded answers"
     prefixes = ("replay:",)
-    subject = "pytest_adaptive_eval.models.replay:ReplaySubject"
+    chats = False
+    model = "pytest_adaptive_eval.models.replay:ReplayModel"
 
     def locate(self, spec: str, folders: Sequence[Path]) -> str | None:
-        """Return `spec` with the path of the first such file in `folders`; see `SubjectKind`."""
+        """Return `spec` with the path of the first such file in `folders`; see `ModelKind`."""
         prefix, path = spec[: len(self.prefixes[0])], spec[len(self.prefixes[0]) :]
         if prefix not in self.prefixes:
             return None
@@ -36,4 +37,4 @@ class Replay(SubjectKind):
         return path, None
 
 
-REGISTERED = (Replay(),)
+REGISTERED = (ReplayKind(),)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval import Item, ItemBank, Outcome, Selector, Subject, SubjectIdentity, Verdict
+from pytest_adaptive_eval import Item, ItemBank, Model, Outcome, Selector, SubjectIdentity, Verdict
 from pytest_adaptive_eval.models.base import Completion
 
 
-class Parrot(Subject):
+class Parrot(Model):
     """Answers everything alike."""
 
     def __init__(self, word: str) -> None:
@@ -38,7 +38,7 @@ class First:
         return np.tile(1.0 / (1 + np.arange(len(view.bank))), (len(view.theta), 1))
 
 
-def pytest_adaptive_eval_subject(spec: str, config: pytest.Config) -> Subject | None:
+def pytest_adaptive_eval_subject(spec: str, config: pytest.Config) -> Model | None:
     return Parrot(spec.removeprefix("parrot:")) if spec.startswith("parrot:") else None
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from benchmarks.network_agents import CodedAgent, chance
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.base import Completion, Model, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.pool import ModelPool
 
 
-class Skilled(Subject):
+class Skilled(Model):
     """Has a question of a level right with a given chance; a second answer follows what it hears if it `trusts`."""
 
     def __init__(self, name: str, skill: Mapping[int, float], status: Status = Status.OK, trusts: bool = False) -> None:
@@ -45,6 +45,6 @@ def _returning(model: Any) -> Callable[[], Any]:
     return lambda: model
 
 
-def pool_of(*models: Subject | CodedAgent, **more: Any) -> AgentPool:
+def pool_of(*models: Model | CodedAgent, **more: Any) -> ModelPool:
     names = [model.identity.name for model in models]
-    return AgentPool({name: _returning(model) for name, model in zip(names, models, strict=True)}, **more)
+    return ModelPool({name: _returning(model) for name, model in zip(names, models, strict=True)}, **more)

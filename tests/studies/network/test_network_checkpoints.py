@@ -13,7 +13,8 @@ pytest.importorskip("transformers", reason="real checkpoints need transformers (
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.models.reuse import Completions, InMemory
 
 pytestmark = pytest.mark.slow
 
@@ -33,15 +34,15 @@ NODES = [
 DATA = {"topology": "hybrid", "queries": 4, "retries": 0, "node": NODES}
 
 
-def pool(capacity: int | None = None) -> AgentPool:
-    from pytest_adaptive_eval.models.checkpoint.subject import TransformersAgent, TransformersSubject
+def pool(capacity: int | None = None) -> ModelPool:
+    from pytest_adaptive_eval.models.checkpoint.model import TransformersModel
 
     loaders: dict[str, Any] = {
-        name: (lambda name=name: TransformersSubject.load(CHECKPOINTS / name, device="cpu"))
+        name: (lambda name=name: TransformersModel.load(CHECKPOINTS / name, device="cpu"))
         for name in ("text-early", "text-mid", "text-late")
     }
-    loaders["interviewer"] = lambda: TransformersAgent.load(CHECKPOINTS / "interviewer", device="cpu")
-    return AgentPool(loaders, capacity)
+    loaders["interviewer"] = lambda: TransformersModel.load(CHECKPOINTS / "interviewer", device="cpu")
+    return ModelPool(loaders, capacity)
 
 
 def told(result: NetworkResult) -> dict[str, Any]:
@@ -54,12 +55,12 @@ def told(result: NetworkResult) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def late() -> tuple[NetworkResult, dict[str, str]]:
-    kept: dict[str, str] = {}
-    return hold_network(read_network(DATA, "text-late"), pool(), replies=kept), kept
+def late() -> tuple[NetworkResult, InMemory]:
+    kept = InMemory()
+    return hold_network(read_network(DATA, "text-late"), pool(), replies=Completions(kept)), kept
 
 
-def test_a_late_checkpoint_has_more_energy_than_an_early_one(late: tuple[NetworkResult, dict[str, str]]) -> None:
+def test_a_late_checkpoint_has_more_energy_than_an_early_one(late: tuple[NetworkResult, InMemory]) -> None:
     early = hold_network(read_network({**DATA, "node": NODES[:1]}, "text-early"), pool())
     found = late[0]
     assert found["unscramble"].area == 3.0 > early["unscramble"].area
@@ -72,7 +73,7 @@ def test_a_late_checkpoint_has_more_energy_than_an_early_one(late: tuple[Network
     assert {one.source for one in found["operations"].exchanges} == {"fallback"}
 
 
-def test_little_memory_costs_loads_and_changes_nothing(late: tuple[NetworkResult, dict[str, str]]) -> None:
+def test_little_memory_costs_loads_and_changes_nothing(late: tuple[NetworkResult, InMemory]) -> None:
     found = hold_network(read_network(DATA, "text-late"), pool(1))
     assert told(found) == told(late[0])
     # What the interviewer writes next depends on the answers, and so does what the panel hears.
@@ -81,10 +82,10 @@ def test_little_memory_costs_loads_and_changes_nothing(late: tuple[NetworkResult
     assert found.loads["text-mid"] <= len(found["counting"].scores) + 1
 
 
-def test_a_killed_run_goes_on_to_the_same_result(late: tuple[NetworkResult, dict[str, str]]) -> None:
+def test_a_killed_run_goes_on_to_the_same_result(late: tuple[NetworkResult, InMemory]) -> None:
     result, kept = late
-    part = dict(list(kept.items())[: len(kept) // 2])
-    again = hold_network(read_network(DATA, "text-late"), pool(), replies=part)
+    part = InMemory(list(kept.items())[: len(kept) // 2])
+    again = hold_network(read_network(DATA, "text-late"), pool(), replies=Completions(part))
     assert again.recalled == len(kept) // 2
     assert told(again) == told(result)
     assert part.keys() == kept.keys()

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +22,9 @@ from pytest_adaptive_eval.extensions.studies.network.node_result import COUNTERS
 from pytest_adaptive_eval.extensions.studies.network.result import Label, NetworkResult, supervisor_agreement
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.items.item import Status, unanswered_sentence
-from pytest_adaptive_eval.models.base import Completion, Reply, Usage
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.base import Completion, Usage
+from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.models.reuse import Completions, InMemory
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.bank import task_bank
 
@@ -198,7 +200,7 @@ def test_bad_questions_are_written_again_and_then_made_by_code() -> None:
         assert counts["attempts"] == 10 * len(node.scores) + counts["directives"]
         assert 0.2 < node.error_rate < 0.7
         assert set(counts) <= set(COUNTERS)
-    silent = held(WRITTEN, Skilled("sue", GOOD), CodedAgent("ann", Reply("", Status.TIMEOUT)))
+    silent = held(WRITTEN, Skilled("sue", GOOD), CodedAgent("ann", Completion("", Status.TIMEOUT)))
     for node in silent.nodes:
         assert node.counts["silent"] == node.counts["attempts"] == 3 * node.counts["fallbacks"]
         assert {one.source for one in node.exchanges} == {"fallback"}
@@ -406,18 +408,18 @@ def test_costs_are_those_of_the_calls() -> None:
     assert result.total.calls == len(ann.asked) + sum(node.counts["answers"] for node in result.nodes)
 
 
-class Killing(dict[str, str]):
+class Killing(InMemory):
     """A journal whose run is killed after some replies."""
 
-    def __init__(self, kept: dict[str, str], after: int) -> None:
+    def __init__(self, kept: InMemory, after: int) -> None:
         super().__init__(kept)
         self.left = after
 
-    def __setitem__(self, key: str, value: str) -> None:
+    def append(self, key: str, data: Mapping[str, Any], /) -> None:
         self.left -= 1
         if self.left < 0:
             raise KeyboardInterrupt
-        super().__setitem__(key, value)
+        super().append(key, data)
 
 
 FULL = {
@@ -440,41 +442,41 @@ def cast() -> list[Any]:
 
 @pytest.mark.slow
 def test_a_run_killed_at_random_goes_on_to_the_same_result() -> None:
-    whole: dict[str, str] = {}
-    expected = held(FULL, *cast(), replies=whole)
+    whole = InMemory()
+    expected = held(FULL, *cast(), replies=Completions(whole))
     assert expected.recalled == 0
     rng = random.Random(5)
     for _ in range(8):
-        kept: dict[str, str] = {}
+        kept = InMemory()
         while True:
             journal = Killing(kept, rng.randrange(1, len(whole)))
             try:
-                result = held(FULL, *cast(), replies=journal)
+                result = held(FULL, *cast(), replies=Completions(journal))
                 break
             except KeyboardInterrupt:
-                kept = dict(journal)
+                kept = InMemory(journal)
         assert told(result) == told(expected)
         assert dict(journal) == whole
         assert result.recalled == len(kept)
 
 
 def test_a_finished_run_asks_nobody_again() -> None:
-    whole: dict[str, str] = {}
-    expected = held(FULL, *cast(), replies=whole)
+    whole = InMemory()
+    expected = held(FULL, *cast(), replies=Completions(whole))
     models = cast()
-    result = held(FULL, *models, replies=whole)
+    result = held(FULL, *models, replies=Completions(whole))
     assert told(result) == told(expected)
     assert not any(model.read if isinstance(model, Skilled) else model.asked for model in models)
-    spoiled = {key: "no JSON" if n % 2 else "{}" for n, key in enumerate(whole)}
-    assert told(held(FULL, *cast(), replies=spoiled)) == told(expected)
+    spoiled = InMemory({key: {"text": "no status"} if n % 2 else {} for n, key in enumerate(whole)})
+    assert told(held(FULL, *cast(), replies=Completions(spoiled))) == told(expected)
 
 
 def test_faults_are_asked_again_when_a_run_goes_on() -> None:
-    kept: dict[str, str] = {}
-    broken = held({"node": [{"task": "addition", "levels": 3}]}, Skilled("sue", GOOD, Status.TIMEOUT), replies=kept)
+    kept, data = InMemory(), {"node": [{"task": "addition", "levels": 3}]}
+    broken = held(data, Skilled("sue", GOOD, Status.TIMEOUT), replies=Completions(kept))
     assert broken.fault_share == 1.0
     assert not kept
-    mended = held({"node": [{"task": "addition", "levels": 3}]}, Skilled("sue", GOOD), replies=kept)
+    mended = held(data, Skilled("sue", GOOD), replies=Completions(kept))
     assert mended.nodes[0].area > 1
 
 
@@ -515,7 +517,7 @@ def test_the_order_of_replies_changes_nothing() -> None:
 def test_a_run_that_ends_early_waits_for_no_server_and_keeps_what_came() -> None:
     """A subject behind a server is asked one level at a time, and nothing more once the run has ended."""
     over, came = threading.Event(), threading.Event()
-    kept: dict[str, Any] = {}
+    kept = InMemory()
 
     class Away(Skilled):
         def answer(self, items: Any) -> list[Completion]:
@@ -525,13 +527,13 @@ def test_a_run_that_ends_early_waits_for_no_server_and_keeps_what_came() -> None
             return super().answer(items)
 
     class Here(CodedAgent):
-        def ask(self, *_: Any, **__: Any) -> Reply:
+        def ask(self, *_: Any, **__: Any) -> Completion:
             if self.asked:
                 raise KeyboardInterrupt
             assert came.wait(20)
             time.sleep(0.05)  # for the thread of the level that came before
             self.asked.append("once")
-            return Reply("no question")
+            return Completion("no question")
 
     away, here = Away("sue", GOOD), Here("ann")
     nodes = [{"task": name, "levels": 1} for name in ("addition", "operations", "counting")]
@@ -539,10 +541,10 @@ def test_a_run_that_ends_early_waits_for_no_server_and_keeps_what_came() -> None
     data = {"topology": "star", "node": nodes}
     pool, begun = pool_of(away, here, remote=["sue"]), time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        hold_network(read_network(data, "sue"), pool, replies=kept)
+        hold_network(read_network(data, "sue"), pool, replies=Completions(kept))
     assert time.monotonic() - begun < 10
     over.set()
-    assert len(kept) == 2  # the first level, and the one reply by ann
+    assert len(kept) == 11  # the ten answers of the first level, and the one reply by ann
     time.sleep(0.2)
     assert len(away.read) == 20
 
@@ -562,8 +564,8 @@ def test_loads_are_few(capacity: int | None) -> None:
         "sup": lambda: CodedAgent("sup", "no"),
     }
     data = {"topology": "star", "queries": 4, "supervisor": "sup", "node": nodes}
-    result = hold_network(read_network(data, "sue"), AgentPool(make, capacity))
-    assert told(result) == told(hold_network(read_network(data, "sue"), AgentPool(make)))
+    result = hold_network(read_network(data, "sue"), ModelPool(make, capacity))
+    assert told(result) == told(hold_network(read_network(data, "sue"), ModelPool(make)))
     # With room for one: each of three levels goes from interviewers to the supervisor to the interviewee, whatever one
     # does; and the supervisor reviews all exchanges at the end.
     fewest = {1: 3 * 4 + 1, None: 4}

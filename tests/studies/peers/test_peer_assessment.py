@@ -17,8 +17,9 @@ from pytest_adaptive_eval.extensions.studies.peers.assessment import ROLES, asse
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.scoring import paper_scores
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
-from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.models.base import Agent, Message, Preference, Reply, SubjectIdentity, Usage
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.reuse import Completions, InMemory
 
 COST = Usage(1, 10, 5, 0, 0.25, 100.0)
 SKILLS = {"ant": 3.0, "bee": 3.4, "cat": 3.8, "dog": 4.2, "elk": 4.6}
@@ -32,17 +33,20 @@ def role(text: str) -> str:
 
 
 @dataclass
-class Peer:
+class Peer(Model):
     """Answers with its skill written out, judges by it with noise, all by a hash of what it is asked."""
 
     name: str
-    replies: Mapping[str, str | Reply] = field(default_factory=dict)
+    replies: Mapping[str, str | Completion] = field(default_factory=dict)
     rates: bool = False
     asked: list[str] = field(default_factory=list)
 
     @property
-    def identity(self) -> SubjectIdentity:
+    def identity(self) -> SubjectIdentity:  # type: ignore[override]
         return SubjectIdentity(self.name, self.name * 4)
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        raise AssertionError("it is asked in chats alone")
 
     def ask(
         self,
@@ -51,21 +55,21 @@ class Peer:
         max_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,
         draw: int = 0,
-    ) -> Reply:
+    ) -> Completion:
         text = messages[-1].text
         kind = role(text)
         self.asked.append(kind)
         if kind in self.replies:
             said = self.replies[kind]
-            return said if isinstance(said, Reply) else Reply(said, usage=COST)
+            return said if isinstance(said, Completion) else Completion(said, cost=COST)
         digest = hashlib.sha256(f"{self.name} {text}".encode()).digest()
         noise = sum(digest[:12]) / 12 / 255 - 0.5  # of sd .083
         if kind == "task":
-            return Reply(f"Why is {digest.hex()[:8]} of {self.name} so?", usage=COST)
+            return Completion(f"Why is {digest.hex()[:8]} of {self.name} so?", cost=COST)
         if kind == "answer":
-            return Reply(f"skill {SKILLS[self.name]}", usage=COST)
+            return Completion(f"skill {SKILLS[self.name]}", cost=COST)
         skill = 4.0 if kind == "vote" else float((re.findall(r"skill ([\d.]+)", text) or ["1"])[-1])
-        return Reply(f"<rank>{min(max(round(skill + 5 * noise), 1), 5)}</rank>", usage=COST)
+        return Completion(f"<rank>{min(max(round(skill + 5 * noise), 1), 5)}</rank>", cost=COST)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         raise AssertionError("peers are only asked")
@@ -74,7 +78,7 @@ class Peer:
         raise AssertionError("agents are their owner's to close")
 
 
-def panel(**replies: Mapping[str, str | Reply]) -> list[Peer]:
+def panel(**replies: Mapping[str, str | Completion]) -> list[Peer]:
     return [Peer(name, replies.get(name, {})) for name in SKILLS]
 
 
@@ -92,7 +96,6 @@ def told(result: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("mode", ["reliability", "paper"])
 def test_a_panel_ranks_itself(mode):
     agents = panel()
-    assert isinstance(agents[0], Agent)
     result = assess(agents, short(mode=mode))
     assert result.names == tuple(SKILLS)
     assert result.accepted == 12
@@ -164,7 +167,7 @@ def test_a_single_judge_decides_alone():
 
 @pytest.mark.parametrize("more", [{}, {"mode": "paper"}, {"mode": "paper", "judge": "cat"}])
 def test_an_assessment_is_read_back_from_its_data(more):
-    result = assess(panel(bee={"judgment": Reply("", Status.REFUSED)}, ant={"task": ""}), short(**more))
+    result = assess(panel(bee={"judgment": Completion("", Status.REFUSED)}, ant={"task": ""}), short(**more))
     data = json.loads(json.dumps(result.to_json()))
     again = Assessment.from_json(data)
     assert json.loads(json.dumps(again.to_json())) == data
@@ -217,9 +220,9 @@ class Mirror(Peer):
         max_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,
         draw: int = 0,
-    ) -> Reply:
+    ) -> Completion:
         text = messages[-1].text
-        return Reply(mirrored(text), usage=COST) if role(text) == "judgment" else super().ask(messages)
+        return Completion(mirrored(text), cost=COST) if role(text) == "judgment" else super().ask(messages)
 
 
 @pytest.mark.parametrize("rounds", [8, 12, 40])
@@ -312,8 +315,8 @@ def test_models_that_do_not_sample_are_told_what_was_asked():
 def test_replies_of_no_use_are_masked_and_counted(unanswered):
     agents = panel(
         ant={"judgment": "I would rather not say"},
-        bee={"judgment": "<rank>7</rank>", "vote": Reply("", Status.TIMEOUT, "too slow")},
-        cat={"answer": Reply("half of", Status.TRUNCATED, usage=COST)},
+        bee={"judgment": "<rank>7</rank>", "vote": Completion("", Status.TIMEOUT, detail="too slow")},
+        cat={"answer": Completion("half of", Status.TRUNCATED, cost=COST)},
         dog={"task": "?!", "answer": "  "},
     )
     result = assess(agents, short(rounds=20, unanswered=unanswered))
@@ -340,7 +343,7 @@ def test_replies_of_no_use_are_masked_and_counted(unanswered):
 
 
 def test_nothing_but_faults_is_a_fault():
-    broken = {"judgment": Reply("", Status.ERROR, "gone")}
+    broken = {"judgment": Completion("", Status.ERROR, detail="gone")}
     for mode in ("reliability", "paper"):
         result = assess(panel(**dict.fromkeys(SKILLS, broken)), short(mode=mode))
         assert result.accepted == 12
@@ -378,56 +381,49 @@ class Killed(Exception):
     pass
 
 
-class Kept(dict[str, str]):
+class Kept(InMemory):
     """A store after whose n-th reply the run is killed."""
 
     def __init__(self, left: int) -> None:
         super().__init__()
         self.left = left
 
-    def __setitem__(self, key: str, value: str) -> None:
+    def append(self, key: str, data: Mapping[str, Any]) -> None:
         if self.left == 0:
             raise Killed
         self.left -= 1
-        super().__setitem__(key, value)
+        super().append(key, data)
 
 
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize("left", [0, 1, 7, 20, 140, 300])
 def test_a_run_that_was_killed_goes_on_to_the_same_result(left):
-    replies = {"cat": {"answer": Reply("", Status.REFUSED, usage=COST)}}
+    replies = {"cat": {"answer": Completion("", Status.REFUSED, cost=COST)}}
     whole = assess(panel(**replies), short())
     kept = Kept(left)
     with pytest.raises(Killed):
-        assess(panel(**replies), short(), replies=kept)
+        assess(panel(**replies), short(), replies=Completions(kept))
     assert len(kept) == left
-    again = assess(panel(**replies), short(), replies=dict(kept))
+    again = assess(panel(**replies), short(), replies=Completions(InMemory(kept)))
     assert again.recalled == left
     assert told(again) == told(whole)
 
 
 def test_the_same_words_in_another_round_are_asked_anew():
-    kept: dict[str, str] = {}
+    kept = InMemory()
     agents = panel(**{name: {"task": "Why?"} for name in SKILLS})
-    assess(agents, short(mode="paper"), replies=kept)
+    assess(agents, short(mode="paper"), replies=Completions(kept))
     assert len(kept) == sum(len(agent.asked) for agent in agents)
 
 
 def test_faults_of_the_run_and_broken_records_are_asked_again():
-    kept: dict[str, str] = {}
-    assess(panel(ant={"answer": Reply("", Status.ERROR)}), short(), replies=kept)
+    kept = InMemory()
+    assess(panel(ant={"answer": Completion("", Status.ERROR)}), short(), replies=Completions(kept))
     agents = panel()
-    assess(agents, short(), replies=kept)
+    assess(agents, short(), replies=Completions(kept))
     assert agents[0].asked.count("answer") == 12
-    for broken in (
-        "",
-        "[]",
-        "{}",
-        '{"text": 1, "status": "ok", "usage": {}}',
-        '{"text": "", "status": "?", "usage": {}}',
-    ):
-        result = assess(panel(), short(rounds=2), replies=dict.fromkeys(kept, broken))
-        assert result.recalled == 0
+    broken = InMemory({key: {"text": "", "status": "?", "cost": {}} for key in kept})
+    assert assess(panel(), short(rounds=2), replies=Completions(broken)).recalled == 0
 
 
 def test_calls_of_a_phase_may_be_answered_in_any_order():

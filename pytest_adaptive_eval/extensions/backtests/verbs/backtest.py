@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
-    from pytest_adaptive_eval.models.base import Agent
+    from pytest_adaptive_eval.models.base import Model
 
 #: Defaults for a matrix of responses.
 POLICIES = "estimate,random,maximum-information"
@@ -304,18 +304,15 @@ def _interviewer(spec: str) -> Interviewer:
     """Return an interviewer by the model `spec`, which each process loads once."""
     from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
 
-    agent = _agent(spec)
-    return AgentInterviewer(agent, mode="rate" if agent.rates else "reply")
+    model = _interviewing_model(spec)
+    return AgentInterviewer(model, mode="rate" if model.rates else "reply")
 
 
 @lru_cache(maxsize=1)
-def _agent(spec: str) -> Agent:
-    """Return the agent of a spec."""
-    from pytest_adaptive_eval.models import resolve
+def _interviewing_model(spec: str) -> Model:
+    from pytest_adaptive_eval.models import load_model
 
-    kind, resolved = resolve(spec, (Path(),), agent=True)
-    agent: Agent = kind.load(resolved, {}, None, agent=True)
-    return agent
+    return load_model(spec, chats=True)
 
 
 def _chosen(options: argparse.Namespace, bank: ItemBank | None, categories: Sequence[str]) -> list[str]:

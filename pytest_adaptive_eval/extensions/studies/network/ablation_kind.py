@@ -8,7 +8,7 @@ MACEval's ablation of the number of queries.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -45,7 +45,8 @@ from pytest_adaptive_eval.extensions.studies.plain import plain
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import Bounded, StudyResult
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.models.reuse import CompletionStore
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Count, Table, described, located
 from pytest_adaptive_eval.types import Array
@@ -195,7 +196,7 @@ class AblationPlan:
         arms = [arm["quantities"]["energy"] for arm in result.account.get("arms", ())]
         return replace(result, quantities=_measured(arms)) if arms else result
 
-    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
         """Run all variants with all seeds."""
         with study_pool(self, self.memory, self.folder / "cache") as pool:
             results = dict(self._results(pool, replies, progress))
@@ -225,7 +226,7 @@ class AblationPlan:
         )
 
     def _results(
-        self, pool: AgentPool, replies: MutableMapping[str, str], progress: Progress
+        self, pool: ModelPool, replies: CompletionStore, progress: Progress
     ) -> Iterator[tuple[str, list[NetworkResult]]]:
         done = 0
         for name, networks in self.arms.items():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -19,54 +19,28 @@ from typing import Any, Literal, TypeVar
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Message, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import recorded_caps
-from pytest_adaptive_eval.models.pool import AgentPool
-from pytest_adaptive_eval.models.reuse import ReplyStore, draw_number, identity_key, request_key
+from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.models.reuse import CompletionStore, RecordedModel, draw_number
 
 Role = Literal["interviewee", "panel", "interviewer", "supervisor"]
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class AgentCall:
-    """Chat with an agent; its result is one completion.
+class Call:
+    """A chat, whose result is one completion, or items, whose result is one completion each.
 
     Args:
-        position: Position in the network, which makes equal calls distinct.
+        position: Position in the network, which makes equal chats distinct.
     """
 
     model: str
     role: Role
     position: tuple[str | int, ...]
-    messages: tuple[Message, ...]
-
-    #: Number of completions.
-    count = 1
-
-    def prompt_key(self) -> list[Any]:
-        """Return the parts of the call on which the reply depends, besides model, role and position."""
-        return [[message.role, message.text] for message in self.messages]
+    messages: tuple[Message, ...] = ()
+    items: tuple[Item, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectCall:
-    """Items for a subject; its result is one completion per item."""
-
-    model: str
-    role: Role
-    position: tuple[str | int, ...]
-    items: tuple[Item, ...]
-
-    @property
-    def count(self) -> int:
-        """Number of completions."""
-        return len(self.items)
-
-    def prompt_key(self) -> list[Any]:
-        """Return the parts of the call on which the answers depend, besides model, role and position."""
-        return [item.content_hash for item in self.items]
-
-
-Call = AgentCall | SubjectCall
 Result = list[Completion]
 #: Yields calls, receives one result per call, and returns its own result.
 Conversation = Generator[Sequence[Call], list[Result], Value]
@@ -77,18 +51,21 @@ Ready = Callable[[Mapping[str, Any]], Mapping[str, Callable[[], Conversation[Any
 class Engine:
     """Scheduler of conversations."""
 
-    def __init__(self, pool: AgentPool, replies: MutableMapping[str, str], concurrency: int = 8) -> None:
-        self.pool, self.replies, self.concurrency = pool, ReplyStore(replies), concurrency
+    def __init__(self, pool: ModelPool, store: CompletionStore, concurrency: int = 8) -> None:
+        self.pool, self.concurrency = pool, concurrency
+        self._store = store
+        #: Replies that the store had.
+        self.recalled = 0
         #: Usage by conversation and by role.
         self.usage: defaultdict[str, defaultdict[str, Usage]] = defaultdict(lambda: defaultdict(Usage))
         self.models: dict[str, SubjectIdentity] = {}
-        #: Caps on the answers of each subject.
+        #: Caps on the answers of each model to items.
         self.caps: defaultdict[str, set[int]] = defaultdict(set)
-        #: Replies of each agent by whether they were truncated.
+        #: Replies of each model in chats by whether they were truncated.
         self.truncated: defaultdict[str, Counter[bool]] = defaultdict(Counter)
         self._clock = itertools.count()
-        self._subject_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._in_flight: dict[Future[tuple[Result, Usage]], _PendingCall] = {}
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._in_flight: dict[Future[Result], _PendingCall] = {}
         self._cancelled = threading.Event()
 
     def run(self, ready: Ready) -> dict[str, Any]:
@@ -121,21 +98,20 @@ class Engine:
         for pending in waiting:
             if pending.call.model in self.pool.remote:
                 pending.submitted = True
-                if not self._recall(pending):
-                    self._in_flight[threads.submit(self._make, pending)] = pending
+                self._in_flight[threads.submit(self._make, pending.call)] = pending
         if local:
             local.sort(key=lambda pending: pending.since)
             name = self.pool.first(dict.fromkeys(pending.call.model for pending in local))[0]
             for pending in local:
-                if pending.call.model == name and not self._recall(pending):
-                    self._settle(pending, *self._make(pending))
+                if pending.call.model == name:
+                    self._settle(pending, self._make(pending.call))
                     self._collect()
 
     def _collect(self) -> None:
-        """Store finished calls, successful ones first since a failed one ends the run."""
+        """Take finished calls, successful ones first since a failed one ends the run."""
         done = [future for future in self._in_flight if future.done()]
         for future in sorted(done, key=lambda future: future.exception() is not None):
-            self._settle(self._in_flight.pop(future), *future.result())
+            self._settle(self._in_flight.pop(future), future.result())
 
     def _start(self, ready: Ready, results: dict[str, Any], active: dict[str, _ActiveConversation]) -> None:
         """Start conversations, also those that can start since another made no call."""
@@ -155,39 +131,22 @@ class Engine:
                     self._start(ready, results, active)
                     break
 
-    def _recall(self, pending: _PendingCall) -> bool:
-        """Settle a call by the stored reply, if there is one."""
-        call = pending.call
-        self.models[call.model] = identity = self.pool.identity(call.model)
-        pending.key = request_key(*identity_key(identity), call.role, call.position, call.prompt_key())
-        reply = self.replies.recall(pending.key, call.count)
-        if reply is None:
-            return False
-        self._record(pending, *reply)
-        return True
-
-    def _make(self, pending: _PendingCall) -> tuple[Result, Usage]:
-        call = pending.call
-        if isinstance(call, AgentCall):
-            reply = self.pool.agent(call.model).ask(call.messages, draw=draw_number(call.role, call.position))
-            return [Completion(reply.text, reply.status, detail=reply.detail)], reply.usage
-        subject = self.pool.subject(call.model)
-        with self._subject_locks[call.model]:  # the difference of usage must belong to these items
+    def _make(self, call: Call) -> Result:
+        model = RecordedModel(self.pool.model(call.model), self._store)
+        if call.messages:
+            return [model.ask(call.messages, draw=draw_number(call.role, call.position))]
+        with self._locks[call.model]:  # the difference of usage must belong to these items
             if self._cancelled.is_set():
                 raise CancelledError
-            before = subject.usage
-            answers = subject.answer(call.items)
-            return answers, subject.usage - before
+            return model.answer(call.items)
 
-    def _settle(self, pending: _PendingCall, result: Result, usage: Usage) -> None:
-        self._record(pending, result, usage)
-        self.replies.keep(pending.key, result, usage)
-
-    def _record(self, pending: _PendingCall, result: Result, usage: Usage) -> None:
+    def _settle(self, pending: _PendingCall, result: Result) -> None:
         """Record the result of a call, and what is told of all calls."""
         pending.result, call = result, pending.call
-        self.usage[pending.conversation][call.role] += usage
-        if isinstance(call, AgentCall):
+        self.recalled += sum(completion.reused for completion in result)
+        self.models[call.model] = self.pool.identity(call.model)
+        self.usage[pending.conversation][call.role] += sum((completion.cost for completion in result), Usage())
+        if call.messages:
             self.truncated[call.model].update(completion.status is Status.TRUNCATED for completion in result)
         elif (cap := self.pool.cap(call.model)) is not None:
             self.caps[call.model] |= recorded_caps(cap, call.items)
@@ -201,7 +160,6 @@ class _PendingCall:
     call: Call
     since: int
     submitted: bool = False
-    key: str = ""
     result: Result | None = None
 
 

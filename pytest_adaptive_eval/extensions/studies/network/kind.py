@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import UserDict
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -43,7 +42,9 @@ from pytest_adaptive_eval.gates.result import Bounded, StudyResult
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
+from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.caps import truncation_sentence
+from pytest_adaptive_eval.models.reuse import CompletionStore
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import described, replaced
 
@@ -147,7 +148,7 @@ class NetworkPlan:
         """Return the result of a network that could not run."""
         return void_study(self, "network", error, size=len(self.network.nodes), unit="nodes", seed=self.network.seed)
 
-    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
         """Run all nodes."""
         counting, pictures = _Counting(replies, progress, self._most), self.folder / "pictures"
         with study_pool(self, self.memory, self.folder / "cache") as pool:
@@ -288,16 +289,15 @@ def _notes(result: NetworkResult) -> Iterator[str]:
             yield f"the supervisor {result.supervisor} tells nothing: no review of {reviews} {subject}s is readable"
 
 
-class _Counting(UserDict[str, str]):
-    """Cached replies, with a count of new ones."""
+class _Counting:
+    """A store of completions that tells of new ones."""
 
-    def __init__(self, replies: MutableMapping[str, str], progress: Progress, most: int) -> None:
-        super().__init__()
-        self.data = replies  # type: ignore[assignment]  # any mapping serves
+    def __init__(self, store: CompletionStore, progress: Progress, most: int) -> None:
+        self.find, self._store = store.find, store
         self._progress, self._most, self._done = progress, most, 0
 
-    def __setitem__(self, key: str, value: str) -> None:
-        super().__setitem__(key, value)
+    def keep(self, key: str, completion: Completion, item: str = "") -> None:
+        self._store.keep(key, completion, item)
         self._done += 1
         self._progress(self._done, self._most, f"reply {self._done}")
 

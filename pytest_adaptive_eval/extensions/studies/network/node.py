@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.extensions.studies.network import prompts
-from pytest_adaptive_eval.extensions.studies.network.engine import AgentCall, Call, Conversation, Result, SubjectCall
+from pytest_adaptive_eval.extensions.studies.network.engine import Call, Conversation, Result
 from pytest_adaptive_eval.extensions.studies.network.node_result import (
     Dialogue,
     Directive,
@@ -234,7 +234,7 @@ class Interview:
 
     def _calls(self, position: tuple[str, int, int], cycle: int, items: Sequence[tuple[Item, ...]]) -> Sequence[Call]:
         return [
-            SubjectCall(name, "panel" if n else "interviewee", (*position, cycle), items[n])
+            Call(name, "panel" if n else "interviewee", (*position, cycle), items=items[n])
             for n, name in enumerate(self.interviewees)
         ]
 
@@ -281,7 +281,7 @@ class Interview:
             )
         draft.attempts += 1
         self.counts["attempts"] += 1
-        ((reply,),) = yield [AgentCall(self.node.interviewer, "interviewer", position, messages)]
+        ((reply,),) = yield [Call(self.node.interviewer, "interviewer", position, messages)]
         try:
             item = self._read_question(family, coded, f"w{position[1]}x{position[3]}x{position[4]}", reply)
         except Malformed as error:
@@ -324,7 +324,7 @@ class Interview:
         demand = f"level {position[1]} ({family.knob}), {content_of(family).demand(position[1])}"
         items = [draft.question.item for draft in drafts if draft.question]
         replies = yield [
-            AgentCall(
+            Call(
                 supervision.model,
                 "supervisor",
                 (self.node.name, *position, item.id),
@@ -408,7 +408,7 @@ def review(
 ) -> Conversation[NodeResult]:
     """Let the supervisor review a node's exchanges, and return the node with the reviews."""
     replies = yield [
-        AgentCall(
+        Call(
             supervision.model,
             "supervisor",
             (node.name, "exchange", n),

@@ -194,7 +194,7 @@ class NetworkResult:
         nodes: In the order of their declaration.
         supervisor, scheme: Empty without a supervisor.
         loads: Times that this run loaded or connected to each model.
-        recalled: Calls whose replies an earlier run had stored.
+        recalled: Replies that an earlier run had stored.
         truncated: Truncated replies, and all replies, of each agent that had any truncated.
         unanswered: What answers of the interviewees count as that are empty, refused or cut, see
             `items.item.Response.of`; empty in records of earlier versions.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,15 +22,16 @@ from pytest_adaptive_eval.extensions.studies.network.node import (
 )
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.topology import Network, Node
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.models.reuse import Completions, CompletionStore
 from pytest_adaptive_eval.tasks.family import TaskFamily
 
 
 def hold_network(
     network: Network,
-    pool: AgentPool,
+    pool: ModelPool,
     *,
-    replies: MutableMapping[str, str] | None = None,
+    replies: CompletionStore | None = None,
     content_filter: ContentFilter | None = None,
     pictures: Path | None = None,
     concurrency: int = 8,
@@ -38,9 +39,8 @@ def hold_network(
     """Interview a subject in a network.
 
     Args:
-        pool: Contains a subject for each of `Network.subjects` and an agent for each of `Network.agents`. It stays
-            open.
-        replies: Stored replies. With those of an interrupted run the result is the same as without the interruption.
+        pool: Contains a model for each of `Network.subjects` and `Network.agents`. It stays open.
+        replies: Kept replies. With those of an interrupted run the result is the same as without the interruption.
         content_filter: Returns the reason why a text of an interviewer or interviewee must not be shown or passed on,
             or an empty text. A flagged question is not asked; a flagged answer is scored.
         concurrency: Concurrent calls to models behind servers.
@@ -50,14 +50,14 @@ def hold_network(
     """
     check_count("concurrency", concurrency)
     for name in (*network.subjects, *network.agents):
-        pool.agent(name)  # refuses a name that it lacks
+        pool.model(name)  # refuses a name that it lacks
     for node in network.nodes:
         if isinstance(node.task, TaskFamily) and node.task.pictorial and pictures is None:
             raise ConfigError(
                 f"{network.where}: node {node.name!r}: its task has pictures, and there is no folder for them"
             )
     loads = dict(pool.loads)
-    engine = Engine(pool, {} if replies is None else replies, concurrency)
+    engine = Engine(pool, Completions() if replies is None else replies, concurrency)
     results = engine.run(_Scheduler(network, content_filter or allow_all, pictures).ready)
     supervision = network.supervision
     if supervision is not None:  # no other result depends on the reviews, so one load of the supervisor suffices
@@ -81,7 +81,7 @@ def hold_network(
         network.rounds,
         network.confidence,
         {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
-        engine.replies.recalled,
+        engine.recalled,
         {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items()) if counts[True]},
         network.unanswered,
     )

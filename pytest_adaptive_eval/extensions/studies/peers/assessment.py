@@ -8,7 +8,7 @@ any order and concurrently.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -22,9 +22,9 @@ from pytest_adaptive_eval.extensions.studies.peers.result import Assessment, Att
 from pytest_adaptive_eval.extensions.studies.peers.scoring import accepts, paper_scores
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.items.item import MISSING, Status
-from pytest_adaptive_eval.models.base import Agent, Completion, Message, Reply, Usage
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Usage
 from pytest_adaptive_eval.models.judging import Unranked, clean, read_rank
-from pytest_adaptive_eval.models.reuse import ReplyStore, draw_number, identity_key, request_key
+from pytest_adaptive_eval.models.reuse import Completions, CompletionStore, RecordedModel, draw_number
 from pytest_adaptive_eval.types import Array
 
 Role = Literal["task", "vote", "answer", "judgment"]
@@ -41,59 +41,52 @@ class Call:
         position: Round, attempt, and the judged contestant (0 in other roles).
     """
 
-    agent: Agent
+    agent: Model
     model: int
     role: Role
     position: tuple[int, int, int]
     messages: tuple[Message, ...]
     max_tokens: int | None
 
-    @property
-    def key(self) -> str:
-        """Hash of the request, see `request_key`."""
-        messages = [[message.role, message.text] for message in self.messages]
-        return request_key(identity_key(self.agent.identity), self.role, self.position, messages, self.max_tokens)
-
-    def make(self) -> Reply:
+    def make(self) -> Completion:
         """Return the model's reply."""
         draw = draw_number(self.role, self.position)
         return self.agent.ask(self.messages, max_tokens=self.max_tokens, draw=draw)
 
 
 #: Makes calls, and yields the index of each with its reply, in any order, as soon as it arrives.
-Asking = Callable[[Sequence[Call]], Iterable[tuple[int, Reply]]]
+Asking = Callable[[Sequence[Call]], Iterable[tuple[int, Completion]]]
 
 
-def one_by_one(calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
+def one_by_one(calls: Sequence[Call]) -> Iterator[tuple[int, Completion]]:
     """Make calls in their order."""
     for index, call in enumerate(calls):
         yield index, call.make()
 
 
 def assess(
-    agents: Sequence[Agent],
+    agents: Sequence[Model],
     settings: PeerSettings | None = None,
     *,
-    replies: MutableMapping[str, str] | None = None,
+    replies: CompletionStore | None = None,
     asking: Asking = one_by_one,
 ) -> Assessment:
     """Run a peer assessment.
 
     Args:
-        agents: Panel of at least three agents with unique names; they stay open.
-        replies: Stored replies. With those of an interrupted assessment the result is the same as without the
+        agents: Panel of at least three models with unique names; they stay open.
+        replies: Kept replies. With those of an interrupted assessment the result is the same as without the
             interruption.
 
     Raises:
-        ConfigError: There are too few agents, two have one name, or the single judge is not in the panel.
+        ConfigError: There are too few models, two have one name, or the single judge is not in the panel.
     """
-    return _Run(agents, settings or PeerSettings(), {} if replies is None else replies, asking).run()
+    store = Completions() if replies is None else replies
+    return _Run([RecordedModel(agent, store) for agent in agents], settings or PeerSettings(), asking).run()
 
 
 class _Run:
-    def __init__(
-        self, agents: Sequence[Agent], settings: PeerSettings, replies: MutableMapping[str, str], asking: Asking
-    ) -> None:
+    def __init__(self, agents: Sequence[Model], settings: PeerSettings, asking: Asking) -> None:
         self.agents, self.settings, self.asking = tuple(agents), settings, asking
         self.n, self.names = len(self.agents), [agent.identity.name for agent in self.agents]
         if self.n < LEAST:
@@ -106,7 +99,7 @@ class _Run:
         self.judge = None if settings.judge is None else self.names.index(settings.judge)
         #: Positions of the models that vote and judge.
         self.judges = range(self.n) if self.judge is None else (self.judge,)
-        self.replies = ReplyStore(replies)
+        self.recalled = 0
         self.usage: dict[Role, list[Usage]] = {role: [Usage()] * self.n for role in ROLES}
         self.unusable: defaultdict[tuple[str, Role], Counter[str]] = defaultdict(Counter)  # replies by kind of fault
         self.rounds: list[Round] = []
@@ -144,7 +137,7 @@ class _Run:
             np.array(changes),
             unusable,
             {role: tuple(usages) for role, usages in self.usage.items()},
-            self.replies.recalled,
+            self.recalled,
             fault,
         )
 
@@ -238,22 +231,17 @@ class _Run:
         limit = {"task": settings.task_tokens, "answer": settings.answer_tokens}.get(role, settings.rank_tokens)
         return Call(self.agents[model], model, role, position, tuple(messages), limit)
 
-    def _replies(self, calls: Sequence[Call]) -> list[tuple[Completion, Usage]]:
-        """Return the reply to each call with its cost, from the store or from the model."""
-        stored = [self.replies.recall(call.key) for call in calls]
-        replies = {n: (reply[0][0], reply[1]) for n, reply in enumerate(stored) if reply is not None}
-        unanswered = [n for n in range(len(calls)) if n not in replies]
-        for index, reply in self.asking([calls[n] for n in unanswered]) if unanswered else ():
-            n = unanswered[index]
-            replies[n] = Completion(reply.text, reply.status), reply.usage
-            self.replies.keep(calls[n].key, [replies[n][0]], reply.usage)
-        return [replies.get(n, (Completion("", Status.NOT_RUN), Usage())) for n in range(len(calls))]
+    def _replies(self, calls: Sequence[Call]) -> list[Completion]:
+        """Return the reply to each call."""
+        replies = dict(self.asking(calls))
+        self.recalled += sum(reply.reused for reply in replies.values())
+        return [replies.get(n, Completion("", Status.NOT_RUN)) for n in range(len(calls))]
 
     def _texts(self, calls: Sequence[Call], unanswered: str = MISSING) -> list[str | None]:
         """Return the texts of replies; None for missing ones.  All that are not ok are counted."""
         texts: list[str | None] = []
-        for call, (reply, usage) in zip(calls, self._replies(calls), strict=True):
-            self.usage[call.role][call.model] += usage
+        for call, reply in zip(calls, self._replies(calls), strict=True):
+            self.usage[call.role][call.model] += reply.cost
             if reply.status is not Status.OK:
                 self._count_unusable(call.model, call.role, reply.status.value)
             text = reply.text if reply.text.strip() else tasks.NO_ANSWER

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal
@@ -35,8 +34,9 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import Measured, StudyResult
 from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.models import resolve
-from pytest_adaptive_eval.models.base import Agent, Message, Reply, SubjectIdentity
-from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.models.base import Completion
+from pytest_adaptive_eval.models.pool import ModelPool
+from pytest_adaptive_eval.models.reuse import CompletionStore, RecordedModel
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import Number, Table, described
 
@@ -151,12 +151,11 @@ class PanelPlan:
         """Restore a result of another process."""
         return StudyResult.from_json(data)
 
-    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
         """Run all rounds."""
         with study_pool(self, self.memory, self.cache) as pool:
-            agents = [_Named(pool.agent(name), name) for name in self.subjects]
-            asking = _Asking(self, pool, progress)
-            assessment = assess(agents, self.settings, replies=replies, asking=asking)
+            panel = [RecordedModel(pool.model(name), replies, name) for name in self.subjects]
+            assessment = assess(panel, self.settings, asking=_Asking(self, pool, progress))
         error = assessment.fault and assessment.fault + _reasons(assessment)
         quantities, unsure = _quantities(assessment, self.metrics)
         return replace(
@@ -251,51 +250,22 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> PanelP
 
 def _sampling(model: Member, panel: PeerSettings) -> Member:
     """Return a member with the mode's sampling, as far as its kind has such options and it sets none of its own."""
-    kind, _ = resolve(model.spec, agent=True)
-    sampling = {name: value for name, value in panel.sampling.items() if name in kind.agent_options}
+    kind, _ = resolve(model.spec, chats=True)
+    sampling = {name: value for name, value in panel.sampling.items() if name in kind.options}
     return replace(model, options={**sampling, **model.options})
 
 
 PEERS = StudyKind(PeersTable, _METRICS, _build)
 
 
-class _Named:
-    """An agent under the name that it has in the panel, which is unique."""
-
-    def __init__(self, agent: Agent, name: str) -> None:
-        self._agent, self._name = agent, name
-
-    rates = False
-
-    @cached_property
-    def identity(self) -> SubjectIdentity:
-        return replace(self._agent.identity, name=self._name)
-
-    def ask(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        schema: Mapping[str, Any] | None = None,
-        draw: int = 0,
-    ) -> Reply:
-        return self._agent.ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
-
-    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Any:
-        return self._agent.prefer(messages, candidates, label)
-
-    def close(self) -> None:
-        """Do nothing: the pool closes its models."""
-
-
 class _Asking:
     """Asks model by model, those that are in memory first, while servers work on theirs; ends a hopeless run."""
 
-    def __init__(self, plan: PanelPlan, pool: AgentPool, progress: Progress) -> None:
+    def __init__(self, plan: PanelPlan, pool: ModelPool, progress: Progress) -> None:
         self._plan, self._pool, self._progress = plan, pool, progress
         self._limit = FaultLimit(plan.calls, "replies", "calls")
 
-    def __call__(self, calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
+    def __call__(self, calls: Sequence[Call]) -> Iterator[tuple[int, Completion]]:
         names = self._plan.subjects
         now, rounds = calls[0].position[0] + 1, self._plan.settings.rounds
         self._progress(now, rounds, f"round {now} of {rounds}")
@@ -307,7 +277,7 @@ class _Asking:
         try:
             sent = {executor.submit(calls[index].make): index for index in away}
 
-            def landed(done: Future[Reply]) -> tuple[int, Reply]:
+            def landed(done: Future[Completion]) -> tuple[int, Completion]:
                 index = sent.pop(done)
                 return index, self._checked(names[calls[index].model], done.result())
 
@@ -319,7 +289,7 @@ class _Asking:
         finally:
             executor.shutdown(wait=False, cancel_futures=True)  # closing the pool ends what is under way
 
-    def _checked(self, name: str, reply: Reply) -> Reply:
+    def _checked(self, name: str, reply: Completion) -> Completion:
         fault = (reply.detail.strip() or reply.status.value) if reply.status.infrastructure else None
         if reason := self._limit.add(fault, name):
             raise AdaptiveEvalError(reason)

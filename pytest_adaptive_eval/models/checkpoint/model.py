@@ -1,4 +1,4 @@
-"""Local Hugging Face checkpoints, as subjects and as agents, which reply to chats and rate continuations."""
+"""Local Hugging Face checkpoints."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from pytest_adaptive_eval.items.item import Item, Status, items_naming
 from pytest_adaptive_eval.models.base import (
     Completion,
     Message,
+    Model,
     Preference,
-    Reply,
-    Subject,
     SubjectIdentity,
     Usage,
     added,
@@ -51,11 +50,16 @@ from pytest_adaptive_eval.models.checkpoint.rating import (
 _log = logging.getLogger(__name__)
 
 
-class TransformersSubject(Subject):
+#: Name of a chat in error messages.
+NAME = "a request in a chat"
+
+
+class TransformersModel(Model):
     """A text, or image-and-text, model that runs in this process.
 
     Created by `load`. Answers are greedy at temperature 0, in batches padded on the left. An answer does not depend on
-    the rest of its batch, except for floating-point rounding.
+    the rest of its batch, except for floating-point rounding. Ratings of candidates read each with its own copy of the
+    cache of the shared prefix, so that candidates do not affect each other; a prefix that two calls share is read once.
 
     `cap` says how long an answer may be, and an item's ``meta["sample"]`` is the index of a repeated draw at a
     temperature above 0.
@@ -76,6 +80,7 @@ class TransformersSubject(Subject):
         self._parameters = int(generator.loaded.model.num_parameters())
         self._usage = Usage()
         self._scorer: LikelihoodScorer | None = LikelihoodScorer(generator, rated_batch)
+        self._prefix = PrefixCache()
 
     @classmethod
     def load(
@@ -91,9 +96,10 @@ class TransformersSubject(Subject):
         reasoning: bool | None = None,
         batch_size: int | None = None,
         temperature: float = 0.0,
+        top_p: float = 1.0,
         seed: int = 0,
         cache: Path | None = None,
-    ) -> TransformersSubject:
+    ) -> TransformersModel:
         """Examine and load a checkpoint.
 
         Args:
@@ -105,6 +111,7 @@ class TransformersSubject(Subject):
             batch_size: Number of items in a batch. By default 16 on a CPU, and on GPUs as many as their memory holds,
                 up to 256.
             temperature: 0 is greedy.
+            top_p: Share of the probability that sampling is limited to; without effect at temperature 0.
             seed: Seed of the sampling; without effect at temperature 0.
             cache: Folder for file hashes, shared by runs.
 
@@ -115,9 +122,11 @@ class TransformersSubject(Subject):
         cap_of(max_tokens, reasons=False)
         check_count("batch_size", 1 if batch_size is None else batch_size)
         placement = Placement(device, dtype, device_map, attention, compile)
-        generator = Generator.load(folder, placement, temperature=temperature, seed=seed, cache=cache)
+        generator = Generator.load(folder, placement, temperature=temperature, seed=seed, top_p=top_p, cache=cache)
         cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
         decoding = {"max_tokens": cap.tokens, "temperature": float(temperature), "seed": seed if temperature else None}
+        if temperature and top_p != 1.0:
+            decoding["top_p"] = float(top_p)
         size = batch_size
         if size is None:
             size = find_batch_size(generator.loaded.model, generator.loaded.device.split(", "), cap.tokens)
@@ -146,8 +155,8 @@ class TransformersSubject(Subject):
 
     def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
         """Answer like `answer`, and call `arrived` with index and completion of each item after its batch."""
-        if self._generator is None or self._scorer is None:
-            raise ConfigError(f"subject {self.identity.name!r} was closed; load it again")
+        generator = self._open()
+        assert self._scorer is not None
         done: dict[int, Completion] = {}
 
         def add(index: int, completion: Completion) -> None:
@@ -173,7 +182,7 @@ class TransformersSubject(Subject):
                 self._usage += cost
                 add(index, replace(completion, cost=cost))
             for batch in self._batches(questions):
-                answers = self._attempt(self._generator, [prompt for _, prompt in batch])
+                answers = self._attempt(generator, [prompt for _, prompt in batch])
                 for (index, _), completion in zip(batch, answers, strict=True):
                     add(index, completion)
         finally:
@@ -194,7 +203,80 @@ class TransformersSubject(Subject):
         """Release memory and devices."""
         super().close()
         self._generator = self._scorer = None
+        self._prefix.forget()
         _release()
+
+    @property
+    def rates(self) -> bool:
+        """True: likelihoods are always available."""
+        return True
+
+    def prepare_chats(self) -> None:
+        """Raise CheckpointError for a checkpoint without a chat template."""
+        if not self._prompter.template:
+            raise CheckpointError(
+                f"{self._open().info.folder} has no chat template, which a model that works for the run needs; save a "
+                "chat model's tokenizer"
+            )
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,  # noqa: ARG002 - nothing constrains the tokens
+        draw: int = 0,
+    ) -> Completion:
+        """Return the reply to a chat, see the base class; the schema is ignored."""
+        generator, begun = self._open(), clock.elapsed()
+        try:
+            prompt = self._chat(generator, messages, self.cap.tokens if max_tokens is None else max_tokens)
+            (generated,) = generator.generate([replace(prompt, sample=draw)])
+        except BaseException as error:
+            return replace(fault(error), cost=Usage(1, seconds=clock.elapsed() - begun))
+        reply = self._counted(prompt, generated)
+        return replace(reply, cost=replace(reply.cost, seconds=clock.elapsed() - begun))
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
+        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
+        generator, begun = self._open(), clock.elapsed()
+        unknown = (float("nan"),) * len(candidates)
+        if not candidates:
+            return Preference(())
+        try:
+            prompts = [self._chat(generator, added(messages, candidate), 1) for candidate in candidates]
+            if generator.loaded.processor is not None:
+                scores, read = self._score_whole(generator, prompts, label)
+            else:
+                scores, read = self._score_with_prefix(generator, prompts, label)
+        except BaseException as error:
+            self._prefix.forget()
+            failed = fault(error)
+            return Preference(unknown, failed.status, failed.detail, Usage(1, seconds=clock.elapsed() - begun))
+        usage = Usage(1, read, seconds=clock.elapsed() - begun, flops=2.0 * self._parameters * read)
+        if not all(torch.isfinite(torch.tensor(scores))):
+            self._prefix.forget()
+            return Preference(unknown, Status.ERROR, f"{NON_FINITE} behind a candidate", usage)
+        return Preference(scores, usage=usage)
+
+    def _open(self) -> Generator:
+        if self._generator is None:
+            raise ConfigError(f"model {self.identity.name!r} was closed; load it again")
+        return self._generator
+
+    def _chat(self, generator: Generator, messages: Sequence[Message], cap: int) -> Prompt:
+        prompter = generator.prompter
+        images = tuple((image, message.root) for message in messages for image in message.images)
+        if images and prompter.image_token is None:
+            raise ConfigError(f"{self.identity.name!r} reads text only; leave the images out")
+        chat: list[dict[str, Any]] = []
+        for message in messages:
+            parts: Any = message.text
+            if prompter.image_token is not None:
+                parts = [{"type": "image"} for _ in message.images] + [{"type": "text", "text": message.text}]
+            chat.append({"role": message.role, "content": parts})
+        text = prompter.render(chat)
+        return Prompt(NAME, text, prompter.adds_special_tokens(text), cap, images)
 
     def _prompt(self, item: Item) -> Prompt:
         text = self._prompter.text(item)
@@ -246,200 +328,11 @@ class TransformersSubject(Subject):
     def _counted(self, prompt: Prompt, generated: Generated) -> Completion:
         """Return the answer without its reasoning, and add its cost to the usage."""
         done, reasoning = answered(prompt, generated)
-        assert self._generator is not None
-        tokenizer = self._generator.loaded.tokenizer
-        thought = len(tokenizer(reasoning, add_special_tokens=False).input_ids) if reasoning else 0
+        thought = len(self._tokens(self._open(), reasoning, False)) if reasoning else 0
         flops = 2.0 * self._parameters * (generated.read + generated.written)
         cost = Usage(1, generated.read, generated.written, thought, 0.0, flops)
         self._usage += cost
-        return replace(done, cost=cost)
-
-
-#: Questions of a batch on a processor, which larger batches keep no busier.
-ON_PROCESSOR = 16
-#: Most questions of a batch that is found.
-MOST = 256
-#: Tokens that the prompt of a question is assumed to have.
-PROMPT_TOKENS = 1024
-#: Share of the free memory that a batch may take; the rest is for what is not counted here.
-SHARE = 0.8
-
-
-def find_batch_size(model: Any, devices: Sequence[str], answer_tokens: int) -> int:
-    """Return how many questions the free memory holds beside the loaded weights, at most `MOST`.
-
-    Where it holds fewer, since prompts are longer or pictures large, the batch is halved when the memory is spent.
-
-    Args:
-        devices: Devices that hold the model's layers, about as many each.
-        answer_tokens: Cap on the tokens of an answer.
-    """
-    free = [free_bytes(device) if device.startswith("cuda") else None for device in devices]
-    known = [count for count in free if count is not None]
-    if len(known) < len(devices):
-        return ON_PROCESSOR
-    available = SHARE * len(known) * min(known)
-    return max(1, min(MOST, int(available / _question_bytes(model, answer_tokens))))
-
-
-def _question_bytes(model: Any, answer_tokens: int) -> int:
-    """Return the bytes of one row: keys and values of all tokens, a layer's work on the prompt, and the logits."""
-    config = model.config.get_text_config(decoder=True)
-    window = getattr(config, "max_position_embeddings", None) or PROMPT_TOKENS + answer_tokens
-    tokens = min(PROMPT_TOKENS + answer_tokens, window)
-    heads = config.num_attention_heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // heads
-    keys_and_values = 2 * config.num_hidden_layers * (getattr(config, "num_key_value_heads", None) or heads) * width
-    inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
-    number = int(model.dtype.itemsize)
-    each = tokens * keys_and_values + min(tokens, PROMPT_TOKENS) * 3 * inner
-    return int(number * each + 3 * 4 * config.vocab_size)
-
-
-def _release() -> None:
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-
-
-#: Name of the agent in error messages.
-NAME = "a request to the agent"
-
-
-class TransformersAgent:
-    """A chat model that runs in this process.
-
-    Created by `load`. Replies are greedy at temperature 0. Ratings read each candidate with its own copy of the cache
-    of the shared prefix, so that candidates do not affect each other. A prefix that two calls share is read once.
-    """
-
-    def __init__(self, generator: Generator, identity: SubjectIdentity, cap: Cap) -> None:
-        self._identity, self._cap = identity, cap
-        self._generator: Generator | None = generator
-        self._parameters = int(generator.loaded.model.num_parameters())
-        self._prefix = PrefixCache()
-
-    @classmethod
-    def load(
-        cls,
-        folder: str | os.PathLike[str],
-        *,
-        device: str = "auto",
-        dtype: str = "auto",
-        device_map: str | Mapping[str, Any] | None = None,
-        attention: str | None = None,
-        compile: bool = False,
-        max_tokens: int | None = None,
-        reasoning: bool | None = None,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        seed: int = 0,
-        cache: Path | None = None,
-    ) -> TransformersAgent:
-        """Examine and load a checkpoint; options and errors as of `TransformersSubject.load`.
-
-        Args:
-            top_p: Share of the probability that sampling is limited to; without effect at temperature 0.
-
-        Raises:
-            CheckpointError: Also where there is no chat template.
-        """
-        cap_of(max_tokens, reasons=False)
-        decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "top_p": top_p}
-        placement = Placement(device, dtype, device_map, attention, compile)
-        generator = Generator.load(folder, placement, **decoding, cache=cache)
-        cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
-        if not generator.prompter.template:
-            raise CheckpointError(
-                f"{generator.info.folder} has no chat template, which an agent needs; save a chat model's tokenizer"
-            )
-        sampling = {"temperature": float(temperature), "seed": seed, "top_p": float(top_p)}
-        decoding = {"max_tokens": cap.tokens, **(sampling if temperature else {"temperature": 0.0})}
-        return cls(generator, generator.identity(decoding, {}), cap)
-
-    @property
-    def identity(self) -> SubjectIdentity:
-        """Identity of the model."""
-        return self._identity
-
-    @property
-    def rates(self) -> bool:
-        """True: likelihoods are always available."""
-        return True
-
-    def ask(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        schema: Mapping[str, Any] | None = None,  # noqa: ARG002
-        draw: int = 0,
-    ) -> Reply:
-        """Return the reply to a chat, see `Agent`; the schema is ignored, since nothing constrains the tokens."""
-        generator, begun = self._open(), clock.elapsed()
-        try:
-            prompt = self._prompt(generator, messages, self._cap.tokens if max_tokens is None else max_tokens)
-            (generated,) = generator.generate([replace(prompt, sample=draw)])
-        except BaseException as error:
-            failed = fault(error)
-            return Reply("", failed.status, failed.detail, usage=Usage(1, seconds=clock.elapsed() - begun))
-        done, reasoning = answered(prompt, generated)
-        usage = Usage(
-            1,
-            generated.read,
-            generated.written,
-            len(self._tokens(generator, reasoning, False)) if reasoning else 0,
-            clock.elapsed() - begun,
-            2.0 * self._parameters * (generated.read + generated.written),
-        )
-        return Reply(done.text, done.status, done.detail, reasoning, usage)
-
-    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
-        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
-        generator, begun = self._open(), clock.elapsed()
-        unknown = (float("nan"),) * len(candidates)
-        if not candidates:
-            return Preference(())
-        try:
-            prompts = [self._prompt(generator, added(messages, candidate), 1) for candidate in candidates]
-            if generator.loaded.processor is not None:
-                scores, read = self._score_whole(generator, prompts, label)
-            else:
-                scores, read = self._score_with_prefix(generator, prompts, label)
-        except BaseException as error:
-            self._prefix.forget()
-            failed = fault(error)
-            return Preference(unknown, failed.status, failed.detail, Usage(1, seconds=clock.elapsed() - begun))
-        usage = Usage(1, read, seconds=clock.elapsed() - begun, flops=2.0 * self._parameters * read)
-        if not all(torch.isfinite(torch.tensor(scores))):
-            self._prefix.forget()
-            return Preference(unknown, Status.ERROR, f"{NON_FINITE} behind a candidate", usage)
-        return Preference(scores, usage=usage)
-
-    def close(self) -> None:
-        """Release memory and devices."""
-        self._generator = None
-        self._prefix.forget()
-        _release()
-
-    def _open(self) -> Generator:
-        if self._generator is None:
-            raise ConfigError(f"agent {self._identity.name!r} was closed; load it again")
-        return self._generator
-
-    def _prompt(self, generator: Generator, messages: Sequence[Message], cap: int) -> Prompt:
-        prompter = generator.prompter
-        images = tuple((image, message.root) for message in messages for image in message.images)
-        if images and prompter.image_token is None:
-            raise ConfigError(f"agent {self._identity.name!r} reads text only; leave the images out")
-        chat: list[dict[str, Any]] = []
-        for message in messages:
-            parts: Any = message.text
-            if prompter.image_token is not None:
-                parts = [{"type": "image"} for _ in message.images] + [{"type": "text", "text": message.text}]
-            chat.append({"role": message.role, "content": parts})
-        text = prompter.render(chat)
-        return Prompt(NAME, text, prompter.adds_special_tokens(text), cap, images)
+        return replace(done, cost=cost, reasoning=reasoning)
 
     @staticmethod
     def _tokens(generator: Generator, text: str, special: bool) -> list[int]:
@@ -501,3 +394,50 @@ class TransformersAgent:
         with torch.inference_mode():
             logits = model(**arguments, **last_logits(generator, len(label))).logits[0, -len(label) :]
             return log_likelihood(logits, label)
+
+
+#: Questions of a batch on a processor, which larger batches keep no busier.
+ON_PROCESSOR = 16
+#: Most questions of a batch that is found.
+MOST = 256
+#: Tokens that the prompt of a question is assumed to have.
+PROMPT_TOKENS = 1024
+#: Share of the free memory that a batch may take; the rest is for what is not counted here.
+SHARE = 0.8
+
+
+def find_batch_size(model: Any, devices: Sequence[str], answer_tokens: int) -> int:
+    """Return how many questions the free memory holds beside the loaded weights, at most `MOST`.
+
+    Where it holds fewer, since prompts are longer or pictures large, the batch is halved when the memory is spent.
+
+    Args:
+        devices: Devices that hold the model's layers, about as many each.
+        answer_tokens: Cap on the tokens of an answer.
+    """
+    free = [free_bytes(device) if device.startswith("cuda") else None for device in devices]
+    known = [count for count in free if count is not None]
+    if len(known) < len(devices):
+        return ON_PROCESSOR
+    available = SHARE * len(known) * min(known)
+    return max(1, min(MOST, int(available / _question_bytes(model, answer_tokens))))
+
+
+def _question_bytes(model: Any, answer_tokens: int) -> int:
+    """Return the bytes of one row: keys and values of all tokens, a layer's work on the prompt, and the logits."""
+    config = model.config.get_text_config(decoder=True)
+    window = getattr(config, "max_position_embeddings", None) or PROMPT_TOKENS + answer_tokens
+    tokens = min(PROMPT_TOKENS + answer_tokens, window)
+    heads = config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    keys_and_values = 2 * config.num_hidden_layers * (getattr(config, "num_key_value_heads", None) or heads) * width
+    inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+    number = int(model.dtype.itemsize)
+    each = tokens * keys_and_values + min(tokens, PROMPT_TOKENS) * 3 * inner
+    return int(number * each + 3 * 4 * config.vocab_size)
+
+
+def _release() -> None:
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,4 +1,4 @@
-"""Models on servers that the run starts, as subjects and as agents."""
+"""Models on servers that the run starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pytest_adaptive_eval.extensions.serving.presets import PRESETS
 from pytest_adaptive_eval.extensions.serving.server import START_TIMEOUT, Server
 from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.models.checkpoint.folder import checkpoint_hash, file_hash
-from pytest_adaptive_eval.models.endpoint.subject import EndpointAgent, EndpointSubject
+from pytest_adaptive_eval.models.endpoint.model import EndpointModel
 from pytest_adaptive_eval.text import shown_command
 
 #: Seconds for an answer: a server that ends is started again meanwhile, and loads its model.
@@ -118,14 +118,13 @@ def _words(name: str, text: str) -> list[str]:
         raise ConfigError(f"{name} {shown!r} cannot be split into words: {error}; mend its quotes") from None
 
 
-class _Served:
-    """What subjects and agents on a server that the run starts share."""
+class ServedModel(EndpointModel):
+    """A model on a server that the run starts; created by `load`."""
 
     _server: Server
-    identity: SubjectIdentity
 
     @classmethod
-    def load(
+    def load(  # type: ignore[override]  # other models are named by other texts
         cls, target: str, *, serve: str = "", serve_args: str = "", cache: Path | None = None, **options: Any
     ) -> Self:
         """Start a server, wait until it is healthy, and connect to its model.
@@ -135,29 +134,21 @@ class _Served:
                 several models. With `serve`, a checkpoint folder.
             serve: A server of `pytest_adaptive_eval.extensions.serving.presets`.
             cache: Folder for hashes of files and the state of servers.
-            **options: Those of `pytest_adaptive_eval.models.endpoint.subject.EndpointSubject.load`; ``start_timeout``
+            **options: Those of `pytest_adaptive_eval.models.endpoint.model.EndpointModel.load`; ``start_timeout``
                 is 900.
 
         Raises:
-            ConfigError: The server cannot be started, or as `EndpointSubject.load`.
+            ConfigError: The server cannot be started, or as `EndpointModel.load`.
             CheckpointError: The folder is no checkpoint.
         """
         launch = _launch(target, serve, serve_args, cache, options)
         with launch.open(cache) as (server, model):
-            loaded: Self = super().load(server.url, model, **launch.options)  # type: ignore[misc]
+            loaded = super().load(server.url, model, **launch.options)
         loaded._server = server
         loaded.identity = launch.identify(loaded.identity)
         return loaded
 
     def close(self) -> None:
         """Close the connections, and end the server if nobody else uses it."""
-        super().close()  # type: ignore[misc]
+        super().close()
         self._server.release()
-
-
-class ServedSubject(_Served, EndpointSubject):  # type: ignore[misc]  # other models are named by other texts
-    """A model on a server that the run starts, as a `Subject`; created by `load`."""
-
-
-class ServedAgent(_Served, EndpointAgent):  # type: ignore[misc]  # likewise
-    """A model on a server that the run starts, as an `Agent`; created by `load`."""

@@ -1,0 +1,284 @@
+"""Models on OpenAI-compatible servers."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import Any, Self
+
+from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.items.item import Item, Status, items_by_likelihood, items_naming
+from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, Usage, added, sample_of
+from pytest_adaptive_eval.models.caps import Cap
+from pytest_adaptive_eval.models.endpoint.chat import CHAT, chat_of_messages, first_token, read_reply
+from pytest_adaptive_eval.models.endpoint.likelihood import LikelihoodReader
+from pytest_adaptive_eval.models.endpoint.opening import Endpoint, connect
+from pytest_adaptive_eval.models.endpoint.outcome import Delivery
+from pytest_adaptive_eval.models.endpoint.pictures import check_pictures
+from pytest_adaptive_eval.models.endpoint.settings import EndpointSettings
+
+#: Completion of an item until its answer arrives.
+_PENDING = Completion("", Status.NOT_RUN)
+#: Numbers of likely first tokens to request: the limits of the protocol, and of strict servers.
+_TOP = (20, 5)
+#: Two prompts whose likely first tokens differ for any model that reads them.
+_PROBES = ("Reply with yes.", "2 + 2 =")
+#: HTTP status codes of servers that know a field and refuse it.
+_REFUSED_FIELD = frozenset({400, 415, 422, 500, 501})
+
+
+class EndpointModel(Model):
+    """A model on an OpenAI-compatible server.
+
+    Created by `load`. The items of a batch are sent at the same time, as far as `concurrency` and `rate` allow. A fault
+    of the server or of the connection is the item's status.
+
+    `cap` says how long an answer may be, and an item's ``meta["sample"]`` is the index of a repeated draw at a
+    temperature above 0.
+    """
+
+    rates_texts = True
+    waits_apart = True
+
+    cap: Cap
+
+    def __init__(self, endpoint: Endpoint, reader: LikelihoodReader) -> None:
+        super().__init__(endpoint.identity)
+        #: What is left to do for each delivery of `_send`, in the order in which they came.
+        self._arrivals: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self._reader = reader
+        self._endpoint = endpoint
+        self.cap = endpoint.cap
+        self._usage, self._counting = endpoint.usage, threading.Lock()
+        self._pictures_checked = False
+        self._takes_schema = True
+
+    @classmethod
+    def load(cls, url: str, model: str, **options: Any) -> Self:
+        """Connect to a server and check that its model answers.
+
+        One token is requested, so that a wrong address, key or model is an error here and not a row of items without
+        answers.
+
+        Args:
+            url: Address that ``/chat/completions`` or ``/completions`` is added to, such as
+                ``http://localhost:8000/v1``.
+            **options: Those of `pytest_adaptive_eval.models.endpoint.settings.EndpointSettings`.
+
+        Raises:
+            ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does
+                not follow the protocol.
+        """
+        settings = EndpointSettings(**options)
+        endpoint = connect(url, model, settings)
+        return cls(endpoint, LikelihoodReader(endpoint, settings.likelihoods, settings.begin_text))
+
+    @property
+    def usage(self) -> Usage:
+        """Cost of all calls so far, with that of `load`."""
+        return self._usage + self._reader.usage
+
+    @property
+    def shared_batch(self) -> int:
+        """Number of requests to have begun now, which follows what the server takes."""
+        return self._endpoint.wire.concurrency
+
+    @property
+    def no_reuse(self) -> str:
+        """The same, and what is behind the server's name must be stated, since a server does not prove it."""
+        facts = self.identity.environment
+        if str(facts.get("weights", "")).startswith("not known"):
+            if not facts.get("revision"):
+                return "a server is taken at its word; set the option revision, and change it with the weights"
+            if self._endpoint.answerer.aliases > 1:
+                return "several models may answer (accept_models)"
+            if any(isinstance(value, list) for value in facts.values()):
+                return "several deployments answered under one name"
+        return super().no_reuse
+
+    def prepare(self, items: Sequence[Item]) -> None:
+        """Raise ConfigError if the server cannot do what the items need: show pictures to its model, or rate texts."""
+        if rated := items_by_likelihood(items):
+            self._reader.prepare(rated)
+        if not self._pictures_checked and any(item.images for item in items_naming(items, "images")):
+            self._count(check_pictures(self._endpoint, items))
+            self._pictures_checked = True
+
+    def prepare_chats(self) -> None:
+        """Raise ConfigError if the option ``api`` is another than ``chat``."""
+        if self._endpoint.api is not CHAT:
+            raise ConfigError(
+                f"{self.identity.name!r} is to hold chats, and its option api has another value than 'chat': remove it"
+            )
+
+    @functools.cached_property
+    def rates(self) -> bool:
+        """Whether `prefer` works: the server returns plausible likelihoods, which two requests find out."""
+        return self._top > 0
+
+    @functools.cached_property
+    def _top(self) -> int:
+        """Number of likely first tokens that the server returns; 0 if it returns none."""
+        top, usage = _likelihoods(self._endpoint)
+        self._count(usage)
+        return top
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        schema: Mapping[str, Any] | None = None,
+        draw: int = 0,
+    ) -> Completion:
+        """Return the reply to a chat, see the base class.
+
+        Many servers ignore a schema, and some refuse it. After a refusal this request and all later ones are sent
+        without a schema.
+        """
+        cap, endpoint = self.cap.tokens if max_tokens is None else max_tokens, self._endpoint
+        try:
+            chat = chat_of_messages(messages)
+        except BankError as error:
+            return Completion("", Status.ERROR, detail=f"{type(error).__name__}: {error}")
+        form: dict[str, Any] = {}
+        if schema is not None and self._takes_schema:
+            described = {"name": "reply", "strict": True, "schema": dict(schema)}
+            form["response_format"] = {"type": "json_schema", "json_schema": described}
+        sample = draw if endpoint.samples else 0
+        (delivery,) = endpoint.post([endpoint.body(chat, cap, sample, **form)])
+        reply = endpoint.read(delivery, cap)
+        if form and delivery.code in _REFUSED_FIELD and reply.status is Status.ERROR:
+            (delivery,) = endpoint.post([endpoint.body(chat, cap, sample)])
+            bare = endpoint.read(delivery, cap)
+            self._takes_schema = bare.status.infrastructure
+            reply = replace(bare, cost=reply.cost + bare.cost)
+        self._count(reply.cost)
+        return reply
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
+        """Return the log-likelihood of `label` as the first token of the reply to the chat, with each candidate added.
+
+        Each candidate is sent in a request of its own, all at the same time. The status is an error if the label is not
+        among the likeliest first tokens after every candidate, since its likelihood is then unknown.
+        """
+        unknown, label = (math.nan,) * len(candidates), label.strip()
+        if not self._top:
+            return Preference(unknown, Status.ERROR, "the server returns no likelihoods")
+        try:
+            chats = [chat_of_messages(added(messages, candidate)) for candidate in candidates]
+        except BankError as error:
+            return Preference(unknown, Status.ERROR, f"{type(error).__name__}: {error}")
+        bodies = [self._endpoint.body(chat, 1, **_likelihood_fields(self._top)) for chat in chats]
+        deliveries = self._endpoint.post(bodies)
+        replies, tables = list(map(read_reply, deliveries)), list(map(first_token, deliveries))
+        usage = sum((reply.cost for reply in replies), Usage())
+        self._count(usage)
+        known = [table for table in tables if table is not None]
+        if len(known) < len(tables):
+            fault = next((reply for reply in replies if reply.status.infrastructure), None)
+            status, detail = (fault.status, fault.detail) if fault else (Status.ERROR, "no likelihoods came")
+            return Preference(unknown, status, detail, usage)
+        if missing := sum(label not in table for table in known):
+            detail = (
+                f"{label!r} is not among the {self._top} likeliest first tokens after {missing} of {len(known)} "
+                "candidates"
+            )
+            return Preference(unknown, Status.ERROR, detail, usage)
+        return Preference(tuple(table[label] for table in known), usage=usage)
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        """Return one completion per item, in order."""
+        return self.answer_each(items, lambda *_: None)
+
+    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+        """Answer like `answer`; `arrived` is called in the thread of the connections."""
+        self.prepare(items)
+        completions: list[Completion] = [_PENDING] * len(items)
+        rated = [index for index, item in enumerate(items) if item.likelihood is not None]
+        for index, completion in zip(rated, self._reader.answer([items[index] for index in rated]), strict=True):
+            completions[index] = completion
+            arrived(index, completion)
+        written = [index for index in range(len(items)) if index not in set(rated)]
+
+        def take(number: int, delivery: Delivery) -> None:
+            index = written[number]
+            completions[index] = self._complete(delivery, items[index], self.cap)
+            arrived(index, completions[index])
+
+        self._endpoint.post([self._body(items[index]) for index in written], take)
+        return completions
+
+    def _send(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> Callable[[], object]:
+        cap = self.cap
+
+        def note(index: int, delivery: Delivery) -> None:
+            self._arrivals.put(lambda: arrived(index, self._complete(delivery, items[index], cap)))
+
+        sent = self._endpoint.begin([self._body(item) for item in items], note)
+        sent.add_done_callback(lambda done: None if done.cancelled() else self._arrivals.put(done.result))
+        return sent.cancel
+
+    def take_arrived(self, *, wait: bool) -> None:
+        """Call `arrived` for the answers of `begin` that are there, or raise why there are none; see the base class."""
+        while wait or not self._arrivals.empty():
+            self._arrivals.get()()
+            wait = False
+
+    def wake(self) -> None:
+        """End a wait of `take_arrived`; see the base class."""
+        self._arrivals.put(lambda: None)
+
+    def close(self) -> None:
+        """Close the connections."""
+        super().close()
+        self._endpoint.wire.close()
+
+    def _count(self, usage: Usage) -> None:
+        with self._counting:
+            self._usage += usage
+
+    def _complete(self, delivery: Delivery, item: Item, cap: Cap) -> Completion:
+        """Return the completion of a delivery, whose cost is added to `usage`."""
+        endpoint = self._endpoint
+        ok = delivery.status is Status.OK
+        reply = endpoint.read(delivery, cap.of(item)) if ok else endpoint.api.read(delivery)
+        self._count(reply.cost)
+        return reply
+
+    def _body(self, item: Item) -> bytes | Callable[[], bytes]:
+        """Return the request for an item, or a function that writes it later: pictures, a few at a time, and faults."""
+        write = functools.partial(self._write, item, self.cap)
+        if item.images:
+            return write
+        try:
+            return write()
+        except Exception:
+            return write
+
+    def _write(self, item: Item, cap: Cap) -> bytes:
+        return self._endpoint.body(self._endpoint.api.question(item), cap.of(item), sample_of(item))
+
+
+def _likelihood_fields(top: int) -> dict[str, Any]:
+    """Return fields that request likelihoods; at temperature 0 some servers return that of the chosen token alone."""
+    return {"logprobs": True, "top_logprobs": top, "temperature": 1.0}
+
+
+def _likelihoods(endpoint: Endpoint) -> tuple[int, Usage]:
+    """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost."""
+    usage = Usage()
+    for top in _TOP:
+        bodies = [endpoint.body([{"role": "user", "content": text}], 1, **_likelihood_fields(top)) for text in _PROBES]
+        deliveries = endpoint.post(bodies)
+        usage = sum((read_reply(delivery).cost for delivery in deliveries), usage)
+        tables = [first_token(delivery) for delivery in deliveries]
+        if all(tables) and tables[0] != tables[1]:
+            return top, usage
+        if all(delivery.status is Status.OK for delivery in deliveries):
+            break  # the server ignores the fields, so a smaller number changes nothing
+    return 0, usage
