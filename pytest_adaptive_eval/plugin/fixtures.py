@@ -78,6 +78,7 @@ def _named_subjects(
     for interview in interviews:
         if (own := interview.own_model) is not None:
             subjects[_key(own.spec, own.base, own.options)] = own.spec, own.base, own.options
+            continue
         found = interview._fixtureinfo.name2fixturedefs.get("model", ())[-1:]
         if settings.model is not None and any(definition.func is model_function for definition in found):
             named = settings.model, config.rootpath, settings.model_options
