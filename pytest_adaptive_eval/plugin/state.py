@@ -348,44 +348,30 @@ def name_toml_test(test: pytest.Function, function: str) -> None:
         test._id = type(test.id).parse(test.nodeid)
 
 
+@dataclass(eq=False)
 class OwnModel:
-    """A model that a TOML file names for evaluations of its own, loaded at their first question.
+    """A model of evaluations of one file, in place of the fixture `model`, loaded at their first question.
 
     Args:
-        load: Generator function that yields the model and closes it.
-        file: Collector of the file, at whose end the model is closed.
+        load: Generator function that yields the model and closes it, at the end of `file`.
+        loaded: The model, once it is loaded.
     """
 
-    def __init__(
-        self,
-        spec: str,
-        base: Path,
-        options: Mapping[str, Any],
-        load: Callable[[], Iterator[Any]],
-        file: pytest.Collector,
-    ) -> None:
-        self.spec, self.base, self.options = spec, base, options
-        self._load, self._file = load, file
-        self._open: Iterator[Any] | None = None
-        self._model: Any = None
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the model is loaded."""
-        return self._open is not None
+    spec: str
+    base: Path
+    options: Mapping[str, Any]
+    load: Callable[[], Iterator[Any]]
+    file: pytest.Collector
+    loaded: list[Any] = field(default_factory=list)
 
     def get(self) -> Any:
         """Return the model, for a test of the file that is set up."""
-        if self._open is None:
-            opened = self._load()
-            self._model = next(opened)
-            self._open = opened
-            self._file.addfinalizer(self._close)
-        return self._model
-
-    def _close(self) -> None:
-        opened, self._open, self._model = self._open, None, None
-        next(opened or iter(()), None)
+        if not self.loaded:
+            opened = self.load()
+            self.loaded.append(next(opened))
+            self.file.addfinalizer(self.loaded.clear)
+            self.file.addfinalizer(lambda: next(opened, None))
+        return self.loaded[0]
 
 
 class EvaluationNode(Once):
