@@ -503,7 +503,7 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
     """Rename evaluations that share a name, such as those of a parametrized test, by what differs in their node ids.
 
     Raises:
-        ConfigError: One of them is a study, whose name is part of its plan.
+        ConfigError: One of them is a study, whose name is part of its plan, or a test is collected twice.
     """
     groups: dict[str, list[EvaluationNode]] = {}
     for node in nodes:
@@ -511,6 +511,8 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
     for name, group in groups.items():
         if len(group) == 1:
             continue
+        if len({node.nodeid for node in group}) < len(group):
+            raise ConfigError(f"{group[0].nodeid} is collected twice: leave out --keep-duplicates")
         if any(node.noun == "study" for node in group):
             nodeids = " and ".join(node.nodeid for node in group)
             raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")

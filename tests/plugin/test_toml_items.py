@@ -124,6 +124,23 @@ def test_a_question_of_a_model_of_the_file_by_node_id(toml: Any) -> None:
     assert not toml.lines("loaded.txt")
 
 
+def test_a_file_that_is_named_twice(toml: Any) -> None:
+    assert listed(toml.run("adaptive-eval.toml", "adaptive-eval.toml", "--collect-only", "-q")) == NODEIDS
+    result = toml.run("--keep-duplicates", "adaptive-eval.toml", "adaptive-eval.toml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "toy[aeval:toy] is collected twice: leave out --keep-duplicates" in result.stderr.str()
+
+
+def test_studies_of_one_name_are_refused(toml: Any) -> None:
+    panel = '[[eval]]\nkind = "peers"\nname = "toy"\nmodel = "a"\npeers = ["b"]\n'
+    for name in ("a", "b", "c"):
+        (toml.path / name).mkdir()
+    (toml.path / "panel.eval.toml").write_text(panel.replace('["b"]', '["b", "c"]'))
+    result = toml.run("--collect-only", "-q")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "have the name 'toy': rename one of them (name = ...)" in result.stderr.str()
+
+
 def test_several_models_of_one_fixture_are_refused(toml: Any) -> None:
     text = (toml.path / "conftest.py").read_text()
     (toml.path / "conftest.py").write_text(text.replace('scope="module")', 'scope="module", params=["a", "b"])'))
