@@ -61,7 +61,7 @@ def summary_lines(
     """
     width = max(width, 40)
     blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width)
-    spent = words.run_usage(record)
+    spent = words.run_usage(record.interviews)
     ends = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")

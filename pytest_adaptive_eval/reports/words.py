@@ -453,12 +453,12 @@ def _spent(spent: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def run_usage(record: RunRecord) -> str:
+def run_usage(interviews: Sequence[InterviewRecord]) -> str:
     """Return the cost of the interviews, of several each by its name and their total; empty where none is known."""
-    known = [(i.name, text) for i in record.interviews if (text := usage(i.costs))]
+    known = [(i.name, text) for i in interviews if (text := usage(i.costs))]
     if len(known) < 2:
         return "".join(text for _, text in known)
-    return "; ".join([*(f"{name}: {text}" for name, text in known), f"total: {_spent(_total(record.interviews))}"])
+    return "; ".join([*(f"{name}: {text}" for name, text in known), f"total: {_spent(_total(interviews))}"])
 
 
 def _total(interviews: Iterable[InterviewRecord]) -> dict[str, Any]:

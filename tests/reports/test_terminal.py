@@ -295,7 +295,7 @@ def test_costs_of_several_interviews_have_a_total(make: SimpleNamespace) -> None
         return {"subject": {"calls": calls, "prompt_tokens": 100}, "judge": judge, "money": 0.5, "currency": currency}
 
     first, second = make.interview(name="a", costs=costs(3)), make.interview(name="b", costs=costs(4))
-    assert "total" not in words.run_usage(make.record([first], []))
-    assert words.run_usage(make.record([first, second], [])).endswith("; total: 27 calls, 210 tokens, 2.0 s, $1.50")
+    assert "total" not in words.run_usage([first])
+    assert words.run_usage([first, second]).endswith("; total: 27 calls, 210 tokens, 2.0 s, $1.50")
     second.costs = costs(4, "EUR")
-    assert words.run_usage(make.record([first, second], [])).endswith("; total: 27 calls, 210 tokens, 2.0 s")
+    assert words.run_usage([first, second]).endswith("; total: 27 calls, 210 tokens, 2.0 s")
