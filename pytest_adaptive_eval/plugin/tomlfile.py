@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ class TomlGate(_TomlItem):
 class EvalFile(pytest.Module):
     """The collector of one TOML file."""
 
-    obj = None  # as of pytest's own collector of doctests in text files
+    obj = sys.modules[__name__]  # that of the bodies of its tests, for fixtures and plugins that look at it
     settings: Settings
     kinds: Sequence[Mapping[str, Callable[[], StudyKind]]]  #: Loaders of study kinds by name, of each plugin.
     mistake: Callable[[UsageError], None]  #: Takes errors of the user.

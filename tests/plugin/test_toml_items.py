@@ -35,6 +35,7 @@ CONFTEST = """
 @pytest.fixture(autouse=True)
 def seen(request):
     log("seen.txt", request.node.name)
+    assert request.module.__name__
 
 def pytest_runtest_setup(item):
     assert not hasattr(item, "callspec")
