@@ -32,9 +32,9 @@ class RunHooks:
         model = clean_terminal(", ".join(filter(None, [whole, *named])) or "from the fixture or the TOML file")
         seed = "" if settings.seed is None else f", seed {settings.seed}"
         text = f"adaptive-eval: model {model}{seed}, journal and records in {relative(settings.folder, root)}"
-        legend = "answers: + right, - wrong, ~ partly right, ? without a score"
         signs = self.state.config.get_verbosity() == 0 and not shows_live(self.state.config)
-        return told_lines(self.state.config, text) + [f"adaptive-eval: {legend}"] * signs
+        legend = ["adaptive-eval: + right, - wrong, ~ partly right, ? unscored"] if signs else []
+        return [line for told in (text, *legend) for line in told_lines(self.state.config, told)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
