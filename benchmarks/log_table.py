@@ -161,7 +161,7 @@ CASES = (
     Case("mathvision/Random-Chance.jsonl", "--score correct", lambda p: len(list(lines(p))), vision),
     Case(
         "mmlu_pro/model_outputs_Llama-2-7b-hf_5shots.json",
-        "--score 'pred | default(none) == answer'",
+        "--score \"(pred || 'none') == answer\"",
         lambda p: len(data(p)),
         lambda p: {p.stem: sum(r["pred"] == r["answer"] for r in data(p)) / len(data(p))},
     ),
@@ -180,14 +180,15 @@ CASES = (
     Case("mmmu/llava1.5_13b_val.json", "", lambda p: len(data(p)), nothing),
     Case(
         "cruxeval/sample_scored_codellama-7b_temp0.2_output.json",
-        "--rows raw_scored_generations --item '$key' --score '$value | mean'",
+        "--rows raw_scored_generations --item '$key' --score 'mean($value)'",
         lambda p: len(data(p)["raw_scored_generations"]),
         lambda p: {p.stem: data(p)["pass_at_1"] / 100},
     ),
     Case(
         "gsm8k_solutions/example_model_solutions_first100.jsonl",
-        "--subject '$key' --item 'question | hash' --score '*.is_correct' --answer '*.solution' --question question "
-        "--target 'ground_truth | extract(A: (.*))'",
+        "--rows '*' --subject '$key' --item 'hash($parent.question)' --score is_correct --answer solution "
+        "--question '$parent.question' "
+        "--target \"extract($parent.ground_truth, 'A: (.*)')\"",
         lambda p: 4 * len(list(lines(p))),
         lambda p: {
             key: sum(row[key]["is_correct"] for row in lines(p)) / 100

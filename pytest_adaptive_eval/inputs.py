@@ -15,7 +15,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 #: A path that becomes a pipe between the check and the opening is then refused instead of waited for.
 _NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
@@ -74,9 +74,15 @@ def read_regular(path: str | os.PathLike[str], *, follow: bool = True) -> bytes:
         return file.read()
 
 
+def unpacked(raw: io.BufferedReader, path: str | os.PathLike[str]) -> contextlib.AbstractContextManager[Any]:
+    """Return the bytes of an open file, decompressed where its name or its first bytes say that it is gzipped."""
+    packed = os.fspath(path).lower().endswith(".gz") or raw.peek(2)[:2] == b"\x1f\x8b"
+    return gzip.GzipFile(fileobj=raw) if packed else contextlib.nullcontext(raw)
+
+
 @contextlib.contextmanager
 def open_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """Open a regular file as UTF-8 text, decompressed where its name ends with ``.gz``.
+    """Open a regular file as UTF-8 text, decompressed where its name or its first bytes say that it is gzipped.
 
     Line ends are kept, and a byte-order mark is left out.
 
@@ -85,7 +91,7 @@ def open_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
     """
     with (
         open_regular(path) as raw,
-        gzip.open(raw) if os.fspath(path).endswith(".gz") else contextlib.nullcontext(raw) as data,
+        unpacked(raw, path) as data,
         io.TextIOWrapper(data, encoding="utf-8-sig", newline="") as text,
     ):
         yield text

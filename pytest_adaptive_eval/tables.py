@@ -1,4 +1,4 @@
-"""Tables of scores in CSV, gzipped or not, read row by row in bounded memory.
+"""Tables in CSV, TSV and .xlsx, gzipped or not, read row by row in bounded memory.
 
 A matrix has ids in its first row and column. Calibration reads all of its rows, and the replay of recorded answers
 reads one.
@@ -9,17 +9,16 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import re
+import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inputs import open_text
-
-if TYPE_CHECKING:
-    from _csv import Reader
+from pytest_adaptive_eval.inputs import open_regular, open_text
 
 #: Upper limit of bytes or characters read from one file or archive member, decompressed.  A small archive can expand to
 #: fill the memory.
@@ -27,6 +26,8 @@ FILE_LIMIT = 2**31
 
 #: Upper limit of characters in a line; a hundred thousand items take about 2 million.
 _LINE_LIMIT = 64_000_000
+
+_SEPARATORS = {",": "commas", "\t": "tabulators", ";": "semicolons"}
 
 #: First header cells that name the content of the rows.
 ITEM_WORDS = ("item", "items", "item_id", "question", "question_id")
@@ -67,24 +68,69 @@ def read_lines(path: Path) -> Iterator[str]:
             ) from None
 
 
-def csv_rows(lines: Iterable[str], **dialect: Any) -> Reader:
-    """Return a reader of comma-separated values with cells as long as a line may be: base64 pictures are common.
+def read_rows(path: Path, separator: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the cells of each row that is not empty, of a CSV, a TSV or an .xlsx file.
 
-    The limit of Python's reader belongs to the process, so every table is read through here.
+    Args:
+        separator: Of the cells; by default a tabulator in a file named ``.tsv``, else a comma. A quote is no mark in a
+            table with tabulators whose first lines have unpaired ones.
+
+    Raises:
+        ResponsesError: Malformed; the message names the line.
     """
-    csv.field_size_limit(_LINE_LIMIT)
-    return csv.reader(lines, **dialect)
-
-
-def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the cells of each row that is not empty."""
-    rows = csv_rows(read_lines(path), strict=True)
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith(".xlsx"):
+        for number, cells in enumerate(_sheet(path), 1):
+            if any(row := list(map(_cell, cells))):
+                yield number, row
+        return
+    separator = separator or ("\t" if name.endswith(".tsv") else ",")
+    csv.field_size_limit(_LINE_LIMIT)  # of the process; cells with pictures are as long as a line may be
+    quoting: Any = csv.QUOTE_MINIMAL if separator != "\t" or _is_quoted(path) else csv.QUOTE_NONE
+    rows = csv.reader(read_lines(path), delimiter=separator, quoting=quoting, strict=True)
     try:
         for row in rows:
             if any(row):
                 yield rows.line_num, row
     except csv.Error as error:
-        raise ResponsesError(f"{path}, line {rows.line_num}: {error}; expected comma-separated values") from None
+        raise ResponsesError(
+            f"{path}, line {rows.line_num}: {error}; expected cells between {_SEPARATORS.get(separator, separator)}; "
+            "save the table anew"
+        ) from None
+
+
+def _is_quoted(path: Path) -> bool:
+    """Return True if the first 200 lines of a table with tabulators contain quoted cells, and no unpaired quote."""
+    sample = "".join(islice(read_lines(path), 200))
+    opened = len(re.findall(r'(?:^|\t)"', sample, re.MULTILINE))
+    return 0 < opened == len(re.findall(r'"(?:\t|\r?$)', sample, re.MULTILINE))
+
+
+def _sheet(path: Path) -> list[list[Any]]:
+    """Return the rows of the first sheet of a workbook."""
+    try:
+        import python_calamine
+    except ImportError:
+        raise ResponsesError(
+            f"{path}: python-calamine is needed to read it; pip install 'pytest-adaptive-eval[xlsx]', or save it as CSV"
+        ) from None
+    try:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+            size = sum(info.file_size for info in archive.infolist())
+        if size > FILE_LIMIT:
+            raise ResponsesError(f"{path}: {size} bytes unpacked, at most {FILE_LIMIT} are read; split the table")
+        with open_regular(path) as file:
+            book = python_calamine.load_workbook(file)
+            return book.get_sheet_by_index(0).to_python(skip_empty_area=False)
+    except (ResponsesError, OSError):
+        raise
+    except Exception as error:  # zip, XML and calamine have errors of their own
+        raise ResponsesError(f"{path}: not a readable workbook ({error}); save it anew or as CSV") from None
+
+
+def _cell(value: Any) -> str:
+    """Return the text of a workbook's cell, of a whole number as CSV has it."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else "" if value is None else str(value)
 
 
 class Cells(dict[str, float]):

@@ -21,7 +21,7 @@ ENGINE = {"irt", "inference", "items", "claims", "cat", "ladder", "gates"}
 OUTSIDE = {
     **{room: {"numpy", "scipy"} for room in ENGINE},
     "calibration": {"numpy", "scipy"},
-    "banks": {"msgspec", "numpy"},
+    "banks": {"jmespath", "msgspec", "numpy", "regex"},
     "records": {"numpy"},
     "tasks": {"numpy"},
     "plugin": {"numpy", "pytest", "xdist"},

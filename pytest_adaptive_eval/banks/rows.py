@@ -1,195 +1,439 @@
-"""Rows of foreign files: JSON lines, JSON, CSV, TSV and parquet, in bounded memory."""
+"""Records of foreign files: JSON lines, JSON, CSV, TSV, .xlsx, parquet, arrow and texts, in bounded memory.
+
+The content says the form, whatever the file is called; the name decides between forms that look alike.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import csv
+import gzip
+import io
 import json
-from collections.abc import Iterator, Mapping
-from itertools import chain
+import math
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inputs import open_regular, read_regular
-from pytest_adaptive_eval.tables import FILE_LIMIT, csv_rows, read_lines
+from pytest_adaptive_eval.inputs import open_regular, read_regular, unpacked
+from pytest_adaptive_eval.tables import FILE_LIMIT, read_lines, read_rows
 
-#: Endings of files whose rows are read; ``.gz`` may follow those of texts.
-SUFFIXES = (".jsonl", ".csv", ".tsv", ".ndjson", ".json", ".parquet")
-#: Upper limits of a parquet file: rows, and bytes of one column chunk unpacked.
-_ROW_LIMIT, _CHUNK_LIMIT = 50_000_000, 2**28
-#: Rows of a parquet file that are unpacked together; repeated texts are stored once and unpacked often.
+#: Endings of data files; ``.gz`` may follow.
+SUFFIXES = (".jsonl", ".csv", ".tsv", ".ndjson", ".json", ".parquet", ".arrow", ".xlsx")
+#: Upper limits: bytes of a file that is read whole, unpacked; entries of JSON in it, each an object in memory; rows of
+#: a parquet file, and bytes of one column chunk of it, unpacked.
+WHOLE_LIMIT, _ENTRY_LIMIT, _ROW_LIMIT, _CHUNK_LIMIT = 96 << 20, 2_000_000, 50_000_000, 128 << 20
+#: Bytes that a batch of rows may take unpacked; columns of a table; characters of one record of JSON lines.
+_BATCH_LIMIT, _COLUMN_LIMIT, _LINE_LIMIT = 32 << 20, 10_000, 48 << 20
+#: Upper limit of rows unpacked together; a text that repeats is stored once and unpacked often.
 _BATCH = 64
+_NEVER_OPENED = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy", ".npz", ".bin")
+#: Sizes of compressed buffers in arrow data, each before a frame of zstandard or LZ4, or a frame to skip.
+_COMPRESSED = re.compile(rb"\0\0\0(?:\x28\xb5\x2f\xfd|\x04\x22\x4d\x18|[\x50-\x5f]\x2a\x4d\x18)", re.DOTALL)
 
 
-class Row(NamedTuple):
+class Record(NamedTuple):
     """One record of a file.
 
     Args:
-        where: File and line, or file and key, for messages.
-        record: The record; empty where it is not an object.
-        names: ``key``, ``value``, ``file``, ``folder``, ``line`` and, within another record, ``parent``, for
-            expressions.
+        where: File and line, row or key, for messages.
+        data: Fields; plain ones of objects around it are included where it has none of that name. A value that is not
+            an object stands under ``value``.
+        names: ``key``, ``value``, ``parent``, ``file``, ``folder``, ``set`` and ``line``, for expressions; ``refused``
+            is the reason why an importer cannot use the record.
     """
 
     where: str
-    record: Mapping[str, Any]
+    data: Mapping[str, Any]
     names: Mapping[str, Any]
-
-
-def read_records(path: Path, rows: str = "") -> Iterator[Row]:
-    """Yield the records of a file.
-
-    Args:
-        path: Its suffix tells the form; ``.gz`` may follow.
-        rows: Expression for the records within a JSON file, or within each record of another. By default they are the
-            entries of a list, or of the only list of objects in an object, or the entries of an object by their keys.
-
-    Raises:
-        ResponsesError: Unreadable or larger than the limits; the message names file and line.
-        ConfigError: The expression is malformed.
-    """
-    about = {"file": stem_of(path), "folder": path.absolute().parent.name}
-    for row in _records(path, whole=bool(rows)):
-        for each in _within(row, rows, about) if rows else (row,):
-            yield each._replace(names={**about, **each.names})
 
 
 def stem_of(path: Path) -> str:
     """Return a data file's name without its endings."""
-    name = path.name.removesuffix(".gz")
-    endings = (*SUFFIXES, ".arrow")
-    return next((name[: -len(suffix)] for suffix in endings if name.lower().endswith(suffix)), name)
+    name = re.sub(r"(?i)\.gz\Z", "", path.name)
+    return next((name[: -len(suffix)] for suffix in SUFFIXES if name.lower().endswith(suffix)), name)
 
 
-def _records(path: Path, *, whole: bool) -> Iterator[Row]:
-    """Yield the records of a file; with `whole`, a JSON file is one record."""
-    name = path.name.removesuffix(".gz").lower()
-    if name.endswith(".json"):
-        yield from _json_records(path, whole=whole)
-        return
-    if name.endswith((".jsonl", ".ndjson")):
-        records = json_lines(path)
-    elif name.endswith((".csv", ".tsv")):
-        records = _table_rows(path, "\t" if name.endswith(".tsv") else ",")
-    elif name.endswith(".parquet"):
-        records = _parquet_rows(path)
-    else:
-        raise ResponsesError(f"{path}: its rows are not read; expected a file of {', '.join(SUFFIXES)}")
-    for where, record in records:
-        yield Row(where, record, {"line": where.rpartition(" ")[2], "value": record})
+def suffix_of(path: Path) -> str:
+    """Return the ending that says a data file's form; empty for other files."""
+    name = path.name.lower().removesuffix(".gz")
+    return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
 
 
-def _within(row: Row, rows: str, about: Mapping[str, Any]) -> Iterator[Row]:
-    """Yield the records that an expression reaches in a record."""
-    names = {**about, **row.names, "parent": row.names["value"]}
-    records = parse_expression(rows, "rows")(names["value"], names)
-    if isinstance(records, list) and records and all(isinstance(entry, list) for entry in records):
-        records = [entry for entries in records for entry in entries]
-    if not isinstance(records, list | Mapping) or not records:
-        keys = ", ".join(map(repr, list(row.record)[:8])) or type(names["value"]).__name__
-        raise ResponsesError(f"{row.where}: nothing at rows {rows!r:.80}; expected a list or an object; it has {keys}")
-    for entry in _entries(row.where, records):
-        yield entry._replace(names={**names, **entry.names})
+SPLITS = "test|testmini|validation|valid|val|dev|train|eval|all"
+_GENERAL_NAME = re.compile(
+    rf"(?i)({SPLITS}|data|task|samples?|questions?|items?|examples?|dataset|hf|arrow|tests|default|main|none|part|first|input_data|"
+    r"jsonl?|csv|problems?|benchmark|\d+|of)"
+)
 
 
-def _entries(where: str, records: Any) -> Iterator[Row]:
-    """Yield the entries of a list, or of an object by their keys."""
-    pairs = records.items() if isinstance(records, Mapping) else enumerate(records, 1)
-    for number, (key, entry) in enumerate(pairs, 1):
-        at = f"key {key!r:.60}" if isinstance(key, str) else f"record {key}"
-        names = {"key": str(key), "value": entry, "line": str(number)}
-        yield Row(f"{where}, {at}", entry if isinstance(entry, Mapping) else {}, names)
+def set_of(path: Path) -> str:
+    """Return the name of the data set in a file: the file's name without its split, or that of a folder above."""
+    for name in (stem_of(path), *(folder.name for folder in list(path.absolute().parents)[:4])):
+        words = [word for word in re.split(r"[\s_.-]+", re.sub(r"(?i)-\d+-of-\d+|first\d+", "", name)) if word]
+        without_split = [word for word in words if not re.fullmatch(SPLITS, word, re.IGNORECASE)]
+        if without_split and not all(_GENERAL_NAME.fullmatch(word) for word in without_split):
+            return "_".join(without_split)
+    return stem_of(path)
 
 
-def _json_records(path: Path, *, whole: bool) -> Iterator[Row]:
-    """Yield the records of a JSON file, or of JSON lines under that name."""
+def read_records(
+    path: Path, rows: str = "", header: Sequence[str] = (), *, short_rows: bool = False
+) -> Iterator[Record]:
+    """Yield the records of a file.
+
+    Args:
+        path: ``.gz`` may follow its ending.
+        rows: Place of the records in nested data, such as ``data[*].paragraphs[*].qas[*]`` or ``*.qa_pairs[*]``. Empty:
+            a list, the deepest list of objects, columns, or the entries of an object by their keys.
+        header: Names of the columns of a table without a header.
+        short_rows: Whether a row of a table with tabulators may lack empty cells at its end.
+
+    Raises:
+        ResponsesError: Unreadable, a pickle, or larger than the limits; the message names file and line.
+    """
+    about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
     try:
-        data = load_file(path)
-    except ResponsesError:
-        if not first_keys(path, named=False):
-            raise
-        for where, record in json_lines(path):
-            yield Row(where, record, {"line": where.rpartition(" ")[2], "value": record})
+        for record in _records(path, rows, header, short_rows=short_rows):
+            yield record._replace(names={**about, **record.names})
+    except OSError as error:
+        raise ResponsesError(
+            f"{path}: cannot be read: {error.strerror or error}; check the path and the rights"
+        ) from None
+
+
+def without_nan(value: Any) -> Any:
+    """Return a value with None in place of each NaN in it, which tables hold where there is no value."""
+    if not _has_nan(value):
+        return value
+    if isinstance(value, Mapping):
+        return {key: without_nan(entry) for key, entry in value.items()}
+    return [without_nan(entry) for entry in value] if isinstance(value, list) else None
+
+
+def _has_nan(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_nan, value.values()))
+    return any(map(_has_nan, value)) if isinstance(value, list) else isinstance(value, float) and math.isnan(value)
+
+
+def _records(path: Path, rows: str, header: Sequence[str], *, short_rows: bool) -> Iterator[Record]:
+    suffix = suffix_of(path)
+    if path.name.lower().endswith(_NEVER_OPENED):
+        raise ResponsesError(
+            f"{path} is a pickle or an array file, which can run any code when opened, so it is never opened; write "
+            "the data as JSON lines"
+        )
+    start = _first_bytes(path, 1 << 20).decode("utf-8-sig", "replace")
+    is_json = suffix == ".json" or (not suffix and start.lstrip()[:1] in ("{", "["))
+    if is_json and not _are_json_lines(start, suffix):
+        yield from _json_records(path, rows)
         return
-    if whole:
-        yield Row(str(path), data if isinstance(data, dict) else {}, {"value": data, "line": "1"})
+    for record in _plain_records(path, suffix, start, partial(_table, path, header, short_rows=short_rows)):
+        yield from within(record, rows) if rows else (record,)
+
+
+def _plain_records(path: Path, suffix: str, start: str, table: Callable[..., Iterator[Record]]) -> Iterator[Record]:
+    """Yield the records of a form that is none of JSON alone."""
+    if suffix in (".csv", ".tsv", ".xlsx"):
+        yield from table()
+    elif suffix == ".parquet" or start.startswith("PAR1"):
+        yield from _parquet(path)
+    elif suffix == ".arrow" or start.startswith(("ARROW1", "\ufffd" * 4)):
+        yield from _arrow(path)
+    elif suffix in (".jsonl", ".ndjson") or _are_json_lines(start, suffix):
+        yield from _json_lines(path)
+    elif "\t" in start.partition("\n")[0]:
+        yield from table("\t")
     else:
-        yield from _found_records(data, str(path))
+        yield from _blocks(path)
 
 
-def _found_records(data: Any, where: str) -> Iterator[Row]:
-    """Yield the records of parsed JSON: a list, columns, an only list of objects, or an object by its keys."""
-    if isinstance(data, list):
-        yield from _entries(where, data)
-        return
-    if not isinstance(data, dict) or not data:
-        raise ResponsesError(f"{where}: found {type(data).__name__}, expected records in a list or an object")
-    objects = lists_of_objects(data)
-    if by_row := rows_of_columns(data):
-        yield from _entries(where, by_row)
-    elif len(objects) == 1:
-        key, records = next(iter(objects.items()))
-        for row in _entries(f"{where}, {key}", records):
-            yield row._replace(names={**row.names, "parent": data})
-    elif _are_columns(values := list(data.values())):
-        keys = list(values[0])
-        yield from _entries(where, {key: {name: column[key] for name, column in data.items()} for key in keys})
-    else:
-        yield from _entries(where, data)
+def _first_bytes(path: Path, count: int) -> bytes:
+    """Return the first bytes of a file, unpacked where it is gzipped; raise ResponsesError for a broken archive."""
+    with open_regular(path) as raw, unpacked(raw, path) as stream:
+        try:
+            data: bytes = stream.read(count)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ResponsesError(f"{path}: the archive is broken ({error}); copy it anew") from None
+    return data
 
 
-def lists_of_objects(data: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the entries of an object that are lists and begin with an object."""
-    lists = {key: value for key, value in data.items() if isinstance(value, list) and value}
-    return {key: value for key, value in lists.items() if isinstance(value[0], dict)}
+def _are_json_lines(start: str, suffix: str) -> bool:
+    """Return whether a text begins with an object in a line of its own, and another one after it."""
+    first, *others = [line for line in start.lstrip().split("\n") if line.strip()][:2] or [""]
+    if not (first.startswith("{") and first.rstrip().endswith("}") and (others or not suffix)):
+        return False
+    try:
+        return isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _json_lines(path: Path) -> Iterator[Record]:
+    for where, data in json_lines(path):
+        yield Record(where, data, {"line": int(where.rpartition(" ")[2]), "key": "", "value": data})
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield file and line for messages, and the object, for each line of a JSON lines file."""
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        if len(line) > _LINE_LIMIT:
+            raise ResponsesError(f"{where}: {len(line)} characters, at most {_LINE_LIMIT} are read; split the file")
+        _check_entries(line, where)
+        data = load_json(line, where)
+        if not isinstance(data, dict):
+            raise ResponsesError(f"{where}: found {type(data).__name__}, expected one JSON object a line")
+        yield where, data
+
+
+def load_json(text: str | bytes, where: str) -> Any:
+    """Parse JSON.  NaN, which tools write for no value, is None."""
+    try:
+        return _DECODER.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ResponsesError(f"{where}: not JSON ({error}); copy or write the file anew") from None
+
+
+def _check_entries(text: str, where: str) -> None:
+    """Refuse JSON that would take too much memory: each entry is an object."""
+    if len(text) > _ENTRY_LIMIT and sum(map(text.count, "[{,")) > _ENTRY_LIMIT:
+        raise ResponsesError(f"{where}: more than {_ENTRY_LIMIT} values; write it as JSON lines, a record each")
+
+
+def _constant(name: str) -> float | None:
+    return None if name == "NaN" else float(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=_constant)
+
+
+def load_file(path: Path) -> Any:
+    """Parse a JSON file of a bounded size."""
+    if (size := path.stat().st_size) > FILE_LIMIT:
+        raise ResponsesError(f"{path}: {size} bytes, at most {FILE_LIMIT} are read; split the file")
+    return load_json(read_regular(path), str(path))
+
+
+def head(path: Path, size: int = 65_536) -> str:
+    """Return the first `size` bytes of a file as text."""
+    with open_regular(path) as file:
+        return file.read(size).decode("utf-8-sig", "replace")
+
+
+def first_keys(path: Path) -> frozenset[str]:
+    """Return the keys of the first object of a JSON lines file; empty for any other."""
+    if suffix_of(path) != ".jsonl":
+        return frozenset()
+    try:
+        return frozenset(next(json_lines(path), ("", {}))[1])
+    except ResponsesError:  # the reader that is named in the settings gives the error
+        return frozenset()
+
+
+def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
+    """Return the bytes of a file, unpacked where it is gzipped; refuse more than the limit, or a broken archive."""
+    data = _first_bytes(path, limit + 1)
+    if len(data) > limit:
+        raise ResponsesError(f"{path}: more than {limit} bytes unpacked, which are read whole; write it as JSON lines")
+    return data
+
+
+def _json_records(path: Path, rows: str) -> Iterator[Record]:
+    try:
+        text = read_bounded(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ResponsesError(
+            f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
+        ) from None
+    _check_entries(text, str(path))
+    parsed = load_json(text, str(path))
+    if not rows:
+        parsed = rows_of_columns(parsed) or parsed
+    whole = Record(str(path), {}, {"line": 1, "key": "", "value": parsed})
+    yield from within(whole, rows or ("[*]" if isinstance(parsed, list) else _found_rows(parsed, path)))
 
 
 def rows_of_columns(data: Any) -> list[dict[str, Any]]:
-    """Return the rows of an object with lists of plain values, of one length, as columns; none for other values."""
-    if not isinstance(data, dict) or len(data) < 2 or not all(isinstance(value, list) for value in data.values()):
+    """Return the rows of an object of columns, which are lists of one length or objects with the same numbers as keys.
+
+    The values are plain. The result is empty for other objects.
+    """
+    if not isinstance(data, dict) or len(data) < 2:
         return []
-    if lists_of_objects(data) or len({len(value) for value in data.values()}) > 1:
+    columns: list[Any] = list(data.values())
+    if all(isinstance(column, dict) and column and next(iter(column)).isdecimal() for column in columns):
+        if any(list(column) != list(columns[0]) for column in columns):
+            return []
+        columns = [list(column.values()) for column in columns]
+    if not all(isinstance(column, list) for column in columns) or len(set(map(len, columns))) > 1:
         return []
-    return [dict(zip(data, cells, strict=True)) for cells in zip(*data.values(), strict=True)]
+    if any(isinstance(entry, dict) for column in columns for entry in column[:1]):
+        return []
+    return [dict(zip(data, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
-def _are_columns(values: list[Any]) -> bool:
-    """Return whether values are columns of a data frame: objects with the same numbers as keys, and plain values."""
-    if not all(isinstance(value, dict) for value in values):
-        return False
-    first = list(values[0])
-    return (
-        len(values) > 1
-        and bool(first)
-        and first[0].isdecimal()
-        and all(list(value) == first for value in values)
-        and not any(isinstance(value[first[0]], dict) for value in values)
-    )
+def _found_rows(parsed: Any, path: Path) -> str:
+    """Return the place of the records in an object: the deepest list of objects by way of the largest, or its entries.
+
+    An object with a question is one record.
+    """
+    if not isinstance(parsed, dict) or not parsed:
+        raise ResponsesError(f"{path}: found {type(parsed).__name__}, expected records in a list or an object")
+    if _is_question(parsed):
+        return ""
+    steps, (step, inner) = "", _largest(parsed)
+    while step:
+        steps += f"{'.' if steps and step != '[*]' else ''}{step}"
+        step, inner = _largest(inner)
+    return steps or "*"
 
 
-def _table_rows(path: Path, separator: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the rows of a table with a header; an empty cell is missing."""
-    reader = csv_rows(read_lines(path), delimiter=separator, strict=separator == ",")
-    header: list[str] = []
-    try:
-        for cells in reader:
-            if not any(cells):
+def _is_question(data: Mapping[str, Any]) -> bool:
+    return not _QUESTION_KEYS.isdisjoint(re.sub(r"[^a-z]", "", str(key).lower()) for key in data)
+
+
+def _largest(here: Any) -> tuple[str, Any]:
+    """Return the step to the records within a value, and a sample of them; no step where it is itself a record."""
+    if isinstance(here, list):
+        return ("[*]", next((entry for entry in here if isinstance(entry, dict)), None))
+    if not isinstance(here, dict) or _is_question(here):
+        return "", None
+    values = list(here.values())
+    # two or more objects with a key in common, by the first 50
+    if len(values) > 1 and all(isinstance(each, dict) for each in values) and set.intersection(*map(set, values[:50])):
+        return "*", values[0]
+    lists = {
+        key: value
+        for key, value in here.items()
+        if isinstance(value, list) and value and isinstance(value[0], dict) and not _LEAF.fullmatch(key)
+    }
+    if len(lists) > 1 and (splits := [name for name in SPLITS.split("|") if name in lists]):
+        return splits[0], lists[splits[0]]
+    if len(lists) > 1 and set.intersection(*(set(value[0]) for value in lists.values())):
+        return "*", next(iter(lists.values()))  # the lists of one kind, by their keys
+    if lists:
+        key = max(lists, key=lambda name: len(lists[name]))
+        return f'"{key}"' if re.search(r"[^\w-]", key) else key, lists[key]
+    # the only object with several entries in a small object
+    inner = [(key, value) for key, value in here.items() if isinstance(value, dict) and len(value) > 1]
+    return inner[0] if len(inner) == 1 and len(here) <= 3 else ("", None)
+
+
+#: Lists of objects that belong to one record.
+_LEAF = re.compile(
+    r"(?i)(answers?|choices|options|messages|conversations?|validated_answers|.*annotations?|"
+    r"references|context|input|turns|tools|plausible_answers|labels?|stats)"
+)
+#: Fields of a record that is a question.
+_QUESTION_KEYS = frozenset(
+    {"question", "input", "prompt", "query", "problem", "instruction", "messages", "questiontext", "stem"}
+)
+
+
+def within(record: Record, rows: str) -> Iterator[Record]:
+    """Yield the records at a place in a record, with the plain fields of what is around them."""
+    steps = re.findall(r'"[^"]+"|\[\*\]|,|[^.\[\]",]+', rows)
+    if rows and "".join(steps) != rows.replace(".", ""):
+        raise ResponsesError(f"rows {rows!r:.80} is not understood; expected names, [*] and *, joined by points")
+    # after a name, the records are the entries of what stands there
+    open_end = bool(rows) and steps[-1] not in ("*", "[*]")
+    value = record.names["value"]
+    if "," in steps:
+        yield from _side_by_side(record, [step.strip('"') for step in steps if step != ","])
+        return
+    whole = record._replace(data={}, names={**record.names, "parent": value})
+    yield from _descend(whole, value, steps, open_end=open_end)
+
+
+def _side_by_side(record: Record, keys: Sequence[str]) -> Iterator[Record]:
+    """Yield the entries of lists of one length, each under the name of its list."""
+    lists = [record.data.get(key) for key in keys]
+    if not all(isinstance(entries, list) for entries in lists) or len(set(map(len, lists))) > 1:  # type: ignore[arg-type]
+        raise ResponsesError(f"{record.where}: {', '.join(keys)} at rows are no lists of one length")
+    outer = {key: value for key, value in record.data.items() if key not in keys}
+    for number, entries in enumerate(zip(*lists, strict=True), 1):
+        data = {**outer, **dict(zip(keys, entries, strict=True))}
+        names = {**record.names, "value": data, "parent": record.data}
+        yield Record(f"{record.where}, record {number}", data, names)
+
+
+def _descend(record: Record, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[Record]:
+    if not steps:
+        if open_end and isinstance(value, list | Mapping):  # the entries of what was named
+            wild = "[*]" if isinstance(value, list) else "*"
+            yield from _descend(record, value, [wild], open_end=False)
+        else:
+            fields = value if isinstance(value, Mapping) else {"value": value}
+            yield record._replace(data={**record.data, **fields}, names={**record.names, "value": value})
+        return
+    step, rest = steps[0], steps[1:]
+    if step == "*" and isinstance(value, list):
+        step, rest = "[*]", steps
+    if step in ("[*]", "*"):
+        kind = list if step == "[*]" else Mapping
+        if not isinstance(value, kind):
+            word = "a list" if kind is list else "an object"
+            raise ResponsesError(f"{record.where}: found {type(value).__name__} at rows, expected {word}")
+        entries = enumerate(value, 1) if isinstance(value, list) else value.items()
+        for number, (key, entry) in enumerate(entries, 1):
+            if step == "*" and rest[:1] == ["[*]"] and not isinstance(entry, list):
                 continue
-            where = f"{path}, line {reader.line_num}"
-            if not header:
-                header = column_names(cells, where)
-                continue
-            if len(cells) != len(header):
-                raise ResponsesError(f"{where}: {len(cells)} cells, expected {len(header)} as in the header")
-            yield where, {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""}
-    except csv.Error as error:
-        raise ResponsesError(f"{path}, line {reader.line_num}: {error}; save the table anew") from None
+            place = f"record {number}" if isinstance(value, list) else f"key {key!r:.60}"
+            names = {**record.names, "line": number, "key": record.names["key"] if isinstance(value, list) else key}
+            inner = record._replace(where=f"{record.where}, {place}", names=names)
+            # a list of lists has its records in these
+            yield from _descend(
+                inner,
+                entry,
+                rest,
+                open_end=open_end or (not rest and isinstance(value, list) and isinstance(entry, list)),
+            )
+        return
+    name = step.strip('"')
+    if not isinstance(value, Mapping) or not isinstance(value.get(name), list | Mapping) or not value[name]:
+        if record.data or (isinstance(value, Mapping) and value.get(name) == []):
+            return  # an optional list of one of the records
+        keys = ", ".join(map(repr, list(value)[:8])) if isinstance(value, Mapping) else type(value).__name__
+        raise ResponsesError(
+            f"{record.where}: nothing at rows {name!r:.80}; expected a list or an object; it has {keys}"
+        )
+    outer = {
+        key: entry for key, entry in value.items() if key != name and not (isinstance(entry, list) and len(entry) > 50)
+    }
+    yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest, open_end=open_end)
 
 
-def column_names(cells: list[str], where: str) -> list[str]:
+def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows: bool) -> Iterator[Record]:
+    """Yield the rows of a table; an empty cell is missing."""
+    if not separator and suffix_of(path) == ".csv":
+        first = next(read_lines(path), "")
+        separator = "," if "," in first else next((mark for mark in "\t;" if mark in first), ",")
+    elif suffix_of(path) == ".tsv":
+        separator = "\t"
+    names = list(header)
+    for line, cells in read_rows(path, separator):
+        where = f"{path}, line {line}"
+        if len(cells) > _COLUMN_LIMIT:
+            raise ResponsesError(f"{where}: {len(cells)} cells, at most {_COLUMN_LIMIT} are read; check the separator")
+        if not names and not (names := _unnamed_columns(cells)):
+            names = _column_names(cells, where)
+            continue
+        short = len(cells) < len(names) and not (short_rows and separator == "\t")
+        if short or any(cells[len(names) :]):
+            raise ResponsesError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
+        data = {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
+        yield Record(where, data, {"line": line, "key": "", "value": data})
+
+
+def _column_names(cells: list[str], where: str) -> list[str]:
     """Return the names in a table's header; refuse a name that stands twice."""
     names = [cell.strip() or f"column {number}" for number, cell in enumerate(cells, 1)]
     if twice := next((name for name in names if names.count(name) > 1), None):
@@ -197,19 +441,117 @@ def column_names(cells: list[str], where: str) -> list[str]:
     return names
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of a parquet file."""
-    with open_regular(path) as file, with_pyarrow(path, "parquet") as pyarrow:
-        table = pyarrow.parquet.ParquetFile(file)
-        check_parquet(path, table.metadata, _ROW_LIMIT, _CHUNK_LIMIT)
-        batches = table.iter_batches(batch_size=_BATCH, use_threads=False)
-        records = chain.from_iterable(batch.to_pylist() for batch in batches)
-        for number, record in enumerate(records, 1):
-            yield f"{path}, row {number}", record
+_HEADER_WORDS = re.compile(
+    r"(?i)(.*(question|prompt|answer|input|target|label|image|option|choice|text|query|problem|category|solution|sentence|"
+    r"premise|hypothesis|index|split|source|subject|goal|context|passage|output|ideal|hint|gold|type|level|task|url|body|name).*|"
+    r"[a-j]|id|.*_id|key|no|equation)"
+)
+_NUMBER = re.compile(r"-?[\d.,]+")
+
+
+def _unnamed_columns(cells: Sequence[str]) -> list[str]:
+    """Return the names of the columns of a table without a header, by its first row; none if that is a header.
+
+    A row that ends with the letter of a choice is one of MMLU's, and a sentence with one more cell is a question with
+    its answer. Numbers head no column.
+    """
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    named = sum(bool(_HEADER_WORDS.fullmatch(cell)) and len(cell.split()) <= 5 for cell in filled)
+    counts = [cell for cell in filled if cell.isdecimal()]
+    # options in columns 1 to 5
+    counted = len(counts) > 1 and counts in ([*map(str, range(n, n + len(counts)))] for n in (0, 1))
+    few_named = (named + len(counts) * counted) * 2 < len(filled)
+    letters = [chr(ord("A") + number) for number in range(len(cells) - 2)]
+    if few_named and 2 <= len(letters) <= 10 and cells[-1].strip() in letters and len(cells[0].split()) > 1:
+        return ["question", *letters, "answer"]
+    # more than four words, or characters of a script that has no spaces for as many
+    sentence = len(cells[0].split()) > 4 or sum(ord(letter) >= 0x2E80 for letter in cells[0]) > 8
+    if named < 2 and len(cells) == 2 and sentence:
+        return ["question", "answer"]
+    numbered = any(map(_NUMBER.fullmatch, filled)) or len(set(filled)) < len(filled)
+    if (few_named and numbered) or any(len(cell) > 200 for cell in filled):
+        return [f"column {number}" for number in range(1, len(cells) + 1)]
+    return []
+
+
+#: A line of an option; published texts leave the point out here and there.
+_OPTION = re.compile(r"\s*[(\[]?([A-Ja-j])(?:\s?[)\].:、．?？]|\s)\s*(\S.*)")
+_KEY_LINE = re.compile(
+    r"(?i)\s*(?:(?:correct |right )?answer|ans|key|答案|正确答案)\s*[:：]\s*(\S.*)|\s*\(?([A-Ja-j])\)?[.)]?\s*"
+)
+
+
+def _blocks(path: Path) -> Iterator[Record]:
+    """Yield the records of a text: blocks of lines with a question, options from A on, and a line with the answer.
+
+    A text without options is a record per line, with the line as its value.
+    """
+    lines = [line.rstrip("\n\r") for line in io.StringIO(read_bounded(path).decode("utf-8-sig", "replace"))]
+    labels = [match[1].casefold() for line in lines if (match := _LABELLED.match(line))]
+    if len(labels) == sum(map(bool, map(str.strip, lines))) and 1 < len(set(labels)) <= len(labels) // 2:
+        yield from _labelled_lines(path, lines)
+        return
+    options = [match[1] for line in lines if (match := _OPTION.match(line))]
+    if options.count("A") + options.count("a") < 2:
+        for number, line in enumerate(lines, 1):
+            yield Record(f"{path}, line {number}", {"value": line}, {"line": number, "key": "", "value": line})
+        return
+    block: list[str] = []
+    for number, line in enumerate([*lines, ""], 1):
+        if line.strip():
+            block.append(line.strip())
+        elif block:
+            first = number - len(block)
+            data = _block(block)
+            refused = {} if data else {"refused": "its lines are no question, options from A on, and an answer"}
+            names = {"line": first, "key": "", "value": "\n".join(block), **refused}
+            yield Record(f"{path}, line {first}", data or {"question": "\n".join(block)}, names)
+            block = []
+
+
+def _labelled_lines(path: Path, lines: Sequence[str]) -> Iterator[Record]:
+    """Yield the records of lines such as ``Q: ..`` and ``A: ..``; the first label begins each."""
+    words = {"q": "question", "a": "answer", "c": "context"}
+    data: dict[str, Any] = {}
+    start = 1
+    for number, line in enumerate([*lines, ""], 1):
+        match = _LABELLED.match(line)
+        label = words.get(match[1].casefold(), match[1].casefold()) if match else ""
+        if data and (label == next(iter(data)) or number > len(lines)):
+            yield Record(f"{path}, line {start}", data, {"line": start, "key": "", "value": data})
+            data = {}
+        if match:
+            start = start if data else number
+            data[label] = match[2].strip()
+
+
+def _block(lines: Sequence[str]) -> dict[str, Any]:
+    """Return question, options and answer in lines; empty where they are not in this form.
+
+    The options are the last lines, but for one with the answer, from the last line of the letter A on.
+    """
+    keyed = {n: match for n, line in enumerate(lines) if (match := _KEY_LINE.fullmatch(line))}
+    if len(keyed) != 1:
+        return {}
+    ((at, key),) = keyed.items()
+    rest = [line for n, line in enumerate(lines) if n != at]
+    matches = [_OPTION.match(line) for line in rest]
+    start = max((n for n, match in enumerate(matches) if match and match[1] in "Aa"), default=0)
+    options = [match for match in matches[start:] if match]
+    letters = [chr(ord("A") + n) for n in range(len(rest) - start)]
+    if start < 1 or len(letters) < 2 or [match[1].upper() for match in options] != letters:
+        return {}
+    *context, question = rest[:start]
+    about = {"context": "\n".join(context)} if context else {}
+    answer = (key[1] or key[2]).strip()
+    return {**about, "question": question, "options": [match[2].strip() for match in options], "answer": answer}
+
+
+_LABELLED = re.compile(r"([A-Za-z][\w ]{0,20}):\s+(\S.*)")
 
 
 @contextlib.contextmanager
-def with_pyarrow(path: Path, form: str) -> Iterator[Any]:
+def _with_pyarrow(path: Path, form: str) -> Iterator[Any]:
     """Import pyarrow for a block that reads a file of a form, and turn its errors into one that names the file."""
     try:
         import pyarrow
@@ -226,62 +568,64 @@ def with_pyarrow(path: Path, form: str) -> Iterator[Any]:
         raise ResponsesError(f"{path}: not a readable {form} file ({error!s:.200}); copy it anew") from None
 
 
-def check_parquet(path: Path, about: Any, row_limit: int, chunk_limit: int) -> int:
-    """Return the bytes of the largest column chunk, unpacked; refuse a file that declares more than the limits."""
-    chunks = (
-        about.row_group(group).column(column).total_uncompressed_size
-        for group in range(about.num_row_groups)
-        for column in range(about.num_columns)
-    )
-    largest = max(chunks, default=0)
-    if about.num_rows > row_limit or largest > chunk_limit:
-        raise ResponsesError(
-            f"{path}: declares {about.num_rows} rows and {largest} bytes in a column chunk, at most {row_limit} and "
-            f"{chunk_limit} are read; split the file"
-        )
-    return largest
+def _parquet(path: Path) -> Iterator[Record]:
+    with open_regular(path) as file, _with_pyarrow(path, "parquet") as pyarrow:
+        table = pyarrow.parquet.ParquetFile(file)
+        about = table.metadata
+        chunks = (about.row_group(g).column(c) for g in range(about.num_row_groups) for c in range(about.num_columns))
+        largest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
+        if about.num_rows > _ROW_LIMIT or largest > _CHUNK_LIMIT:
+            raise ResponsesError(
+                f"{path}: declares {about.num_rows} rows and {largest} bytes in a column chunk, at most {_ROW_LIMIT} "
+                f"and {_CHUNK_LIMIT} are read; split the file"
+            )
+        size = max(1, min(_BATCH, _BATCH_LIMIT // max(1, largest)))
+        batches = table.iter_batches(batch_size=size, use_threads=False)
+        yield from _batches(path, batches, table.schema_arrow.metadata)
 
 
-def head(path: Path, size: int = 65_536) -> str:
-    """Return the first `size` bytes of a file as text."""
-    with open_regular(path) as file:
-        return file.read(size).decode("utf-8-sig", "replace")
+def _arrow(path: Path) -> Iterator[Record]:
+    """Yield the rows of an arrow stream or file, such as ``datasets`` saves to disk."""
+    data = read_bounded(path)
+    with _with_pyarrow(path, "arrow") as pyarrow:
+        if _COMPRESSED.search(data):
+            raise ResponsesError(f"{path}: its buffers are compressed, and their sizes unknown; write it as parquet")
+        is_file = data.startswith(b"ARROW1")
+        reader = (pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream)(io.BytesIO(data))
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+        slices = (part for batch in batches for part in _slices(batch))
+        yield from _batches(path, slices, reader.schema.metadata)
 
 
-def load_json(text: str | bytes, where: str) -> Any:
-    """Parse JSON.  NaN and Infinity are accepted, since the tools write them."""
+def _slices(batch: Any) -> Iterator[Any]:
+    rows = 1 if any(str(column.type).startswith("dictionary") for column in batch.columns) else _BATCH
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def _class_names(metadata: Any) -> dict[str, list[str]]:
+    """Return the names of the classes of each column, which Hugging Face data sets store beside their numbers."""
     try:
-        return json.loads(text, object_pairs_hook=unique_keys)
-    except (ValueError, RecursionError) as error:
-        raise ResponsesError(f"{where}: not JSON ({error}); copy or write the file anew") from None
+        features = json.loads((metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+        return {name: list(map(str, about["names"])) for name, about in features.items() if "names" in about}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
-def load_file(path: Path) -> Any:
-    """Parse a JSON file of a bounded size."""
-    if (size := path.stat().st_size) > FILE_LIMIT:
-        raise ResponsesError(f"{path}: {size} bytes, at most {FILE_LIMIT} are read; split the file")
-    return load_json(read_regular(path), str(path))
+def class_name(value: Any, names: Sequence[str]) -> Any:
+    """Return the name of a class, None for a number that has none, such as -1 of a hidden label."""
+    if isinstance(value, int):
+        return names[value] if 0 <= value < len(names) else None
+    return value
 
 
-def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield file and line for messages, and the object, for each line of a JSON lines file."""
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        data = load_json(line, where)
-        if not isinstance(data, dict):
-            raise ResponsesError(f"{where}: found {type(data).__name__}, expected one JSON object a line")
-        yield where, data
-
-
-def first_keys(path: Path, *, named: bool = True) -> frozenset[str]:
-    """Return the keys of the first object of a JSON lines file, if any; with `named`, of a ``.jsonl`` file alone."""
-    if named and not path.name.removesuffix(".gz").lower().endswith(".jsonl"):
-        return frozenset()
-    try:
-        first = next((line for line in read_lines(path) if line.strip()), "null")
-        data = load_json(first, str(path))
-    except ResponsesError:  # the reader that is named in the settings gives the error
-        return frozenset()
-    return frozenset(data) if isinstance(data, dict) else frozenset()
+def _batches(path: Path, batches: Iterator[Any], metadata: Any) -> Iterator[Record]:
+    """Yield the rows of batches, with the names of classes in place of their numbers."""
+    number, classes = 0, _class_names(metadata)
+    for batch in batches:
+        if batch.num_columns == 0:
+            raise ResponsesError(f"{path}: it has no columns; expected questions and answers")
+        for row in batch.to_pylist():
+            number += 1
+            data = without_nan({key: class_name(v, classes[key]) if key in classes else v for key, v in row.items()})
+            yield Record(f"{path}, row {number}", data, {"line": number, "key": "", "value": data})

@@ -101,8 +101,9 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
     if len(responses.subjects) < 2:
         raise ResponsesError(
             f"{responses.source}: one subject, {responses.subjects[0]!r}: a bank is calibrated from the differences "
-            "between subjects; give the responses of at least two, better of twenty or more; --uncalibrated "
-            "writes a bank of the questions alone"
+            "between subjects; give the responses of at least two, better of twenty or more. With one, judge the log "
+            "itself (adaptive-eval gate LOG --at-least X), or write its questions as a bank without parameters "
+            "(--uncalibrated) and calibrate that once more models have answered it"
         )
     answered = np.asarray(~np.isnan(responses.scores).all(axis=0))
     if not answered.all():

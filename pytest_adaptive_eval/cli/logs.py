@@ -18,7 +18,7 @@ def add_ids_argument(add: Callable[..., object], texts: str) -> None:
     """Add the option that joins ids of the logs to those of `texts`."""
     text = (
         f"joins the ids of logs to those of {texts}: a prefix to strip, a regular expression whose group is kept, a "
-        "field of the logs, question, or a CSV of both ids"
+        "field of the logs, question, or a file of both ids"
     )
     add("--ids", metavar="HOW", help=text)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.tables import MarkerTable, PriceTable
+from pytest_adaptive_eval.evaluation.tables import EvalTable, PriceTable
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import DEFAULT_TOKENS, REASONING_TOKENS
@@ -108,7 +108,7 @@ def _spent(usage: Usage, price: PriceTable | None = None) -> Spent | None:
     return spent
 
 
-def spending_of(table: MarkerTable, stop: str) -> Spending:
+def spending_of(table: EvalTable, stop: str) -> Spending:
     """Return the prices and budgets of an evaluation.
 
     Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from pytest_adaptive_eval.items.likelihood import CANDIDATES, TEXT_SCORINGS, Cho
 FIELDS = ("prompt", "choices", "examples")
 #: The template that changes nothing, with examples before it.
 PLAIN = "{examples}{prompt}"
+#: Ends of prompts that ask for a line with the answer, or for a letter.
+_LINE, _LETTER = re.compile(r"`Answer: <\w+>`\.\s*\Z"), re.compile(r"Answer with the letters? of .*\Z")
 #: Key of a bank's report with the presentation.
 REPORT_KEY = "presentation"
 #: Stands between an example and what follows it.
@@ -59,6 +62,8 @@ class Example:
 def example_of(item: Item) -> Example:
     """Return an item as an example; raise ConfigError if it has no prompt, or no answer that a model could give."""
     index = named_choice(item) if item.choices else None
+    if index is not None and _LETTER.search(item.prompt):
+        return Example(item.prompt, (), letters(item.choices)[index])
     answer = item.answer if index is None else item.choices[index]
     if item.messages or item.images or not item.prompt:
         raise ConfigError(f"example {item.id!r} has messages or images, or no prompt: give items with a prompt alone")
@@ -67,7 +72,7 @@ def example_of(item: Item) -> Example:
             f"example {item.id!r} expects {answer!r:.80}, which its own grader does not take for a right answer: give "
             "items whose answer is a text to show"
         )
-    return Example(item.prompt, item.choices, answer)
+    return Example(item.prompt, item.choices, f"\nAnswer: {answer}" if _LINE.search(item.prompt) else answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +138,8 @@ class Presentation:
         answer = example.answer
         if example.choices:
             answer = CANDIDATES[self.candidates](example.choices)[example.choices.index(answer)]
-        return f"{question}{'' if question[-1:].isspace() else self.delimiter}{answer}{SEPARATOR}"
+        between = "" if question[-1:].isspace() or answer.startswith("\n") else self.delimiter
+        return f"{question}{between}{answer}{SEPARATOR}"
 
     def _filled(self, name: str, prompt: str, choices: Sequence[str], examples: str) -> str:
         listed = "\n".join(f"{letter}. {choice}" for letter, choice in zip(letters(choices), choices, strict=True))

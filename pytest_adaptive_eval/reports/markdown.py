@@ -152,9 +152,10 @@ def _interviews(shown: Sequence[View]) -> str:
             )
         )
     table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(shown))
-    costs = "".join(f"Cost of {_inline(v.record.name, _NAME)}: {_inline(v.cost)}.  " for v in shown if v.cost)
-    note = words.interval_note([view.record for view in shown if isinstance(view.record, InterviewRecord)], " ")
-    return f"{table}\n<sub>{costs}{note}</sub>\n"
+    interviews = [view.record for view in shown if isinstance(view.record, InterviewRecord)]
+    cost = words.run_usage(interviews)
+    told = f"Cost: {_inline(cost, _SENTENCE)}.  " if cost else ""
+    return f"{table}\n<sub>{told}{words.interval_note(interviews, ' ')}</sub>\n"
 
 
 def _study(view: View) -> str:

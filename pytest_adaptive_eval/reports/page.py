@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -37,7 +38,7 @@ from pytest_adaptive_eval.reports.figures import (
 )
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
-from pytest_adaptive_eval.reports.questions import QuestionList, question_lists
+from pytest_adaptive_eval.reports.questions import QuestionList, question_lists, wrong_answers
 from pytest_adaptive_eval.reports.studies import interval_of, study_view
 from pytest_adaptive_eval.reports.view import View, views
 from pytest_adaptive_eval.reports.words import number_or_dash, plottable
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
+_WRONG, _CELL = 10, 300  #: Wrong answers in the first table, and characters of a cell.
 _CATEGORIES = 200  #: Categories in the filter of questions.
 _GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
 
@@ -104,6 +106,7 @@ def html_page(
         verdict=_verdict(record, shown),
         gates=[_gate(gate) for view in shown for gate in view.gates] + list(map(_gate, record.judged()[1])),
         interviews=interviews,
+        wrong=_wrong(record, banks),
         studies=[
             study_view(f"s{n}", view, view.record)
             for n, view in enumerate(shown[len(interviews) :], 1)
@@ -120,6 +123,23 @@ def html_page(
         **_questions(question_lists(titles, banks)),
     )
     return page
+
+
+def _wrong(record: RunRecord, banks: Mapping[str, ItemBank]) -> dict[str, Any]:
+    """Return some wrong answers for the page's first table, and which they are of how many."""
+    answers, which = wrong_answers(record.interviews, banks, _WRONG)
+    several = len(record.interviews) > 1
+    rows = [
+        {
+            "item": clean_html(words.asked_item(answer.asked), 130),
+            "of": clean_html(answer.interview.name, 60) if several else "",
+            "question": clean_html(answer.question, _CELL),
+            "answer": clean_html(answer.asked.text, _CELL),
+            "expected": clean_html(answer.expected, _CELL),
+        }
+        for answer in answers
+    ]
+    return {"rows": rows, "which": which}
 
 
 def _questions(lists: list[QuestionList]) -> dict[str, Any]:
@@ -292,7 +312,7 @@ def _setup(interview: InterviewRecord) -> list[tuple[str, str]]:
     subject, bank = interview.subject, interview.bank
     facts = {
         "evaluation": interview.name,
-        "test": interview.nodeid,
+        "test": shlex.quote(interview.nodeid),
         "checkpoint": subject.checkpoint,
         "decoding": words.settings(subject.decoding) or subject.decoding_hash,
         "environment": words.settings(subject.environment),

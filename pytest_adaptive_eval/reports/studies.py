@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -137,7 +138,7 @@ def _setup(study: StudyRecord, settings: str) -> list[tuple[str, str]]:
     members = [f"{member.name} {member.checkpoint[:12]}" for member in study.members]
     return [
         ("evaluation", study.name),
-        ("test", study.nodeid),
+        ("test", shlex.quote(study.nodeid)),
         ("models", ", ".join(members)),
         ("loads", ", ".join(f"{name} {n}" for name, n in study.costs.loads.items())),
         ("settings", settings),

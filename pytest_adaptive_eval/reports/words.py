@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -329,11 +329,25 @@ def _spent(spent: Spent | None) -> str:
     return ", ".join(parts)
 
 
-def run_usage(record: RunRecord) -> str:
-    """Return the cost of each interview, with its name where there are several; empty where none is known."""
-    costs = [(interview.name, usage(interview.costs)) for interview in record.interviews]
-    known = [(name, text) for name, text in costs if text]
-    return "; ".join(f"{name}: {text}" if len(known) > 1 else text for name, text in known)
+def run_usage(interviews: Sequence[InterviewRecord]) -> str:
+    """Return the cost of the interviews, of several each by its name and their total; empty where none is known."""
+    known = [(i.name, text) for i in interviews if (text := usage(i.costs))]
+    if len(known) < 2:
+        return "".join(text for _, text in known)
+    return "; ".join([*(f"{name}: {text}" for name, text in known), f"total: {_spent(_total(interviews))}"])
+
+
+def _total(interviews: Iterable[InterviewRecord]) -> Spent:
+    """Return the sum of what subjects, interviewers and judges cost; without money in several currencies."""
+    costs = [interview.costs for interview in interviews]
+    spent = [part for c in costs for part in (c.subject, c.interviewer, c.judge) if part is not None]
+    spent += [Spent(money=c.money, currency=c.currency) for c in costs]
+    names = ("calls", "prompt_tokens", "completion_tokens", "seconds")
+    total = Spent(**{name: sum(getattr(part, name) for part in spent) for name in names})
+    priced = [(part.money, part.currency) for part in spent if part.money is not None]
+    if len({currency for _, currency in priced}) == 1:
+        total.money, total.currency = sum(money for money, _ in priced), priced[0][1]
+    return total
 
 
 def bank_notes(interview: InterviewRecord, *, gated: bool) -> Iterator[str]:

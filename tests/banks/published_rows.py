@@ -532,28 +532,6 @@ PUBLISHED: dict[str, Published] = {
         "exact",
         2,
     ),
-    "wic": Published(
-        "val.jsonl",
-        [
-            {
-                "word": "bank",
-                "sentence1": f"The bank {n} is closed.",
-                "sentence2": "They sat on the bank.",
-                "idx": n,
-                "label": bool(n % 2),
-                "start1": 4,
-                "end1": 8,
-                "start2": 16,
-                "end2": 20,
-                "version": 1.1,
-            }
-            for n in range(4)
-        ],
-        "The bank 0",
-        ("no",),
-        "yesno",
-        2,
-    ),
     "anli": Published(
         "test.jsonl",
         [
@@ -892,15 +870,6 @@ PUBLISHED: dict[str, Published] = {
         ("A",),
         "choice",
         4,
-    ),
-    "legalbench": Published(
-        "test.tsv",
-        "index\tanswer\ttext\n"
-        + "\n".join(f"{n}\t{'Yes' if n % 2 else 'No'}\tThe clause {n} binds." for n in range(6)),
-        "The clause 0",
-        ("no",),
-        "yesno",
-        2,
     ),
     "arc_easy_csv": Published(
         "ARC-Easy-Test.csv",

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from pytest_adaptive_eval.banks.items import parse_item
+from pytest_adaptive_eval.banks.rows import without_nan
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing import build
@@ -16,7 +17,6 @@ from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.free import is_list
 from pytest_adaptive_eval.extensions.importing.importer import import_items
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.records import without_nan
 
 COUNT = 24
 WORDS = ("apple", "birch", "crane", "delta", "eagle", "frost", "grape", "heron", "ivory", "jewel", "koala")
@@ -254,9 +254,44 @@ REFUSED_WHOLE = {
         "name a choice in 0 of 24 rows only",
     ),
     "letters without choices": (asking(answer=letter), "the answers are letters such as 'A', and no choices are found"),
+    "objects": (asking(answer=lambda n: {"x": n, "y": 2}), "are objects such as .'x': 0, 'y': 2., which no grader"),
+    "lists of texts": (
+        asking(answer=lambda n: [f"{WORDS[n % 11]} {n}", f"{n}"]),
+        "are lists such as ..*--set accepted=answer where any entry is right, or --set answer='to_string.answer.'",
+    ),
+    "decimals with a comma": (asking(answer=lambda n: f"{n},5"), "may have a decimal comma, or be two numbers"),
+    "two answers that name different choices": (
+        choosing(answer=letter, label=lambda n: letter(n + 1)),
+        "'answer' and 'label' name different choices in 24 of 24 records; give --set answer=answer or label",
+    ),
+    "what a program is given": (
+        [{"code": f"def f(x):\n    return x + {n}", "input": f"{n}", "output": f"{2 * n}"} for n in range(COUNT)],
+        "'input' is what 'code' is given, and no field asks a question; give --set question='.code.",
+    ),
+    "a kind of question": (
+        [
+            {
+                "premise": f"The man number {n} fell.",
+                "choice1": "a",
+                "choice2": "b",
+                "question": ["cause", "effect"][n % 2],
+                "label": n % 2,
+            }
+            for n in range(COUNT)
+        ],
+        "'question' only says 'cause', 'effect', which asks nothing alone; give --set question='.premise. .. .quest",
+    ),
+    "truth values of a pair of texts": (
+        [{"sentence1": f"The bank {n} shut.", "sentence2": "A bank.", "label": bool(n % 2)} for n in range(COUNT)],
+        "'label' says yes or no to .*, and no field says what is asked; give --set question=",
+    ),
+    "truth values of a text": (
+        table("index,answer,text", lambda n: [n, "Yes" if n % 2 else "No", f"The clause {n} binds."]),
+        "'answer' says yes or no to 'text', and no field says what is asked",
+    ),
     "0 and 1 to questions for yes or no": (
         asking("Is {} red?", answer=lambda n: n % 2),
-        "give --set answer='answer . map.0=no,1=yes.', or --set grader=numeric",
+        "give --set answer=.lookup.answer, '0=no,1=yes'.., or --set grader=numeric",
     ),
 }
 
@@ -283,7 +318,6 @@ KINDS = {
         "choice",
         "D",
     ),
-    "objects": (asking(answer=lambda n: {"x": n, "y": 2}), "literal", '{"x": 7, "y": 2}'),
     "times of a clock": (asking(answer=lambda n: f"{n % 12 + 1}:30"), "exact", "8:30"),
     "versions": (asking(answer=lambda n: f"1.{n}.0"), "exact", "1.7.0"),
     "shares": (asking(answer=lambda n: f"{n}%"), "numeric", "7%"),
@@ -327,7 +361,11 @@ KINDS = {
     "numbers with a unit": (asking(answer=lambda n: f"{n} km"), "numeric", "7 km"),
     "days": (asking(answer=lambda n: f"{n + 1} January"), "exact_match", "8 January"),
     "years": (asking(answer=lambda n: f"{1900 + n}-{1950 + n}"), "exact", "1907-1957"),
-    "decimals with a comma": (asking(answer=lambda n: f"{n},5"), "literal", "7,5"),
+    "quoted texts and objects of a program": (
+        asking(answer=lambda n: [f"'A{n}'", "''", f"{{2: {n}}}", f"{n}"][n % 4]),
+        "literal",
+        "7",
+    ),
     "numbers and words": (asking(answer=lambda n: f"{WORDS[n % 11]} {n}" if n % 5 < 2 else str(n)), "exact_match", "7"),
     "-1 among negative numbers": (asking(answer=lambda n: -1 if third(n) else -n), "numeric", "-7"),
     "none of the above": (

@@ -243,7 +243,7 @@ def test_the_command_shows_three_items_and_writes_a_bank(tmp_path, capsys):
     assert main(["import", str(path), "--check", "--set", "licence=MIT"]) == 0
     shown = capsys.readouterr().out
     assert shown.count("item sums-") == 3
-    assert "answer       answer   (guessed)" in shown
+    assert "answer = 'answer'  # guessed: its name" in shown
     assert not list(tmp_path.glob("*.bank"))
     toml = write(tmp_path, "map.toml", 'question = "question"\ninstruction = "Letter?"\n')
     settings = ["--config", str(toml), "--set", "licence=MIT"]
@@ -481,10 +481,40 @@ def test_the_few_shot_split_of_a_preset_becomes_examples_of_an_evaluation(tmp_pa
         assert [(item.prompt.partition("?")[0], item.answer) for item in shots] == [("train 0", "0"), ("train 1", "1")]
         assert len(read_bank(bank)) == 3
         examples.unlink()
-    assert main(["import", str(tmp_path), "--examples", str(examples), "-o", str(tmp_path / "c.bank")]) == 4
-    assert "--examples takes the few-shot split of a preset, and there is no preset" in capsys.readouterr().err
+    assert main(["import", str(tmp_path), "--examples", str(examples), "-o", str(tmp_path / "d.bank")]) == 0
+    assert "2 examples of the split train" in capsys.readouterr().out
     assert main(["import", str(tmp_path), "--set", "split=dev", "-o", str(tmp_path / "c.bank")]) == 4
     assert "no file of the split 'dev'; the names of its files tell test, train" in capsys.readouterr().err
+
+
+def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that_the_prompt_asks_for(tmp_path, capsys):
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cli import main
+    from pytest_adaptive_eval.items.presentation import Presentation, example_of
+
+    rows = [{"id": f"q{n}", "question": f"What is {n} + 3?", "answer": n + 3} for n in range(40)]
+    data, examples, bank = write(tmp_path, "quiz.json", rows), tmp_path / "shots.jsonl", tmp_path / "quiz.bank"
+    assert main(["import", str(data), "--examples", str(examples), "-o", str(bank)]) == 0
+    assert "4 examples that the bank does not have" in capsys.readouterr().out
+    shots, items = read_bank(examples).items, read_bank(bank).items
+    assert (len(shots), len(items), {item.id for item in shots} & {item.id for item in items}) == (4, 36, set())
+    shown = Presentation(examples=(example_of(shots[0]),), shots=1).present(items[0]).prompt
+    assert shown.startswith(f"{shots[0].prompt}\nAnswer: {shots[0].answer}\n\n{items[0].prompt}")
+    (tmp_path / "twin").mkdir()
+    for split in ("test", "train"):
+        write(tmp_path / "twin", f"{split}.json", rows[:20] if split == "test" else rows[18:22])
+    assert main(["import", str(tmp_path / "twin"), "--examples", str(examples), "-o", str(tmp_path / "t.bank")]) == 0
+    assert [item.id for item in read_bank(examples).items] == ["q20", "q21"]
+
+
+def test_a_preset_of_ones_own_is_a_toml_file(tmp_path):
+    rows = [{"text": f"Which word is {n}?", "a": "red", "b": "blue", "key": "AB"[n % 2]} for n in range(4)]
+    data, own = write(tmp_path, "quiz.jsonl", rows), tmp_path / "own.toml"
+    own.write_text('forms = [{question = "none"}, {question = "text", choices = ["a", "b"], answer = "key"}]\n')
+    assert [item.answer for item in imported(data, preset=str(own), settings=ImportSettings()).items] == list("ABAB")
+    own.write_text("form = []")
+    with pytest.raises(ConfigError, match=r"own\.toml: expected forms, a list of mappings"):
+        imported(data, preset=str(own), settings=ImportSettings())
 
 
 def test_turns_of_the_user_follow_each_other_and_a_judge_or_the_last_reference_grades(tmp_path):

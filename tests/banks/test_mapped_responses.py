@@ -68,7 +68,7 @@ def test_other_values_of_a_score_are_refused_with_the_filters_that_help(tmp_path
     path = lines(tmp_path / "r.jsonl", {"id": "a", "ok": 1}, {"id": "b", "ok": value})
     message = refused(path, mapping=ResponseMapping(item="id", score="ok"))
     assert "line 2: the score ok is" in message
-    assert "scale(1,10)" in message
+    assert "scale(ok, `1`, `10`)" in message
 
 
 def test_errors_and_absent_scores_are_missing(tmp_path):
@@ -82,13 +82,20 @@ def test_errors_and_absent_scores_are_missing(tmp_path):
 
 def test_a_missing_prediction_is_wrong_where_the_mapping_says_so(tmp_path):
     path = lines(tmp_path / "r.jsonl", {"id": "a", "pred": None, "gold": "A"}, {"id": "b", "pred": "A", "gold": "A"})
-    mapping = ResponseMapping(item="id", score="pred | default(none) == gold")
+    mapping = ResponseMapping(item="id", score="(pred || 'none') == gold")
     assert table(read_responses(path, mapping=mapping)) == {"r": {"a": 0, "b": 1}}
 
 
 def test_a_row_with_several_subjects(tmp_path):
     row = {"question": "1 + 1?", "small": {"right": False, "text": "3"}, "large": {"right": True, "text": "2"}}
-    mapping = ResponseMapping(subject="$key", item="question | hash", score="*.right", answer="*.text")
+    mapping = ResponseMapping(
+        rows="*",
+        subject="$key",
+        item="hash($parent.question)",
+        score="right",
+        answer="text",
+        question="$parent.question",
+    )
     found = read_responses(lines(tmp_path / "r.jsonl", row), mapping=mapping)
     assert {subject: list(scores.values()) for subject, scores in table(found).items()} == {"small": [0], "large": [1]}
     (question,) = found.questions.values()
@@ -97,7 +104,7 @@ def test_a_row_with_several_subjects(tmp_path):
 
 def test_samples_of_an_object_count_as_their_mean(tmp_path):
     (tmp_path / "r.json").write_text(json.dumps({"pass@1": 50.0, "graded": {"t1": [True, False], "t2": [True]}}))
-    mapping = ResponseMapping(rows="graded", item="$key", score="$value | mean")
+    mapping = ResponseMapping(rows="graded", item="$key", score="mean($value)")
     assert table(read_responses(tmp_path / "r.json", mapping=mapping)) == {"r": {"t1": 0.5, "t2": 1}}
 
 
@@ -146,7 +153,8 @@ def test_one_id_for_two_questions_is_refused(tmp_path):
                     "b": {"is_correct": False, "solution": "t"},
                 }
             ],
-            "subject='$key' item='question | hash' score='*.is_correct' answer='*.solution' question=question",
+            "rows='*' subject='$key' item='hash($parent.question)' score=is_correct answer=solution "
+            "question='$parent.question'",
         ),
         (
             [{"doc": {"id": "x"}, "metrics": {"acc": 1.0}}, {"doc": {"id": "y"}, "metrics": {"acc": 0.0}}],

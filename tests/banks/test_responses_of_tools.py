@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from made import made
 
+from pytest_adaptive_eval import tables
 from pytest_adaptive_eval.banks import rows
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.errors import ResponsesError
@@ -464,7 +465,7 @@ def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
     pytest.importorskip("python_calamine", reason="needs python-calamine (extra xlsx)")
     assert "not a readable workbook" in refused(path)
     judged(path, *(row(i, 1) for i in range(50)))
-    monkeypatch.setattr(vlmevalkit, "FILE_LIMIT", 1000)
+    monkeypatch.setattr(tables, "FILE_LIMIT", 1000)
     assert "bytes unpacked, at most 1000 are read" in refused(path)
 
 

@@ -16,7 +16,7 @@ def write(path, text):
 
 
 def records(path, rows=""):
-    return [dict(row.record) for row in read_records(path, rows)]
+    return [dict(row.data) for row in read_records(path, rows)]
 
 
 def refused(path, rows=""):
@@ -32,7 +32,7 @@ def refused(path, rows=""):
         ("r.ndjson", '{"id": 1, "q": "x"}\n{"id": 2, "q": "y, z"}'),
         ("r.json", '{"id": 1, "q": "x"}\n{"id": 2, "q": "y, z"}\n'),
         ("r.json", [{"id": 1, "q": "x"}, {"id": 2, "q": "y, z"}]),
-        ("r.json", {"version": 3, "data": [{"id": 1, "q": "x"}, {"id": 2, "q": "y, z"}]}),
+        ("r.json", {"data": [{"id": 1, "q": "x"}, {"id": 2, "q": "y, z"}]}),
         ("r.json", {"id": [1, 2], "q": ["x", "y, z"]}),
         ("r.json", {"id": {"0": 1, "1": 2}, "q": {"0": "x", "1": "y, z"}}),
     ],
@@ -57,7 +57,7 @@ def test_parquet(tmp_path):
     parquet.write_table(table, tmp_path / "r.parquet")
     rows = list(read_records(tmp_path / "r.parquet"))
     assert len(rows) == 150
-    assert rows[149].record == {"id": 149, "choices": ["a", "b"]}
+    assert rows[149].data == {"id": 149, "choices": ["a", "b"]}
     assert rows[149].where.endswith("r.parquet, row 150")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1nonsensePAR1")
     assert "not a readable parquet file" in refused(tmp_path / "broken.parquet")
@@ -76,7 +76,7 @@ def test_an_object_of_records_gives_keys_and_values(tmp_path):
     path = write(tmp_path / "r.json", {"v_1": "A", "v_2": {"pred": "B"}})
     rows = list(read_records(path))
     assert [(row.names["key"], row.names["value"]) for row in rows] == [("v_1", "A"), ("v_2", {"pred": "B"})]
-    assert [row.record for row in rows] == [{}, {"pred": "B"}]
+    assert [row.data for row in rows] == [{"value": "A"}, {"pred": "B"}]
     assert rows[0].where == f"{path}, key 'v_1'"
     assert (rows[0].names["file"], rows[0].names["folder"]) == ("r", tmp_path.name)
 
@@ -85,15 +85,15 @@ def test_records_within_records(tmp_path):
     data = {"model": "m", "tasks": [{"samples": [{"id": 1}]}, {"samples": [{"id": 2}]}], "other": [{"x": 1}]}
     path = write(tmp_path / "r.json", data)
     rows = list(read_records(path, "tasks[*].samples"))
-    assert [row.record["id"] for row in rows] == [1, 2]
+    assert [row.data["id"] for row in rows] == [1, 2]
     assert rows[0].names["parent"]["model"] == "m"
     lines = write(tmp_path / "r.jsonl", '{"m": "a", "r": [{"id": 1}]}\n{"m": "b", "r": [{"id": 1}, {"id": 2}]}\n')
-    assert [(row.names["parent"]["m"], row.record["id"]) for row in read_records(lines, "r")] == [
+    assert [(row.names["parent"]["m"], row.data["id"]) for row in read_records(lines, "r")] == [
         ("a", 1),
         ("b", 1),
         ("b", 2),
     ]
-    assert [row.record for row in read_records(write(tmp_path / "l.json", [[{"id": 1}], [{"id": 2}]]), "[*]")] == [
+    assert [row.data for row in read_records(write(tmp_path / "l.json", [[{"id": 1}], [{"id": 2}]]), "[*]")] == [
         {"id": 1},
         {"id": 2},
     ]
@@ -111,7 +111,7 @@ def test_records_within_records(tmp_path):
         ("r.csv", "a,b\n1\n", "", "line 2: 1 cells, expected 2 as in the header"),
         ("r.csv", "a,a\n1,2\n", "", "line 1: 'a' heads two columns"),
         ("r.csv", 'a,b\n"1,2\n', "", "save the table anew"),
-        ("r.txt", "a", "", "its rows are not read; expected a file of .jsonl"),
+        ("r.npy", "a", "", "is a pickle or an array file, which can run any code when opened"),
     ],
 )
 def test_malformed_files_are_refused_with_their_place(tmp_path, name, text, rows, part):

@@ -120,7 +120,7 @@ def test_a_mapping_and_its_file(run):
 def test_one_log_becomes_a_bank_without_parameters(run, harness):
     code, _, err = run("calibrate", "results/model-0", "-o", "sums.bank")
     assert code == 4
-    assert "--uncalibrated writes a bank of the questions alone" in err
+    assert "With one, judge the log itself (adaptive-eval gate LOG --at-least X), or write its questions" in err
     Path("results/LICENSE").write_text("MIT License")
     code, out, _ = run("calibrate", "results/model-0", "--uncalibrated", "-o", "sums.bank", "--set", "source=our sums")
     assert code == 0

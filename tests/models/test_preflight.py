@@ -277,9 +277,42 @@ def test_a_pointer_in_place_of_the_weights_is_named(folder: Path) -> None:
     refused(folder, "model.safetensors is a pointer of Git LFS")
 
 
-def test_an_adapter_without_its_base_is_named(folder: Path) -> None:
-    (folder / "config.json").rename(folder / "adapter_config.json")
-    refused(folder, "an adapter without its base model")
+#: Other layouts: files and folders instead of the sound folder's, and part of the refusal.
+LAYOUTS = {
+    "output of a Trainer": (
+        {"checkpoint-50/": "", "checkpoint-200/": "", "trainer_state.json": "{}"},
+        "checkpoint-200",
+    ),
+    "adapter": (
+        {"adapter_config.json": '{"base_model_name_or_path": "org/base"}'},
+        "it is a PEFT adapter of 'org/base'; merge it once, with `AutoPeftModelForCausalLM",
+    ),
+    "GGUF": ({"model.gguf": ""}, 'serve = "llama.cpp" beside it, or the model serve:llama.cpp#'),
+    "DeepSpeed": ({"global_step12/": "", "zero_to_fp32.py": ""}, "python zero_to_fp32.py . out"),
+    "DCP": ({".metadata": "", "__0_0.distcp": ""}, "accelerate merge-weights dir out"),
+}
+
+
+@pytest.mark.parametrize("config", [False, True], ids=["without config.json", "with config.json"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_folders_of_other_layouts_are_named_with_the_converter(folder: Path, layout: str, config: bool) -> None:
+    (folder / "model.safetensors").unlink()
+    if not config:
+        (folder / "config.json").unlink()
+    files, part = LAYOUTS[layout]
+    for name, text in files.items():
+        (folder / name).mkdir() if name.endswith("/") else (folder / name).write_text(text)
+    refused(folder, part)
+
+
+def test_a_gguf_file_a_pointer_and_a_byte_order_mark_are_named(folder: Path) -> None:
+    (folder / "model.gguf").write_bytes(b"GGUF")
+    refused(folder / "model.gguf", "give the model serve:llama.cpp#")
+    config = (folder / "config.json").read_bytes()
+    (folder / "config.json").write_bytes(b"\xef\xbb\xbf" + config)
+    refused(folder, "config.json begins with a byte-order mark")
+    (folder / "config.json").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n")
+    refused(folder, "config.json is a pointer of Git LFS")
 
 
 @pytest.mark.parametrize("length", [10**18, 400])

@@ -176,6 +176,10 @@ def test_a_server_that_cannot_be_used_is_a_usage_error(
 
 
 def test_an_unknown_preset_names_the_known_ones(tmp_path: Path) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    for model in (f"serve:llama.cpp#{tmp_path}", f"serve:llama.cpp#{tmp_path / 'model.gguf'}"):
+        with pytest.raises(ConfigError, match="the server 'llama-server' is not installed"):
+            load_subject(model, cache=tmp_path)
     with pytest.raises(ConfigError, match="serve is 'tgi', expected one of vllm, sglang"):
         load_subject(str(tmp_path), serve="tgi")
 

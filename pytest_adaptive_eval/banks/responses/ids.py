@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.banks.items import is_item_id
+from pytest_adaptive_eval.banks.rows import Record, read_records, suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
@@ -31,9 +32,9 @@ def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> 
     """Return the responses under other ids, and the number of items that are left out since `ids` gives them none.
 
     Args:
-        ids: A CSV file with the id in the log and the other id in each row; a field of the logs, such as ``doc.id``;
-            ``question``, for items with the same text; a regular expression for a whole id, whose first group is the
-            other id; or a prefix to strip.
+        ids: A file with the id in the log and the other id in each row or record; a field of the logs, such as
+            ``doc.id``; ``question``, for items with the same text; a regular expression for a whole id, whose first
+            group is the other id; or a prefix to strip.
 
     Raises:
         ResponsesError: `ids` fits no item, or gives two items the same id.
@@ -44,7 +45,7 @@ def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> 
     if not columns:
         raise ResponsesError(
             f"--ids {ids!r:.80} fits none of the items of {responses.source}, such as {responses.items[0]!r:.80}; "
-            "expected a prefix, a regular expression with a group, a field of the logs, or a CSV file"
+            "expected a prefix, a regular expression with a group, a field of the logs, or a file of pairs"
         )
     names = [name for name in renamed if name]
     if twice := next((name for name, count in Counter(names).items() if count > 1), None):
@@ -72,7 +73,7 @@ def _with_names(responses: Responses, columns: Sequence[int], names: Sequence[st
 def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[[str], str | None]:
     """Return the function from an id to another one, or None."""
     questions = responses.questions
-    if ids.lower().endswith(".csv"):
+    if suffix_of(Path(ids)):
         return _read_pairs(Path(ids)).get
     if ids == QUESTION:
         by_text = {_folded(item.prompt): item.id for item in items if item.prompt}
@@ -91,19 +92,29 @@ def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[
 
 
 def _read_pairs(path: Path) -> dict[str, str]:
-    """Return the other id of each id in a CSV with two columns; a header may stand first."""
+    """Return the other id of each id in a file of two columns, or an object or objects of two values."""
     pairs: dict[str, str] = {}
     try:
-        rows = list(read_rows(path))
+        if suffix_of(path) in (".csv", ".tsv", ".xlsx"):  # a header may stand first
+            rows = [(f"{path}, line {line}", row) for line, row in read_rows(path)]
+        else:
+            rows = [(each.where, _pair(each)) for each in read_records(path)]
     except OSError as error:
         raise ResponsesError(f"{path}: cannot be read: {error.strerror or error}; check the path of --ids") from None
-    for line, row in rows:
+    for where, row in rows:
         if len(row) != 2:
-            raise ResponsesError(f"{path}, line {line}: {len(row)} cells, expected the id in the log and the other id")
+            raise ResponsesError(f"{where}: {len(row)} cells, expected the id in the log and the other id")
         old, new = row[0].strip(), row[1].strip()
         if pairs.setdefault(old, new) != new:
-            raise ResponsesError(f"{path}, line {line}: {old!r:.80} stands twice with different ids; keep one row")
+            raise ResponsesError(f"{where}: {old!r:.80} stands twice with different ids; keep one row")
     return pairs
+
+
+def _pair(record: Record) -> list[str]:
+    value = record.names["value"]
+    if isinstance(value, str | int):
+        return [str(record.names["key"]), str(value)]
+    return [str(each) for each in record.data.values()]
 
 
 def _folded(text: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
-from pytest_adaptive_eval.banks.rows import Row
+from pytest_adaptive_eval.banks.expressions import Expression, as_path, parse_expression
+from pytest_adaptive_eval.banks.rows import Record
 
 #: Names of columns by field, in the order in which they are tried.
 _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -109,11 +110,12 @@ def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[
     return scores
 
 
-def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> ResponseMapping:
+def suggest_mapping(rows: Iterable[Record], read: Callable[[Any], float]) -> ResponseMapping:
     """Suggest expressions from the names of columns whose values fit; `read` makes a verdict a score, or raises."""
     sample = list(islice(rows, _SAMPLE))
-    columns = list(dict.fromkeys(path for row in sample for path in _columns(row.record)))
-    suggested = _suggest_wide(sample, columns, read)
+    columns = list(dict.fromkeys(path for row in sample for path in _columns(row.data)))
+    wide = _wide(sample, columns, read)
+    suggested = dict(wide)
     for field in _NAMES:
         if field in suggested:
             continue
@@ -123,49 +125,58 @@ def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> Respon
         for text in candidates:
             if text not in taken and fits(values := [_value(text, row) for row in sample], read):
                 is_text = field == "choices" and not any(isinstance(value, list) for value in values)
-                suggested[field] = f"{text} | parse" if is_text else text
+                suggested[field] = f"parse({as_path(text)})" if is_text else text
                 break
-    return _completed(suggested, sample, columns, read)
+    mapping = _completed(suggested, sample, columns, read)
+    around = {name: _of_parent(text) for name, text in mapping.given.items() if name not in wide}
+    return ResponseMapping(**{**around, **wide, "rows": "*"}) if wide else mapping
+
+
+def _of_parent(text: str) -> str:
+    """Return the expression of a value in the object around a record."""
+    return re.sub(r"\A((?:hash|parse)\()?", r"\1$parent.", text)
 
 
 def _completed(
-    suggested: dict[str, str], sample: Sequence[Row], columns: Sequence[str], read: Callable[[Any], float]
+    suggested: dict[str, str], sample: Sequence[Record], columns: Sequence[str], read: Callable[[Any], float]
 ) -> ResponseMapping:
     """Return a mapping with what follows from the suggestions by columns."""
     if "score" not in suggested and (score := _compared(suggested, sample, columns) or _plain(sample, columns, read)):
         suggested["score"] = score
-    if "item" not in suggested and all("key" in row.names and row.names["key"] != row.names["line"] for row in sample):
+    if "item" not in suggested and all(row.names["key"] for row in sample):
         suggested["item"] = "$key"
     if "item" not in suggested and "question" in suggested:
-        suggested["item"] = f"{suggested['question']} | hash"
+        suggested["item"] = f"hash({as_path(suggested['question'])})"
     return ResponseMapping(**suggested)
 
 
-def _compared(suggested: Mapping[str, str], sample: Sequence[Row], columns: Sequence[str]) -> str:
+def _compared(suggested: Mapping[str, str], sample: Sequence[Record], columns: Sequence[str]) -> str:
     """Return a comparison of an extracted answer, or else of the answer, with the target; empty without such values."""
     if not (target := suggested.get("target")):
         return ""
     extracted = [column for name in _EXTRACTED for column in _standing(name, columns, "")]
     comparisons = [
-        f"{column} == {target}" for column in (*extracted, suggested.get("answer", "")) if column not in ("", target)
+        f"{as_path(column)} == {as_path(target)}"
+        for column in (*extracted, suggested.get("answer", ""))
+        if column not in ("", target)
     ]
     return next((text for text in comparisons if any(_value(text, row) is not None for row in sample)), "")
 
 
-def _plain(sample: Sequence[Row], columns: Sequence[str], read: Callable[[Any], float]) -> str:
+def _plain(sample: Sequence[Record], columns: Sequence[str], read: Callable[[Any], float]) -> str:
     """Return the expression of scores that stand without an object around them, empty if there are none."""
-    expressions = () if columns else ("$value", "$value | mean")
+    expressions = () if set(columns) - {"value"} else ("$value", "mean($value)")
     return next((text for text in expressions if _fits_score([_value(text, row) for row in sample], read)), "")
 
 
-def _suggest_wide(sample: Sequence[Row], columns: Sequence[str], read: Callable[[Any], float]) -> dict[str, str]:
-    """Return the fields of rows that hold an object for each subject."""
+def _wide(sample: Sequence[Record], columns: Sequence[str], read: Callable[[Any], float]) -> dict[str, str]:
+    """Return the fields of rows that hold an object for each subject, whose entries are then the records."""
     ends = [column.rpartition(".")[2] for column in columns if column.count(".") == 1]
     for name in _NAMES["score"]:
         wide = [column for column in columns if column.count(".") == 1 and column.endswith(f".{name}")]
         if len(wide) > 1 and _fits_score([_value(column, row) for column in wide for row in sample], read):
-            answer = next((f"*.{each}" for each in _NAMES["answer"] if ends.count(each) == len(wide)), "")
-            return {"subject": "$key", "score": f"*.{name}", **({"answer": answer} if answer else {})}
+            answer = next((each for each in _NAMES["answer"] if ends.count(each) == len(wide)), "")
+            return {"subject": "$key", "score": name, **({"answer": answer} if answer else {})}
     return {}
 
 
@@ -174,10 +185,9 @@ def _columns(record: Mapping[str, Any], prefix: str = "", depth: int = _DEPTH) -
     for key, value in record.items():
         if not isinstance(key, str) or any(mark in key for mark in "|{}[]\"'=") or not key:
             continue
-        name = f'"{key}"' if "." in key and prefix else key
-        yield f"{prefix}{name}"
+        yield f"{prefix}{as_path(key)}" if prefix else key
         if isinstance(value, Mapping) and depth:
-            yield from _columns(value, f"{prefix}{name}.", depth - 1)
+            yield from _columns(value, f"{prefix}{as_path(key)}.", depth - 1)
 
 
 def _standing(name: str, columns: Sequence[str], field: str) -> Iterator[str]:
@@ -188,8 +198,8 @@ def _standing(name: str, columns: Sequence[str], field: str) -> Iterator[str]:
         yield from (column for column in columns if last[column].partition(",")[0] == name and "," in last[column])
 
 
-def _value(text: str, row: Row) -> Any:
-    return parse_expression(text)(row.record, row.names)
+def _value(text: str, row: Record) -> Any:
+    return parse_expression(text)(row.data, row.names)
 
 
 def _fits_score(values: Sequence[Any], read: Callable[[Any], float]) -> bool:

@@ -185,9 +185,11 @@ def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any
 
 def _by_log_id(items: Sequence[Item] | None, ids: str | None) -> dict[str, Item] | None:
     """Return one's own items by the ids that logs have; those of a prefix are known beforehand."""
+    from pytest_adaptive_eval.banks.rows import suffix_of
+
     if items is None:
         return None
-    is_prefix = ids is not None and not ids.lower().endswith(".csv") and "(" not in ids
+    is_prefix = ids is not None and not suffix_of(Path(ids)) and "(" not in ids
     return {f"{ids if is_prefix else ''}{item.id}": item for item in items}
 
 

@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.errors import DatasetError
-from pytest_adaptive_eval.extensions.importing.choices import Choices, as_list, as_text, is_missing, may_be_missing
+from pytest_adaptive_eval.extensions.importing.choices import (
+    PREFIX,
+    Choices,
+    as_list,
+    as_text,
+    is_missing,
+    may_be_missing,
+)
 
 _YES = {"yes", "true", "y", "t"}
 _NO = {"no", "false", "n", "f"}
@@ -35,6 +42,7 @@ def _by_label(answer: Any, choices: Choices) -> int | None:
     text = as_text(answer)
     if choices.labels.count(text) == 1:
         return choices.labels.index(text)
+    text = PREFIX.sub("", text)
     stripped = text.strip("()[]. ").casefold()
     labels = [label.strip("()[]. ").casefold() for label in choices.labels]
     return labels.index(stripped) if labels.count(stripped) == 1 else None
@@ -113,12 +121,19 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
         DatasetError: No convention explains nine tenths of the rows, or several explain as many and name different
             choices.
     """
-    readings = {reader: [named(answer, choices, reader) for answer, choices in rows] for reader in READERS}
-    explained = {
-        reader: sum(0 < len(found) < len(choices.texts) for found, (_, choices) in zip(reading, rows, strict=True))
-        for reader, reading in readings.items()
-    }
-    most = max(explained.values())
+    readings: dict[str, list[frozenset[int]]] = {}
+    explained: dict[str, int] = {}
+    most = 0
+    for reader in READERS:
+        readings[reader] = reading = []
+        missed = 0
+        for answer, choices in rows:
+            reading.append(found := named(answer, choices, reader))
+            missed += not 0 < len(found) < len(choices.texts)
+            if missed > len(rows) - most:  # another one explains more
+                break
+        explained[reader] = len(rows) - missed
+        most = max(most, explained[reader])
     if most < len(rows) * _EXPLAINED:
         reading = readings[max(explained, key=explained.__getitem__)]
         answer, choices = next(row for row, found in zip(rows, reading, strict=True) if not found)
@@ -131,7 +146,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     if best == "label":  # the data set's own names
         return best
     if best in _NUMBERS:
-        _check_numbers(rows, explained, name)
+        _check_numbers(rows, name)
     for other in others:
         for (answer, choices), first, second in zip(rows, readings[best], readings[other], strict=True):
             if first != second:
@@ -144,14 +159,14 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     return best
 
 
-def _check_numbers(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], name: str) -> None:
+def _check_numbers(rows: Sequence[tuple[Any, Choices]], name: str) -> None:
     """Refuse numbers of which some count from 0 and some from 1, unless these are very few."""
     zeros = sum(_number(answer) == 0 for answer, _ in rows)
     lasts = sum(_number(answer) == len(choices.texts) for answer, choices in rows)
     if min(zeros, lasts) * _CONTRADICTED > max(zeros, lasts):
         raise DatasetError(
             f"the numbers in {name!r} count the choices from 0 ({zeros} are 0) and from 1 ({lasts} name the last); "
-            f"explained are {explained['0']} and {explained['1']} of {len(rows)} rows; give --set counted=0 or 1"
+            "give --set counted=0 or 1"
         )
 
 
@@ -167,6 +182,12 @@ def tail(text: str) -> str | None:
     """Return what stands after the last ``####``; None if there is none."""
     before, mark, after = text.rpartition("####")
     return after.strip() if mark and (before or len(after) < 60) else None
+
+
+def bracketed(text: str) -> str | None:
+    """Return what stands in double square brackets; None for other texts, and for lists of lists."""
+    match = re.fullmatch(r"\s*\[\[([^\[\]]*)\]\]\s*", text)
+    return match[1].strip() if match and "," not in match[1] else None
 
 
 def boxed(text: str) -> str | None:

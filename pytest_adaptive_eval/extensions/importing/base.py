@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.banks.rows import Record, within
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.records import Record
+from pytest_adaptive_eval.typed_tables import replaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +19,14 @@ class ImportSettings:
 
     Args:
         mapping: Fields that the user named; the others are an importer's own, or guessed.
+        labels_by: Expression of the id in the second file; that of the item when empty.
         partial: Whether a data set counts of which more than half the records are refused.
     """
 
     mapping: ItemMapping = field(default_factory=ItemMapping)
     files: str = ""
     labels: Path | None = None
+    labels_by: str = ""
     image_root: Path | None = None
     split: str = ""
     partial: bool = False
@@ -36,6 +40,7 @@ class Dataset:
         name: Begin of ids of records without one.
         records: Return a new iterator over the records, or over the first ones of each file.
         bases: Folders in which images are looked up, the nearest first; nothing outside the last is read.
+        folder: Folder of the files, in which others may hold what the records refer to.
         facts: Source, licence and hashes of the files, as JSON data.
         files: Names of the files, where a data set has several forms.
     """
@@ -44,10 +49,20 @@ class Dataset:
     records: Callable[[int | None], Iterator[Record]]
     mapping: ItemMapping
     bases: tuple[Path, ...] = ()
+    folder: Path | None = None
     labels: Path | None = None
+    labels_by: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+
+    def at_rows(self, rows: str) -> Dataset:
+        """Return the data set with the records at a place within each of its records."""
+
+        def records(limit: int | None = None) -> Iterator[Record]:
+            return chain.from_iterable(within(record, rows) for record in self.records(limit))
+
+        return replace(self, records=records, mapping=replaced(self.mapping, rows=rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
 from pytest_adaptive_eval.extensions.importing.answers import find_convention, is_hidden, named, yes_or_no
 from pytest_adaptive_eval.extensions.importing.choices import as_list, as_text, literal, may_be_missing, without_end
 from pytest_adaptive_eval.extensions.importing.drafts import Draft
+from pytest_adaptive_eval.extensions.importing.fields import PROGRAMS, normal
 from pytest_adaptive_eval.extensions.importing.free import (
     Free,
     Row,
@@ -138,9 +139,10 @@ _Answered = tuple[Draft, frozenset[int]]
 
 @dataclass(slots=True)
 class Built:
-    """Items of an import, with place and reason of each refused record."""
+    """Items of an import and their files, with place and reason of each refused record."""
 
     items: list[Item] = field(default_factory=list)
+    files: set[str] = field(default_factory=set)
     refused: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -172,21 +174,27 @@ class _Question:
     instruction: str = ""
 
 
-def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str, prefix: str) -> Built:
+def build_items(forms: Sequence[tuple[list[Draft], ItemMapping]], root: str, prefix: str) -> Built:
     """Return the items of drafts, with images in the folder `root`; `prefix` begins ids that the data set lacks.
+
+    The drafts are taken out of their lists, since a million of them take as much memory as their items.
 
     Raises:
         DatasetError: No convention fits the answers.
     """
     built = Built()
     gold = GoldCheck()
-    questions = sorted(_questions(forms, built), key=lambda entry: entry[0].draft.number)
+    questions = sorted(_questions(forms, built), key=lambda entry: -entry[0].draft.number)
+    for drafts, _ in forms:
+        drafts.clear()
     ids = _Ids(prefix, Counter(question.draft.name for question, _ in questions))
-    for question, mapping in questions:
+    while questions:
+        question, mapping = questions.pop()
         try:
             item = _item(question, mapping, root, ids)
             gold.check(item)
             built.items.append(item)
+            built.files.add(file_of(question.draft.where))
         except (BankError, DatasetError) as error:
             reason = re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))
             built.refused.append((question.draft.where, reason))
@@ -368,7 +376,9 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mix
         )
     told = ungraded or mapping.missing is not None
     name = mapping.answer or ", ".join(mapping.accepted)
-    chosen = choose_grader([row for _, row in rows], mapping.grader, name, told=told, mixed=mixed)
+    of_code = any(normal(word) in PROGRAMS for word in re.findall(r"\w+", f"{mapping.context} {mapping.question}"))
+    graded = [row for _, row in rows]
+    chosen = choose_grader(graded, mapping.grader, name, told=told, mixed=mixed, of_code=of_code)
     built.refused += [(draft.where, why) for (draft, _), why in zip(rows, chosen, strict=True) if isinstance(why, str)]
     return [
         _Question(draft, free.grader, free.answers, free.classes, False, _instruction(free, draft))
@@ -430,6 +440,9 @@ def _prompt(text: str, question: _Question, mapping: ItemMapping) -> str:
             "\n".join(f"{letter}. {choice}" for letter, choice in zip(_LETTERS, question.choices, strict=False))
         )
     instruction = question.instruction if mapping.instruction is None else mapping.instruction
+    unit = "" if may_be_missing(question.draft.unit) else question.draft.unit
+    if unit and not re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", text):
+        parts.append(f"Give the answer in {unit}.")
     return "\n\n".join(filter(None, [*parts, instruction]))
 
 

@@ -17,6 +17,8 @@ _LABEL_KEYS = ("label", "key", "id", "letter", "name", "option", "identifier")
 _RIGHT_KEYS = ("is_correct", "correct", "isCorrect", "is_answer", "right", "score")
 #: Texts that tables hold where there is no value.  Each may as well be a text.
 _MISSING_WORDS = frozenset(["nan", "NaN", "NA", "N/A", "n/a", "#N/A", "<NA>", "null", "NULL", "None"])
+#: Words before the letter or number of a choice.
+PREFIX = re.compile(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)")
 _LEAD = re.compile(r"\s*[(\[]?([A-Za-z]|\d{1,2})\s?[)\].:、．]\s*")
 
 
@@ -133,7 +135,7 @@ def _of_mapping(value: Mapping[str, Any]) -> Choices:
         return Choices(tuple(map(str, value)), (), right)
     return Choices(
         tuple(map(as_text, value.values())),
-        tuple(re.sub(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)", "", str(key)) for key in value),
+        tuple(PREFIX.sub("", str(key)) for key in value),
     )
 
 
@@ -153,9 +155,12 @@ def _of_objects(value: Sequence[Mapping[str, Any]]) -> Choices:
         tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])  # references of HELM
         return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
     text = _key_of_all(value, _TEXT_KEYS, str | int | float)
+    label = next((key for key in _LABEL_KEYS if key != text and all(key in entry for entry in value)), "")
+    if not text and all(len(entry) == 2 and list(entry) == list(value[0]) for entry in value):
+        # two keys of any name: a short one, whose values differ, and a text
+        label, text = sorted(value[0], key=lambda key: sum(len(as_text(entry[key])) for entry in value))
     if not text:
         return Choices(())
-    label = next((key for key in _LABEL_KEYS if key != text and all(key in entry for entry in value)), "")
     right = _key_of_all(value, _RIGHT_KEYS, bool | int)
     if not right and label and all(isinstance(entry[label], bool) for entry in value):
         label, right = "", label

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
+from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.choices import (
     Choices,
@@ -20,7 +21,6 @@ from pytest_adaptive_eval.extensions.importing.choices import (
     without_end,
 )
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.records import Record
 
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
 _MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")
@@ -48,6 +48,7 @@ class Draft:
     category: tuple[str, ...]
     meta: dict[str, Any]
     turns: list[str]
+    unit: str = ""
 
 
 def choices_of(columns: Sequence[str]) -> Callable[[Record], Choices]:
@@ -69,13 +70,24 @@ class Drafter:
 
     Args:
         labels: Answers of the second file, by position or id; empty if there is none.
+        labels_by: Expression of the id in the second file.
+        guessed: Whether the answer was guessed, which is then no list of texts.
 
     Raises:
         ConfigError: An expression is malformed.
     """
 
-    def __init__(self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = ()) -> None:
+    def __init__(
+        self,
+        mapping: ItemMapping,
+        labels: Sequence[Any] | Mapping[str, Any] = (),
+        labels_by: str = "",
+        *,
+        guessed: bool = False,
+    ) -> None:
+        self._guessed = guessed
         self.mapping, self._labels = mapping, labels
+        self._by = parse_expression(labels_by, "labels_by") if labels_by else None
 
         def one(name: str) -> Expression | None:
             text = getattr(mapping, name)
@@ -84,7 +96,7 @@ class Drafter:
         def several(name: str) -> list[Expression]:
             return [parse_expression(text, name) for text in getattr(mapping, name)]
 
-        self._where, self._id, self._context = one("where"), one("id"), one("context")
+        self._where, self._id, self._context, self._unit = one("where"), one("id"), one("context"), one("unit")
         self._question, self._messages, self._answer = one("question"), one("messages"), one("answer")
         self._choices = choices_of(mapping.choices) if mapping.choices else None
         self._columns, self._distractors = several("choices"), several("distractors")
@@ -104,13 +116,16 @@ class Drafter:
             return None
         name = "" if self._id is None else as_text(self._id(data, names))
         labels = self._labels
-        label = labels.get(name) if isinstance(labels, Mapping) else next(iter(labels[number : number + 1]), None)
+        key = name if self._by is None else as_text(self._by(data, names))
+        label = labels.get(key) if isinstance(labels, Mapping) else next(iter(labels[number : number + 1]), None)
+        if self._by is not None and label is None:
+            raise DatasetError(f"the second file has no record {key!r:.60}")
         names = {**names, "label": label, "number": number}
 
         def value(expression: Expression | None) -> Any:
             return None if expression is None else expression(data, names)
 
-        wanted = value(self._answer) if self._answer else label
+        wanted = value(self._answer) if self._answer else label if self._by is None else None
         choices, answer = self._alternatives(data, names, None if self._is_missing(wanted) else wanted)
         values = [entry for each in self._accepted for entry in as_list(value(each)) if not self._is_missing(entry)]
         images = [part for expression in self._images for part in _pictures(expression(data, names))]
@@ -118,6 +133,10 @@ class Drafter:
         prompts = literal(chat)
         if isinstance(prompts, list) and len(prompts) > 1 and all(isinstance(part, str) for part in prompts):
             chat, *turns = prompts
+        several = isinstance(answer, list) and len(answer) > 1 and any(isinstance(part, str) for part in answer)
+        if self._guessed and several and not (choices.texts or turns):
+            name = self.mapping.answer
+            raise DatasetError(f"its answer is a list, {answer!r:.60}; give --set accepted={name} where any is right")
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
         question = _joined(value(self._context), value(self._question))
         if not (question or messages):
@@ -130,7 +149,8 @@ class Drafter:
         meta = {key: kept for key, each in self._meta.items() if (kept := value(each)) is not None}
         pictures = images + pictures
         return Draft(
-            *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns)
+            *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns),
+            as_text(value(self._unit)),
         )
 
     def _is_missing(self, value: Any) -> bool:

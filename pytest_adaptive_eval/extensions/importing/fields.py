@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -24,7 +22,7 @@ CONTEXTS = _words(
 ANSWERS = _words(
     "answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx "
     "correctchoiceindex correctanswernum answerletter correctoption correctletter answeroption correctanswer "
-    "correctchoice bestanswer correct finalanswer expectedanswer goldanswer goldenanswer standardanswer "
+    "correctchoice bestanswer correct finalanswer final expectedanswer goldanswer goldenanswer standardanswer "
     "referenceanswer answer answers directanswers shortanswer target targets targetvalue ideal groundtruth "
     "groundtruths gtanswer gt gold goldlabel goldindex goldidx finaldecision label labels cop expectedoutput "
     "expected lsolutions answernumber ans output outputs solution reference references response continuation "
@@ -72,6 +70,11 @@ CATEGORIES = _words(
     "category subject domain topic task subset subcategory subfield l2category subjectname topicname subtopic "
     "type questiontype skill discipline field genre level difficulty"
 )
+UNITS = ("unit", "units", "answerunit")
+#: Names of what a program is given, which asks nothing, and of a program.
+PROGRAM_INPUTS, PROGRAMS = ("input", "inputs", "args", "arguments"), ("code", "program", "snippet", "function")
+#: Names of texts that ask nothing by themselves.
+PLAIN_TEXTS = _words("sentence text content body description title clue code context")
 IDS = _words(
     "id questionid qid uid uniqueid pid taskid sampleid exampleid problemid itemid dataid docid guid idstring "
     "queryid index idx ind key no questionnumber number"
@@ -80,16 +83,18 @@ IMAGES = _words(
     "image images imagepath imagepaths img imgpath imagename imagefile imgname imgs imageurl picture figure "
     "decodedimage filename imagefilename imagebytes imageid imagelist photo"
 )
-MESSAGES = ("messages", "conversation", "conversations", "chat", "dialog", "input", "prompt", "turns")
+MESSAGES = _words("messages conversation conversations chat dialog input prompt turns question questions")
+#: Names of questions in lists within a record.
+INNER_QUESTIONS = frozenset(_words("question questiontext problem prompt query input instruction stem"))
 #: Prefixes of numbered columns that are no alternatives.
-_OTHER_SERIES = frozenset(
+OTHER_SERIES = frozenset(
     _words(
         "image img imagepath sentence question text input turn premise video hint paragraph step q inputsentence "
         "column unnamed word entity event passage context noun score rating number num label id idx key hypothesis "
         "document audio file table"
     )
 )
-_SERIES = re.compile(r"(.*?)[ _.-]?(\d{1,2}|[A-Ja-j])")
+SERIES = re.compile(r"(.*?)[ _.-]?\(?(\d{1,2}|[A-Ja-j])[).:]?")
 
 
 def normal(key: str) -> str:
@@ -103,46 +108,3 @@ def may_be_needed(key: str) -> bool:
     if "answer" in words:
         return bool(words & {"unit", "units"})
     return bool(_NEEDED & words) and words <= _NEEDED | _BESIDE
-
-
-def keys_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the fields of records, and the fields of objects in them as ``outer.inner``."""
-    keys: dict[str, None] = {}
-    for record in records:
-        for key, value in record.items():
-            keys.setdefault(_quoted(str(key)))
-            if isinstance(value, Mapping) and len(value) <= 12:
-                keys.update((f"{_quoted(str(key))}.{_quoted(str(inner))}", None) for inner in value)
-        if len(keys) > 400:
-            break
-    return list(keys)
-
-
-def _quoted(key: str) -> str:
-    return f'"{key}"' if re.search(r"[^\w \-*'?:]|\A\s|\s\Z|\A\$|\A'|\A-?\d+\Z", key) else key
-
-
-def matching(keys: Sequence[str], names: Sequence[str]) -> Iterator[str]:
-    """Yield the fields that have one of the names, in the order of the names; whole fields before inner ones."""
-    for name in names:
-        yield from (key for key in keys if "." not in key and normal(key) == name)
-        yield from (key for key in keys if "." in key and normal(key.rpartition(".")[2]) == name)
-
-
-def series(keys: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return groups of columns that count from 0, 1 or A, such as ``A, B, C, D`` or ``option1, option2``."""
-    groups: dict[str, dict[str, str]] = {}
-    for key in keys:
-        match = _SERIES.fullmatch(key)
-        if match and normal(match[1]) not in _OTHER_SERIES and "." not in key:
-            groups.setdefault(f"{normal(match[1])}{'#' if match[2].isdigit() else ''}", {})[match[2].upper()] = key
-    runs = []
-    for members in groups.values():
-        label: str = next((name for name in ("0", "1", "A") if name in members), "")
-        run: list[str] = []
-        while label in members:
-            run.append(members[label])
-            label = str(int(label) + 1) if label.isdigit() else chr(ord(label) + 1)
-        if len(run) > 1:
-            runs.append(tuple(run))
-    return sorted(runs, key=len, reverse=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +11,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.errors import DatasetError
-from pytest_adaptive_eval.extensions.importing.answers import boxed, tail, yes_or_no
+from pytest_adaptive_eval.extensions.importing.answers import boxed, bracketed, tail, yes_or_no
 from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missing, literal, may_be_missing
 from pytest_adaptive_eval.items.graders.kinds.words import normal_words
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
@@ -59,6 +61,8 @@ _ASKS = re.compile(
     r"(?i)(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should|must|may|am)\b|.*\b(?:is|are|was|were|does|do|did|can|"
     r"has|have)\b[^.?!]*\?\s*\Z"
 )
+#: Numbers that may be one with a decimal comma, or two.
+_COMMA = re.compile(r"-?\d+,(?!\d{3}(?:\D|\Z))\d+")
 _CODES = re.compile(r"\d{1,2}")
 #: Fields whose small numbers stand for classes.
 _CODED = re.compile(
@@ -105,7 +109,9 @@ def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -
     unwrapped = all(len(value) == 1 and isinstance(value[0], str) for value in lists) and [] not in values
     texts = [_texts(value, unwrapped=unwrapped) + _each(more) for value, more in zip(values, accepted, strict=True)]
     firsts = [each[0] for each in texts if each]
-    ends = [find for find in (tail, boxed) if sum(find(text) is not None for text in firsts) * 2 > len(firsts)]
+    ends = [
+        find for find in (tail, boxed, bracketed) if sum(find(text) is not None for text in firsts) * 2 > len(firsts)
+    ]
     return [list(dict.fromkeys(_without_solution(text, ends) for text in each if text)) for each in texts]
 
 
@@ -128,8 +134,8 @@ def _each(value: Any) -> list[str]:
             return _each(value["output"].get("text", "")) if "correct" in value["tags"] else []
         if "spans" in value or "date" in value:
             return _of_drop(value)
-        if not any(key in value for key in (*_VALUE_KEYS, *_ALIAS_KEYS)):
-            return [as_text(value)] if value else []
+        if not holds_answer(value):
+            return [as_text(value)]
         answer = next((value[key] for key in _VALUE_KEYS if not is_missing(value.get(key))), None)
         others: Any = next((value[key] for key in _ALIAS_KEYS if value.get(key)), [])
         return _each(answer) + _each(list(others))
@@ -148,6 +154,14 @@ def _of_drop(value: Mapping[str, Any]) -> list[str]:
     date = value.get("date") or {}
     parts = [as_text(date.get(part, "")) for part in ("day", "month", "year")] if isinstance(date, Mapping) else []
     return [text] if (text := " ".join(filter(None, parts))) else []
+
+
+def holds_answer(value: Any) -> bool:
+    """Return whether an object has a part that is the answer."""
+    if not isinstance(value, Mapping):
+        return False
+    known = (*_VALUE_KEYS, *_ALIAS_KEYS, "spans", "date", "output")
+    return any(key in value for key in known) or not value
 
 
 def _is_number(text: str) -> bool:
@@ -179,18 +193,27 @@ def _truth_words(rows: Sequence[Row]) -> list[str | None]:
 
 
 def choose_grader(
-    rows: Sequence[Row], given: str = "", name: str = "", *, told: bool = False, mixed: bool = False
+    rows: Sequence[Row],
+    given: str = "",
+    name: str = "",
+    *,
+    told: bool = False,
+    mixed: bool = False,
+    of_code: bool = False,
 ) -> list[Free | str]:
     """Return how each question is graded, or why it cannot be.
 
     Args:
         told: Whether the user says which texts stand for no value.
         mixed: Whether other questions of the data set have alternatives.
+        of_code: Whether the questions show programs, whose outputs are literals.
 
     Raises:
         DatasetError: The answers are long texts, which no grader compares; numbers that stand for classes without
             names; letters without choices; or the same for all questions.
     """
+    if not given and rows and (of_code or _are_literals(rows)):
+        given, told = _OF_LISTS, True  # None and -1 are values of a program
     reasons = [""] * len(rows) if told else _hidden(rows)
     known = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
     chosen: list[Free | str] = []
@@ -198,6 +221,27 @@ def choose_grader(
         chosen = [_given(row, given) for row in known] if given else _chosen(known, name, mixed=mixed)
     graded = iter(chosen)
     return [reason or next(graded) for reason in reasons]
+
+
+def _are_literals(rows: Sequence[Row]) -> bool:
+    """Return whether nearly all answers are literals of Python or JSON, and some are quoted texts, lists or objects."""
+    kinds = [_literal_kind(row.answers[0]) for row in rows if len(row.answers) == 1]
+    marked = sum(kind in (str, list, tuple, dict, set, bytes) for kind in kinds)
+    return (
+        len(kinds) >= _KIND * len(rows) > 0 and sum(map(bool, kinds)) >= _KIND * len(rows) and marked >= len(rows) / 10
+    )
+
+
+def _literal_kind(text: str) -> type | None:
+    """Return the type of a literal of Python or JSON; None for other texts, and for entries with commas alone."""
+    if _ENTRIES.fullmatch(text.strip()) and not text.lstrip().startswith(("(", "[", "{")):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return type(read(text.strip()))
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            continue
+    return None
 
 
 def _hidden(rows: Sequence[Row]) -> list[str]:
@@ -239,6 +283,7 @@ def _chosen(rows: Sequence[Row], name: str, *, mixed: bool) -> list[Free | str]:
         ]
     _refuse_flags(rows, name)
     _refuse_codes(rows, name)
+    _refuse_commas(rows, name)
     if letters := _letters(rows, mixed=mixed):
         return letters
     kinds = Counter(row.answers[0] for row in rows)
@@ -283,7 +328,7 @@ def _refuse_flags(rows: Sequence[Row], name: str) -> None:
     if sum(bool(_ASKS.match(row.question.strip())) for row in rows) >= 0.6 * len(rows):
         raise DatasetError(
             f"the answers of {name!r} are 0 and 1, and the questions ask for yes or no; give --set answer="
-            f"'{name} | map(0=no,1=yes)', or --set grader=numeric"
+            f"\"lookup({name}, '0=no,1=yes')\", or --set grader=numeric"
         )
 
 
@@ -295,6 +340,16 @@ def _refuse_codes(rows: Sequence[Row], name: str) -> None:
         raise DatasetError(
             f"the numbers in {name!r} stand for {len(kinds)} classes, and the data set does not name them; give "
             f'--set choices="{listed}" and --set counted={min(map(int, kinds))}'
+        )
+
+
+def _refuse_commas(rows: Sequence[Row], name: str) -> None:
+    """Refuse numbers with a comma that may be a decimal one."""
+    unsure = [row.answers[0] for row in rows if _COMMA.fullmatch(row.answers[0].strip())]
+    if len(unsure) * 2 > len(rows):
+        raise DatasetError(
+            f"the answers of {name!r} such as {unsure[0]!r:.40} may have a decimal comma, or be two numbers; write "
+            "them with a point, or give --set grader=exact to compare the texts"
         )
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
 from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
-from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, unused_fields
+from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, nested_rows, unused_fields
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.opening import open_files, read_labels
+from pytest_adaptive_eval.extensions.importing.opening import check_references, label_files, open_files, read_labels
 from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
-from pytest_adaptive_eval.extensions.importing.records import Record, size_of
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.typed_tables import find_named, replaced
@@ -42,11 +42,13 @@ class Part:
     Args:
         files: Names of the files; empty if all files have the same form.
         given, mapping: What the user and the importer named, and all of it with what was guessed.
+        reasons: Why each field was guessed that was not given.
     """
 
     files: tuple[str, ...]
     given: ItemMapping
     mapping: ItemMapping
+    reasons: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -98,7 +100,7 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
 
     Args:
         source: A file, a folder, or a data set of a tool, such as ``hf:OWNER/NAME``.
-        importer: Name of a preset; empty for the general mapping, or where the source names a tool.
+        importer: Name of a preset, or a TOML file with one; empty for the general mapping, and for a tool's.
 
     Raises:
         ConfigError: An unknown preset, or a malformed expression.
@@ -108,7 +110,12 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
     settings = settings or ImportSettings()
     prefix, mark, rest = source.partition(":")
     if importer:
-        datasets = find_named("the preset", importer, IMPORTERS).open(source, settings)
+        if importer.endswith(".toml"):
+            from pytest_adaptive_eval.extensions.importing.item_importers.benchmarks import read_preset
+
+            datasets = read_preset(Path(importer)).open(source, settings)
+        else:
+            datasets = find_named("the preset", importer, IMPORTERS).open(source, settings)
     elif mark and prefix in IMPORTERS and IMPORTERS[prefix].by_source:
         datasets = IMPORTERS[prefix].open(rest, settings)
     else:
@@ -134,15 +141,15 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     store = ImageStore(folder, list(datasets[0].bases) or [folder])
     for dataset in datasets:
         try:
-            mapping, unread = _mapping(dataset, several=len(datasets) > 1)
-            drafts, without = _drafts(dataset, mapping, number, store)
+            dataset, mapping, reasons, unread = _mapped(dataset, several=len(datasets) > 1)
+            drafts, without = _drafts(dataset, mapping, number, store, guessed="answer" in reasons)
         except DatasetError as error:
             if len(datasets) == 1:
                 raise
             notes.append(f"left out: {', '.join(dataset.files[:4])}: {error}")
             continue
         number += len(drafts) + len(without)
-        parts.append(Part(dataset.files, dataset.mapping, mapping))
+        parts.append(Part(dataset.files, dataset.mapping, mapping, reasons))
         unused += unread
         groups.append((drafts, mapping))
         refused += without
@@ -154,37 +161,70 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
         refused + built.refused,
         key=lambda entry: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", entry[0])],
     )
-    rows = {item.meta["row"] for item in built.items}
-    with_items = {file_of(draft.where) for group, _ in groups for draft in group if draft.number in rows}
     first: dict[str, str] = {}
     for where, reason in refused:
         first.setdefault(file_of(where), reason)
-    empty = [f"no item from {file}: {reason}" for file, reason in first.items() if file not in with_items]
+    empty = [f"no item from {file}: {reason}" for file, reason in first.items() if file not in built.files]
     notes += [*built.notes, *empty]
     facts = dict(datasets[0].facts)
     return Imported(built.items, refused, notes, parts, facts, list(dict.fromkeys(unused)), folder)
 
 
-def _mapping(dataset: Dataset, several: bool) -> tuple[ItemMapping, list[str]]:
-    """Return the mapping of one form, and fields that questions may need and a guessed question lacks.
+def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapping[str, str], list[str]]:
+    """Return one form with its whole mapping, the reasons of guesses, and fields that questions may need and lack.
 
-    Files are categories where there are several forms and no other category.
+    Files are categories where there are several forms and no other category. Questions may stand in a list within each
+    record.
     """
+    sample = _sample(dataset)
+    given = dataset.mapping
+    rows = "" if given.rows or given.question or given.messages else nested_rows(sample)
+    if rows and not any(isinstance(record.data.get(key), str) for record in sample for key in ("question", "prompt")):
+        dataset = dataset.at_rows(rows)
+        sample = _sample(dataset)
+    try:
+        guess = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None and not dataset.labels_by)
+    except DatasetError as error:
+        beside = "" if dataset.labels or "no answer" not in str(error) else label_files(dataset.folder)
+        raise DatasetError(f"{error}{beside}") from None
+    mapping, reasons = guess.mapping, dict(guess.reasons)
+    if rows := dataset.mapping.rows[: 0 if given.rows else None]:
+        reasons["rows"] = "each record has a list of questions"
+    unread: list[str] = []
+    if not (given.question or given.messages):
+        unread = unused_fields(sample, mapping)
+        if dataset.labels is None and dataset.folder is not None:
+            check_references(sample, mapping, dataset.folder)
+    if several and not mapping.category:
+        mapping = replaced(mapping, category=("$set",))
+    return dataset, mapping, reasons, unread
+
+
+def _sample(dataset: Dataset) -> list[Record]:
+    """Return the first records of each file of a form."""
     sample: list[Record] = []
     size = 0
     for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
         sample.append(record)
-        size += size_of(record.data)
+        size += _size_of(record.data)
         if size > _SAMPLE_LIMIT:
             break
     if not sample:
         raise DatasetError(
             f"{dataset.facts.get('source', dataset.name)}: no records; expected one record for each question"
         )
-    mapping = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None)
-    guessed = not (dataset.mapping.question or dataset.mapping.messages)
-    unread = unused_fields(sample, mapping) if guessed else []
-    return (replaced(mapping, category=("$set",)) if several and not mapping.category else mapping), unread
+    return sample
+
+
+def _size_of(value: Any, depth: int = 4) -> int:
+    """Return the number of characters and bytes in a value."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if depth and isinstance(value, Mapping):
+        return sum(_size_of(entry, depth - 1) for entry in value.values())
+    if depth and isinstance(value, list | tuple):
+        return sum(_size_of(entry, depth - 1) for entry in value)
+    return 8
 
 
 def check_refused(imported: Imported, source: str) -> None:
@@ -203,11 +243,11 @@ def check_refused(imported: Imported, source: str) -> None:
 
 
 def _drafts(
-    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore
+    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore, *, guessed: bool
 ) -> tuple[list[Draft], list[tuple[str, str]]]:
     """Return the drafts of all records, with stored images, and of those that have none where they stand and why."""
     labels = read_labels(dataset.labels) if dataset.labels is not None else ()
-    drafter = Drafter(mapping, labels)
+    drafter = Drafter(mapping, labels, dataset.labels_by, guessed=guessed)
     drafts: list[Draft] = []
     refused: list[tuple[str, str]] = []
     count = size = 0
@@ -223,7 +263,7 @@ def _drafts(
         if draft is not None:
             draft.number += start
             drafts.append(draft)
-            size += size_of([draft.question, draft.messages, list(draft.choices.texts), draft.answer, draft.meta])
+            size += _size_of([draft.question, draft.messages, list(draft.choices.texts), draft.answer, draft.meta])
             if size > _TEXT_LIMIT:
                 raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
     if dataset.labels is not None and not isinstance(labels, Mapping) and len(labels) != count:

@@ -19,7 +19,9 @@ Names = tuple[str, ...]
 class ItemMapping(Table, frozen=True):
     """Expressions for the fields of items; see `pytest_adaptive_eval.banks.expressions`."""
 
-    rows: Annotated[str, described("place of the records in nested JSON, such as data[*].paragraphs[*].qas[*]")] = ""
+    rows: Annotated[
+        str, described("place of the records in nested data, such as data[*].qas[*], or lists side by side")
+    ] = ""
     header: Annotated[Names, described("names of the columns of a table without a header")] = ()
     where: Annotated[str, described("rows that count, such as split == 'test'")] = ""
     id: Annotated[str, described("id of an item; made distinct by content where repeated")] = ""
@@ -36,6 +38,7 @@ class ItemMapping(Table, frozen=True):
     counted: Annotated[Counted, described("how the answer names a choice: by label, letter, text, or number")] = "auto"
     images: Annotated[Names, described("images: paths, bytes, base64 or data addresses")] = ()
     category: Annotated[Names, described("categories, the broadest first")] = ()
+    unit: Annotated[str, described("unit of a number, which the question then asks for")] = ""
     grader: Annotated[str, described("grader of all items")] = ""
     instruction: Annotated[str | None, described("sentence after the question; none where empty")] = None
     bare: Annotated[bool, described("leave choices and instruction out of the prompt, for likelihood scoring")] = False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,22 +13,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
 from pytest_adaptive_eval.banks.licences import licence_of
-from pytest_adaptive_eval.banks.rows import stem_of
-from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.banks.rows import Record, read_records, set_of, stem_of, suffix_of
+from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.choices import as_text
+from pytest_adaptive_eval.extensions.importing.build import file_of
+from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missing
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.records import (
-    Record,
-    data_files,
-    read_bounded,
-    read_records,
-    set_of,
-    suffix_of,
-    without_nan,
-)
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.typed_tables import replaced
 
@@ -36,13 +28,25 @@ _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fe
 _SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
 
 
+def data_files(folder: Path, depth: int = 4) -> list[Path]:
+    """Return the data files below a folder, sorted; links are not followed."""
+    files: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() or path.name.startswith((".", "~$")):
+            continue
+        if path.is_dir() and depth:
+            files += data_files(path, depth - 1)
+        elif suffix_of(path) and path.name not in ("dataset_info.json", "state.json", "dataset_dict.json"):
+            files.append(path)
+    return files
+
+
 def split_of(path: Path) -> tuple[str, Path]:
     """Return the split that the name of a file or its folder tells, empty if none, and the folder with the splits."""
     folder = path.parent
-    for name, holder in ((stem_of(path), folder), (folder.name, folder.parent)):
-        if splits := _SPLIT.findall(name.replace("_", " ")):
-            return str(splits[-1]).lower(), holder
-    return "", folder
+    if splits := _SPLIT.findall(stem_of(path).replace("_", " ")):
+        return str(splits[-1]).lower(), folder
+    return (folder.name.lower(), folder.parent) if _SPLIT.fullmatch(folder.name) else ("", folder)
 
 
 def same_split(first: str, second: str) -> bool:
@@ -87,6 +91,18 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     return chosen, [path for path in files if path not in chosen]
 
 
+def other_split(source: Path) -> str:
+    """Return the first split for examples that the data have beside the one that counts; empty if there is none."""
+    if not source.exists():
+        return ""
+    chosen, _ = chosen_files(source)
+    counts = {split_of(file)[0] for file in chosen}
+    there = {split_of(file)[0] for file in data_files(source if source.is_dir() else split_of(source)[1])}
+    return (
+        next((name for name in ("train", "dev", "validation") if name in there - counts), "") if counts - {""} else ""
+    )
+
+
 def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
     """Return the files of a split, of one data set where the source is a file."""
     splits = {path: split_of(path)[0] for path in files}
@@ -100,34 +116,44 @@ def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
-    """Return the answers of a second file: a line each, or by id.
+    """Return the answers of a second file: a record or line each, or by id.
 
     Raises:
         DatasetError: The file is of another form.
     """
-    suffix = suffix_of(path)
-    if suffix == ".json":
-        data = without_nan(json.loads(read_bounded(path)))
-        if isinstance(data, dict):
-            return {str(key): value for key, value in data.items()}
-        if isinstance(data, list):
-            return _by_id(data)
-        raise DatasetError(f"{path}: found {type(data).__name__}, expected labels in a list or by id")
-    if suffix:
-        return _by_id([dict(record.data) for record in read_records(path)])
+    with dataset_errors():
+        records = list(read_records(path))
+    while records and is_missing(records[-1].names["value"]):
+        records.pop()  # a blank line between others is an answer that is missing
+    if records and all(record.names["key"] for record in records):
+        return {str(record.names["key"]): record.names["value"] for record in records}
+    return _by_id([record.names["value"] for record in records])
+
+
+@contextlib.contextmanager
+def dataset_errors() -> Iterator[None]:
+    """Raise DatasetError in place of the errors of a file."""
     try:
-        lines = read_bounded(path).decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise DatasetError(f"{path}: not UTF-8 text; expected a label a line") from None
-    while lines and not lines[-1].strip():
-        lines.pop()
-    return [line.strip() for line in lines]  # a blank line is an answer that is missing
+        yield
+    except ResponsesError as error:
+        raise DatasetError(str(error)) from None
+
+
+def _read(path: Path, mapping: ItemMapping) -> Iterator[Record]:
+    with dataset_errors():
+        yield from read_records(path, mapping.rows, mapping.header, short_rows=True)
+
+
+_LABELS = re.compile(r"(?i)label|answer|solution|gold")
+#: Names of ids of other records, and of fields by which labels are joined.
+_REFERENCE = re.compile(r"(?i).+id")
+_ID = re.compile(r"(?i)(?:.*[_ ])?(?:id|qid|uid|idx|index|key)")
 
 
 def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
     """Return labels by their id where each row has one and another field, else by position."""
     shared = set.intersection(*(set(row) if isinstance(row, dict) else set() for row in rows)) if rows else set()
-    names = next((name for name in ("id", "question_id", "qid", "index", "uid") if name in shared), None)
+    names = next((name for name in rows[0] if name in shared and _ID.fullmatch(name)), None) if shared else None
     if names is None:
         return [next(iter(row.values()), None) if isinstance(row, dict) and len(row) == 1 else row for row in rows]
     repeated = next((name for name, count in Counter(as_text(row[names]) for row in rows).items() if count > 1), None)
@@ -138,6 +164,12 @@ def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
         as_text(row[names]): next(iter(other.values())) if len(other) == 1 else other
         for row, other in zip(rows, rest, strict=True)
     }
+
+
+def label_files(folder: Path | None) -> str:
+    """Return the end of an error that names files beside the data which may hold the answers; empty if none does."""
+    names = sorted(path.name for path in folder.iterdir() if _LABELS.search(path.name)) if folder is not None else []
+    return f"; {' and '.join(names[:3])} beside the data may be such a file" if names else ""
 
 
 def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
@@ -151,6 +183,45 @@ def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
             raise DatasetError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
         hashes[path.relative_to(base).as_posix() if base.is_dir() else path.name] = digest
     return hashes
+
+
+#: Files beside the data, and records of each, in which what records refer to is looked up.
+_FILES_BESIDE, _RECORDS_BESIDE = 20, 5000
+
+
+def check_references(records: Sequence[Record], mapping: ItemMapping, folder: Path) -> None:
+    """Refuse records with an id of a text in another file of the folder, such as a rule or a passage.
+
+    Raises:
+        DatasetError: Names the field, the file, and the options that join them.
+    """
+    used = " ".join(str(value) for value in mapping.given().values())
+    own = {file_of(record.where) for record in records}
+    ids = {key for record in records for key in record.data if _REFERENCE.fullmatch(key) and key not in used}
+    for key in sorted(ids):
+        values = {as_text(record.data.get(key)) for record in records} - {""}
+        if len(values) * 2 > len(records) or len(values) < 2:
+            continue
+        for file in [file for file in data_files(folder, 1) if str(file) not in own][:_FILES_BESIDE]:
+            with contextlib.suppress(ResponsesError):
+                rows = [record.data for record in islice(read_records(file), _RECORDS_BESIDE)]
+                if field := _field_of_ids(rows, values):
+                    text = max(rows[0], key=lambda name: len(as_text(rows[0][name])))
+                    shown = f"$label.{as_path(text)}" if len(rows[0]) > 2 else "$label"
+                    raise DatasetError(
+                        f"{key!r} names records of {file.name} by {field!r}, which the questions may need; give "
+                        f"--labels {file} --set labels_by={key} --set context='{shown}', or --set meta={key} where "
+                        "they do not"
+                    )
+
+
+def _field_of_ids(rows: Sequence[Mapping[str, Any]], values: set[str]) -> str:
+    """Return the field by whose distinct values rows have all of the ids; empty if there is none."""
+    for name in rows[0] if rows and len(rows[0]) > 1 else ():
+        ids = [as_text(row.get(name)) for row in rows]
+        if values <= set(ids) and len(set(ids)) == len(ids):
+            return name
+    return ""
 
 
 #: Levels above a file in which its images may lie.
@@ -252,7 +323,7 @@ def open_files(
 
     def records(form: Sequence[Path], limit: int | None = None) -> Iterator[Record]:
         share = None if limit is None else max(2, limit // len(form))
-        return chain.from_iterable(islice(read_records(file, whole.rows, whole.header), share) for file in form)
+        return chain.from_iterable(islice(_read(file, whole), share) for file in form)
 
     return [
         Dataset(
@@ -260,7 +331,9 @@ def open_files(
             partial(records, form),
             whole,
             bases,
+            folder,
             settings.labels,
+            settings.labels_by,
             facts,
             (left_out,) if others and not number else (),
             names[number],
@@ -274,7 +347,7 @@ def _forms(files: Sequence[Path], mapping: ItemMapping) -> list[list[Path]]:
     groups: list[tuple[set[str], list[Path]]] = []
     for file in files:
         try:
-            first = next(read_records(file, mapping.rows, mapping.header)).data
+            first = next(_read(file, mapping)).data
             # the same names may hold a text and a chat
             kinds = {name: type(value) if isinstance(value, list | dict) else None for name, value in first.items()}
             fields = {f"{name}:{kind}" for name, kind in kinds.items()}

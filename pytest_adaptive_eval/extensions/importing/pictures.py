@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,6 +17,8 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 _OTHER_SUFFIXES = (".gif", ".bmp", ".tif", ".tiff", ".svg")
 #: Bytes of one image, and characters from which a text may be one in base64.
 _LARGEST, _ENCODED = 32 << 20, 200
+#: Files around the data among which an image is looked up.
+_NEARBY = 50_000
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]+")
 
 
@@ -45,6 +47,7 @@ class ImageStore:
         self._target = target
         self._bases = [base.resolve() for base in bases]
         self._stored: dict[str, str] = {}
+        self._found: dict[str, list[Path]] | None = None
 
     def add(self, value: Any) -> str:
         """Copy an image and return its name in the bank.
@@ -88,7 +91,26 @@ class ImageStore:
                     if file.stat().st_size > _LARGEST:
                         raise DatasetError(f"the image {path!r:.80} has more than {_LARGEST} bytes; scale it down")
                     return read_regular(file, follow=False)
-        raise DatasetError(f"there is no image {path!r:.80} beside the data; give --set image_root=FOLDER")
+        nearby = self._nearby(parts)
+        if len(nearby) > 1:
+            folders = " and ".join(str(file.parent) for file in nearby[:2])
+            raise DatasetError(f"the image {path!r:.80} is in {folders}; give --set image_root=FOLDER")
+        if not nearby or nearby[0].stat().st_size > _LARGEST:
+            raise DatasetError(f"there is no image {path!r:.80} beside the data; give --set image_root=FOLDER")
+        return read_regular(nearby[0], follow=False)
+
+    def _nearby(self, parts: Sequence[str]) -> list[Path]:
+        """Return the images of a name in the folders around, whatever these are called."""
+        if self._found is None:
+            self._found = {}
+            for base in self._bases[1:2] if len(self._bases) > 1 else self._bases[:1]:
+                for number, file in enumerate(base.rglob("*")):
+                    if number > _NEARBY:
+                        self._found = {}
+                        break
+                    if file.suffix.lower() in IMAGE_SUFFIXES and not file.is_symlink() and file.is_file():
+                        self._found.setdefault(file.name, []).append(file)
+        return self._found.get(parts[-1], []) if parts else []
 
     def _store(self, data: bytes, label: str) -> str:
         starts = {b"\x89PNG\r\n\x1a\n": ".png", b"\xff\xd8\xff": ".jpg"}

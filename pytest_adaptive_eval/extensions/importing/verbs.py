@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -43,7 +44,8 @@ class ImportTable(ItemMapping, frozen=True):
 
     files: Annotated[str, described("files of a folder that count, such as '*_test.csv'")] = ""
     split: Annotated[str, described("split that counts (the first of test, validation, dev and train)")] = ""
-    labels: Annotated[str, described("second file with the answers: a line each, or by id")] = ""
+    labels: Annotated[str, described("second file with the answers, or $label: a line each, or by id")] = ""
+    labels_by: Annotated[str, described("id in the second file, such as rule_id (the id of the item)")] = ""
     image_root: Annotated[str, described("folder that image paths are relative to")] = ""
     source: Annotated[str, described("where the data come from, for the record (the name of the data)")] = ""
     licence: Annotated[str, described("licence of the data, for the record (read from files beside them)")] = ""
@@ -56,9 +58,9 @@ def _add_arguments(parser: VerbParser) -> None:
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; needed unless --check")
     text = "show the mapping, what was refused and three items, and write nothing"
     add("--check", action="store_true", help=text)
-    add("--preset", metavar="NAME", default="", help="a published benchmark; --presets lists them")
+    add("--preset", metavar="NAME", default="", help="a published benchmark, as --presets lists them, or a TOML file")
     add("--presets", action="store_true", help="list the presets and tools")
-    text = "write the preset's few-shot split too, as JSON lines of items, for the key examples of an evaluation"
+    text = "write items of another split too, or a few that the bank then lacks, for the key examples of an evaluation"
     add("--examples", metavar="FILE", type=Path, help=text)
     text = "go on though more than half the records are refused, or fields that the questions may need are unused"
     add("--partial", action="store_true", help=text)
@@ -95,43 +97,63 @@ def _run(options: argparse.Namespace) -> int:
             return NOT_PASSED
         if options.check:
             say(["", "nothing was written (--check)"])
-        else:
-            _write(imported, options)
-    if shots and not options.check:
-        _write_examples(options, replace(settings, split=shots, files="", labels=None))
+            return PASSED
+        held_out = _hold_out(imported) if options.examples is not None and not shots else []
+        _write(imported, options)
+    if shots:
+        _write_examples(options, replace(settings, split=shots, files="", labels=None), imported.items)
+    elif options.examples is not None:
+        _write_items(options, held_out, "that the bank does not have")
     return PASSED
 
 
+#: Items that a data set of one split gives as examples, and the share of its items that they are at most.
+_HELD_OUT, _SHARE = 8, 10
+
+
 def _few_shot_split(options: argparse.Namespace) -> str:
-    """Return the split with the examples of the preset, empty where none are asked for."""
+    """Return the split with the examples: the preset's, or the first other one of the data; empty if there is none."""
     from pytest_adaptive_eval.extensions.importing.importer import IMPORTERS
+    from pytest_adaptive_eval.extensions.importing.opening import other_split
 
     if options.examples is None:
         return ""
     check_writable("--examples", options.examples, [Path(options.source)])
     split = IMPORTERS[options.preset].few_shot if options.preset in IMPORTERS else ""
-    if split not in ("train", "dev", "validation"):
-        about = f"the preset {options.preset} has {split or 'no examples'}" if options.preset else "there is no preset"
-        raise ConfigError(
-            f"--examples takes the few-shot split of a preset, and {about}; import a split as a bank of its own with "
-            "--set split=NAME, and name that bank under examples"
-        )
-    return split
+    return split if split in ("train", "dev", "validation") else other_split(Path(options.source))
 
 
-def _write_examples(options: argparse.Namespace, settings: ImportSettings) -> None:
-    """Write the items of the few-shot split that have no images."""
+def _write_examples(options: argparse.Namespace, settings: ImportSettings, bank_items: Sequence[Item]) -> None:
+    """Write the items of the few-shot split that have no images, and are none of the bank's."""
     from pytest_adaptive_eval.extensions.importing.importer import check_refused, import_items
-    from pytest_adaptive_eval.outputs import write_whole
 
     with import_items(options.source, settings, options.preset) as imported:
         check_refused(imported, options.source)
-        items = [item for item in imported.items if not item.images]
+        asked = {" ".join(item.prompt.split()) for item in bank_items}
+        items = [item for item in imported.items if not item.images and " ".join(item.prompt.split()) not in asked]
+    _write_items(options, items, f"of the split {settings.split}")
+
+
+def _hold_out(imported: Imported) -> list[Item]:
+    """Take a few items without images out of an import, by their ids alone, and return them."""
+    ranked = sorted(
+        (item for item in imported.items if not (item.images or item.messages)),
+        key=lambda item: hashlib.sha256(item.id.encode()).digest(),
+    )
+    held_out = ranked[: min(_HELD_OUT, len(imported.items) // _SHARE)]
+    names = {item.id for item in held_out}
+    imported.items[:] = [item for item in imported.items if item.id not in names]
+    return held_out
+
+
+def _write_items(options: argparse.Namespace, items: Sequence[Item], where: str) -> None:
+    from pytest_adaptive_eval.outputs import write_whole
+
     if not items:
-        raise DatasetError(f"{options.source}: no text item in the split {settings.split!r} for --examples")
+        raise DatasetError(f"{options.source}: no text item {where} is left for --examples")
     lines = (json.dumps(item.to_json()).encode("ascii") + b"\n" for item in items)
     write_whole(options.examples, lines, "the examples", ConfigError)
-    say([f"wrote {options.examples}: {len(items)} examples of the split {settings.split}"])
+    say([f"wrote {options.examples}: {len(items)} examples {where}"])
 
 
 def _presets() -> Iterator[str]:
@@ -151,7 +173,7 @@ def _settings(options: argparse.Namespace) -> ImportSettings:
     table = _table(options)
     mapping = ItemMapping(**{name: getattr(table, name) for name in ItemMapping.__struct_fields__})
     labels, image_root = (Path(name) if name else None for name in (table.labels, table.image_root))
-    return ImportSettings(mapping, table.files, labels, image_root, table.split, options.partial)
+    return ImportSettings(mapping, table.files, labels, table.labels_by, image_root, table.split, options.partial)
 
 
 def _table(options: argparse.Namespace) -> ImportTable:
@@ -167,12 +189,10 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
     from pytest_adaptive_eval.text import clean_terminal, wrap
 
     for part in imported.parts:
-        settings = part.given.given()
-        yield f"mapping of {', '.join(part.files) or source}:"
+        yield f"mapping of {', '.join(part.files) or source}, as in a file of --config:"
         for name, value in part.mapping.given().items():
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            guessed = "" if settings.get(name) == value else "   (guessed)"
-            yield f"  {name:<12} {clean_terminal(text)}{guessed}"
+            reason = f"  # guessed: {part.reasons[name]}" if name in part.reasons else ""
+            yield f"  {name} = {clean_terminal(_toml(value))}{reason}"
     graders = Counter(item.grader for item in imported.items)
     yield f"{len(imported.items)} items of {imported.read} records; graders: " + (
         ", ".join(f"{count} {grader}" for grader, count in graders.most_common()) or "none"
@@ -181,6 +201,15 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
         yield from wrap(clean_terminal(f"refused {count}: {reason} ({places})"), width(), "  ", first="  ")
     for note in imported.notes:
         yield from wrap(clean_terminal(f"note: {note}"), width(), "  ", first="  ")
+
+
+def _toml(value: object) -> str:
+    """Return a value as TOML: a text in single quotes where it has none."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return f"'{value}'" if "'" not in value and value.isprintable() else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)
 
 
 def _unused(names: Sequence[str]) -> Iterator[str]:

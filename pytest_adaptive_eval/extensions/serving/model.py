@@ -81,6 +81,8 @@ def _launch(target: str, serve: str, serve_args: str, cache: Path | None, option
     if not serve:
         match = re.fullmatch(r"(.*?)(?:#([^\s#]+))?", target, re.DOTALL)
         assert match is not None
+        if match[1] in PRESETS and match[2]:  # serve:llama.cpp#model.gguf
+            return _launch(match[2], match[1], serve_args, cache, options)
         command = [*_words("the command", match[1]), *further]
         if not any("{port}" in part for part in command):
             raise ConfigError(

@@ -31,7 +31,9 @@ class Preset:
 
 
 def _gguf(folder: Path) -> Path:
-    """Return the only GGUF file of a folder, or the first part of one in parts."""
+    """Return a GGUF file, the only one of a folder, or the first part of one in parts."""
+    if folder.is_file():
+        return folder
     files = sorted(file for file in folder.glob("*.gguf") if "mmproj" not in file.name)
     first = [file for file in files if "-of-" not in file.name or "-00001-of-" in file.name]
     if len(first) != 1:

@@ -25,6 +25,7 @@ from pytest_adaptive_eval.models.checkpoint.weights import (
     check_header,
     check_sizes,
     open_clip_weights,
+    other_layout,
     read_object,
     weight_files,
 )
@@ -59,8 +60,6 @@ _ATTENTION = re.compile(r"_?(attn|experts)_implementation.*")
 
 #: Files that make the loader read another repository or base model.
 _REFUSED_FILES = {
-    "adapter_config.json": "is an adapter on another model; merge it first with "
-    "`model.merge_and_unload().save_pretrained(dir)`",
     "audio_tokenizer_config.json": "names another repository to load; remove it",
 }
 
@@ -175,6 +174,8 @@ def _read_safely(
     root: Path, weights: Callable[[Path], tuple[Path, ...]]
 ) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
     """Return the files that determine a model, and the objects in its JSON files; raise if one of them is refused."""
+    if (root / "adapter_config.json").exists():
+        raise CheckpointError(f"{root} {other_layout(root)}")
     for name, reason in _REFUSED_FILES.items():
         if (root / name).exists():
             raise CheckpointError(f"{root / name} {reason}")
@@ -230,6 +231,8 @@ def _reporting_unreadable(folder: str | os.PathLike[str]) -> Iterator[None]:
 def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Path, str]:
     """Return the folder with the files, and the checkpoint's name."""
     path = Path(folder).expanduser().absolute()
+    if path.suffix == ".gguf" and path.is_file():
+        raise CheckpointError(f"{path} is a GGUF file; give the model serve:llama.cpp#{path}, which serves it")
     if not path.is_dir():
         raise CheckpointError(
             f"there is no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
@@ -240,11 +243,8 @@ def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Pa
         path = _snapshot(path)
     root = path.resolve()
     if config and not (root / "config.json").exists():
-        if (root / "adapter_config.json").exists():
-            raise CheckpointError(
-                f"{path} has an adapter_config.json and no config.json: it is an adapter without its base model; merge "
-                "the two (merge_and_unload of PEFT), save the result, and pass its folder"
-            )
+        if layout := other_layout(root):
+            raise CheckpointError(f"{path} {layout}")
         raise CheckpointError(
             f"{path} has no config.json, so it is no checkpoint in Hugging Face format; pass its folder"
         )

@@ -44,13 +44,50 @@ _CONVERT = (
 )
 
 
+def other_layout(folder: Path) -> str:
+    """Return what a folder of another layout is, and what to do with it; empty for any other folder."""
+    names = sorted(path.name for path in folder.iterdir())
+    steps = sorted(int(match[1]) for name in names if (match := re.fullmatch(r"checkpoint-(\d+)", name)))
+    if steps:
+        return f"is the output folder of a Trainer; pass a checkpoint in it: {folder / f'checkpoint-{steps[-1]}'}"
+    if "adapter_config.json" in names:
+        base = read_object(folder / "adapter_config.json").get("base_model_name_or_path")
+        return (
+            f"has an adapter_config.json: it is a PEFT adapter of {base!r:.120}; merge it once, with "
+            "`AutoPeftModelForCausalLM.from_pretrained(dir).merge_and_unload().save_pretrained(out)`, the "
+            "tokenizer beside it, and pass that folder"
+        )
+    if gguf := [name for name in names if name.endswith(".gguf")]:
+        return (
+            f'holds GGUF weights; give serve = "llama.cpp" beside it, or the model serve:llama.cpp#{folder / gguf[0]}'
+        )
+    if "zero_to_fp32.py" in names or any(re.fullmatch(r"global_step\d+", name) for name in names):
+        return (
+            "is a checkpoint of DeepSpeed; convert it with `python zero_to_fp32.py . out --safe_serialization` in it, "
+            "and pass out with config.json and the tokenizer"
+        )
+    if any(name.endswith(".distcp") or name.startswith("pytorch_model_fsdp") for name in names):
+        return (
+            "is a distributed checkpoint of torch (DCP); convert it with `accelerate merge-weights dir out`, and pass "
+            "out with config.json and the tokenizer"
+        )
+    return ""
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """Read the JSON object in a file of a checkpoint; raise CheckpointError if there is none, or it is too large."""
     size = path.stat().st_size
     if size > JSON_BYTES:
         raise CheckpointError(f"{path} has {size} bytes, expected at most {JSON_BYTES}; is it the right file?")
+    content = read_regular(path)
+    if content.startswith(_LFS):
+        raise CheckpointError(f"{path} is a pointer of Git LFS and not the file; fetch it: git lfs pull")
+    if content.startswith(b"\xef\xbb\xbf"):
+        raise CheckpointError(
+            f"{path} begins with a byte-order mark, which transformers does not read; save it as UTF-8 without one"
+        )
     try:
-        data = json.loads(read_regular(path))
+        data = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is not valid JSON ({error}); save the checkpoint again") from error
     if not isinstance(data, dict):
@@ -71,6 +108,8 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
         return (folder / WEIGHTS,)
     if (folder / INDEX).exists():
         return _shards(folder)
+    if layout := other_layout(folder):
+        raise CheckpointError(f"{folder} {layout}")
     names = sorted(path.name for path in folder.iterdir())
     if others := [name for name in names if name.endswith(".safetensors")]:
         raise CheckpointError(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import parse_expression
+from pytest_adaptive_eval.banks.expressions import hash_of, parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, files_of
 from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, own_scores, suggest_mapping
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
-from pytest_adaptive_eval.banks.rows import SUFFIXES, Row, load_file, read_records
+from pytest_adaptive_eval.banks.rows import SUFFIXES, Record, read_records
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -117,9 +117,9 @@ def _fault(file: Path, mapping: ResponseMapping) -> str:
     rows = equal = 0
     own: dict[str, list[bool]] = {}
     for row in islice(read_records(file, mapping.rows), _CHECKED):
-        if (value := compared(row.record, row.names)) is not None:
+        if (value := compared(row.data, row.names)) is not None:
             rows, equal = rows + 1, equal + bool(value)
-            for path, score in own_scores(row.record, verdict).items():
+            for path, score in own_scores(row.data, verdict).items():
                 own.setdefault(path, []).append(score == float(value))
     agreed = {path: sum(agrees) / len(agrees) for path, agrees in own.items() if len(agrees) >= _AGREEING * rows}
     best = max(agreed, key=lambda path: agreed[path], default="")
@@ -141,30 +141,25 @@ class _Reader:
     def read(self, file: Path) -> bool:
         """Read one file; return whether any row has a score."""
         before = self._counts.scored
+        plain = any("$value" in text for text in self._mapping.given.values())
         for row in read_records(file, self._mapping.rows):
-            for bound in self._bound(row):
-                self._read_row(row, bound, file)
+            if plain or isinstance(row.names["value"], Mapping):  # beside objects there may be values, as in rows = "*"
+                self._read_row(row, file)
         return self._counts.scored > before
 
-    def _bound(self, row: Row) -> Iterator[Mapping[str, Any]]:
-        """Yield the names of a row, once for each key that a wildcard stands for."""
-        score = self._fields.get("score")
-        if score is None or not score.wild:
-            yield row.names
-            return
-        for key in score.keys(row.record, row.names):
-            yield {**row.names, "*": key, "key": key}
-
-    def _read_row(self, row: Row, names: Mapping[str, Any], file: Path) -> None:
+    def _read_row(self, row: Record, file: Path) -> None:
         counts = self._counts
         counts.rows += 1
-        values = {name: expression(row.record, names) for name, expression in self._fields.items()}
+        values = {name: expression(row.data, row.names) for name, expression in self._fields.items()}
         values["score"] = math.nan if values.get("error") else self._score(values, row)
         if values["score"] is None:
             return
         counts.scored += 1
-        subject = self._name(values.get("subject", names["file"]), "subject", row)
-        item = self._name(values.get("item"), "item", row)
+        subject = self._name(values.get("subject", row.names["file"]), "subject", row)
+        item_id = values.get("item")
+        if item_id is None and isinstance(values.get("question"), str | list):
+            item_id = hash_of(values["question"])  # logs without ids join by content
+        item = self._name(item_id, "item", row)
         counts.repeated += (subject, item) in counts.seen
         counts.seen.add((subject, item))
         self._collected.add(subject, item, values["score"])
@@ -173,7 +168,7 @@ class _Reader:
             self._collected.ask(item, question, row.where)
         self._collected.reply(item, values.get("answer"), values["score"])
 
-    def _score(self, values: Mapping[str, Any], row: Row) -> float | None:
+    def _score(self, values: Mapping[str, Any], row: Record) -> float | None:
         """Return the score of a row; None where it has none, NaN where it is missing."""
         if "score" not in self._fields:
             return grade_reply(values, self._settings.items)
@@ -185,11 +180,11 @@ class _Reader:
         except ValueError:
             raise ResponsesError(
                 f"{row.where}: the score {self._mapping.score} is {value!r:.80}, expected a number in [0, 1], a truth "
-                "value or a verdict such as correct; write it with a filter, such as "
-                f'--set score="{self._mapping.score} | map(good=1,bad=0)" or "{self._mapping.score} | scale(1,10)"'
+                "value or a verdict such as correct; write it with a function, such as --set score="
+                f"\"lookup({self._mapping.score}, 'good=1,bad=0')\" or 'scale({self._mapping.score}, `1`, `10`)'"
             ) from None
 
-    def _name(self, value: Any, field: str, row: Row) -> str:
+    def _name(self, value: Any, field: str, row: Record) -> str:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
@@ -202,9 +197,9 @@ class _Reader:
         )
 
 
-def _keys(row: Row) -> str:
-    keys = [*row.record][:_KEYS] or [name for name in ("$key", "$value") if name[1:] in row.names]
-    return ", ".join(map(str, keys)) + (", .." if len(row.record) > _KEYS else "")
+def _keys(row: Record) -> str:
+    keys = [*row.data][:_KEYS] or [name for name in ("$key", "$value") if name[1:] in row.names]
+    return ", ".join(map(str, keys)) + (", .." if len(row.data) > _KEYS else "")
 
 
 def _nothing_read(file: Path, mapping: ResponseMapping) -> ResponsesError:
@@ -222,32 +217,19 @@ def propose(path: Path) -> str:
     files = [file for file in files_of(path) if _is_table(file)] if path.is_dir() else [path] if _is_table(path) else []
     faults: list[str] = []
     for file in files[:_KEYS]:
-        for rows in _row_expressions(file):
-            if text := _proposal(file, rows, faults):
-                return f"Its rows can be read by a mapping: {text}"
+        if text := _proposal(file, faults):
+            return f"Its rows can be read by a mapping: {text}"
     return f"No mapping of its columns is proposed: {faults[0]}" if faults else ""
 
 
-def _row_expressions(file: Path) -> list[str]:
-    """Return expressions for the rows of a file that are tried: by default, and each key of a JSON object."""
-    if not file.name.lower().endswith(".json"):
-        return [""]
-    try:
-        data = load_file(file)
-    except ResponsesError:
-        return [""]
-    keys = [key for key, value in data.items() if isinstance(value, list | dict)] if isinstance(data, dict) else []
-    return ["", *(key for key in keys[:_KEYS] if key.replace("_", "").isalnum())]
-
-
-def _proposal(file: Path, rows: str, faults: list[str]) -> str:
+def _proposal(file: Path, faults: list[str]) -> str:
     """Return the suggested options for one file; empty if they read no score, or others than `faults` then says."""
     try:
-        mapping = replace(suggest_mapping(read_records(file, rows), verdict), rows=rows)
+        mapping = suggest_mapping(read_records(file), verdict)
         if not mapping.item:
             return ""
         if not mapping.score:
-            is_text = all(isinstance(row.names.get("value"), str) for row in read_records(file, rows))
+            is_text = all(isinstance(row.names.get("value"), str) for row in read_records(file))
             options = "--set item='$key' --set answer='$value' --items ITEMS.jsonl"
             return f"{options} grades its answers by your own items" if is_text and mapping.item == "$key" else ""
         if fault := _fault(file, mapping):
@@ -257,7 +239,7 @@ def _proposal(file: Path, rows: str, faults: list[str]) -> str:
         _Reader(mapping, ReadSettings(), Collected(str(file)), counts).read(file)
     except ResponsesError:
         return ""
-    is_plain = mapping.score.startswith("$value")
+    is_plain = "$value" in mapping.score
     if not counts.scored or (is_plain and counts.scored < counts.rows):
         return ""
     return f"{mapping.options} reads {counts.scored} of {counts.rows} rows of {file.name}"

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.code import CODE, calls_of_tests
-from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.banks.rows import Record
+from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import open_files, preset, with_records
-from pytest_adaptive_eval.extensions.importing.records import Record
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.reading.instructions import fault
 from pytest_adaptive_eval.typed_tables import read_table
 
 _DECLARED = tomllib.loads((Path(__file__).parent.parent / "presets.toml").read_text("utf-8"))
+_KEYS = ("summary", "forms", "files", "ask", "few_shot", "labels_beside")
 
 
 def _labels_beside(source: Path) -> Path | None:
@@ -28,10 +30,30 @@ def _labels_beside(source: Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def _preset(name: str, summary: str, forms: list[Any], *, labels_beside: bool = False, **about: str) -> Importer:
-    tables = [_DECLARED["forms"][form] if isinstance(form, str) else form for form in forms]
-    mappings = [read_table(ItemMapping, table, f"presets.toml: {name}") for table in tables]
-    return preset(name, summary, *mappings, labels=_labels_beside if labels_beside else None, **about)
+def _preset(name: str, about: Mapping[str, Any], where: str = "presets.toml") -> Importer:
+    tables = [_DECLARED["forms"][form] if isinstance(form, str) else form for form in about["forms"]]
+    mappings = [read_table(ItemMapping, table, f"{where}: {name}") for table in tables]
+    texts = {key: about[key] for key in ("files", "ask", "few_shot") if key in about}
+    labels = _labels_beside if about.get("labels_beside") else None
+    return preset(name, about.get("summary", name), *mappings, labels=labels, **texts)
+
+
+def read_preset(path: Path) -> Importer:
+    """Return the preset of a TOML file, which has the keys of one in ``presets.toml``.
+
+    Raises:
+        ConfigError: It is no TOML, or has no forms.
+    """
+    try:
+        about = tomllib.loads(read_regular(path).decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{path}: not a readable TOML file ({error}); write forms = [{{question = 'field'}}]"
+        ) from None
+    forms = about.get("forms")
+    if not isinstance(forms, list) or not forms or not about.keys() <= set(_KEYS):
+        raise ConfigError(f"{path}: expected forms, a list of mappings, and of {', '.join(_KEYS)} no other keys")
+    return _preset(path.stem, about, str(path))
 
 
 #: Mapping of benchmarks of programs, graded by calls in the sandbox.
@@ -117,7 +139,7 @@ def _changed(
 
 _CALLS = "its assertions are calls in the sandbox"
 REGISTERED = (
-    *(_preset(name, **about) for name, about in _DECLARED["presets"].items()),
+    *(_preset(name, about) for name, about in _DECLARED["presets"].items()),
     _changed("humaneval", f"HumanEval: {_CALLS}", _PROGRAMS, partial(_with_calls, _humaneval), "HumanEval.jsonl*"),
     _changed(
         "mbpp", f"MBPP, whole or sanitized: {_CALLS}", _PROGRAMS, partial(_with_calls, _mbpp), "mbpp.jsonl*", "prompt"

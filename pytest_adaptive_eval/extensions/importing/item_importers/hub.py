@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from pytest_adaptive_eval.banks.rows import Record, class_name, without_nan
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.records import Record, class_name, without_nan
 
 
 def _loaded(name: str, configuration: str, split: str) -> Any:
@@ -61,7 +61,11 @@ def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
         "licence": str(loaded.info.license or ""),
         "files": {"fingerprint": str(loaded._fingerprint)},
     }
-    return [Dataset(name.rpartition("/")[2], records, settings.mapping, (), settings.labels, facts)]
+    return [
+        Dataset(
+            name.rpartition("/")[2], records, settings.mapping, (), None, settings.labels, settings.labels_by, facts
+        )
+    ]
 
 
 REGISTERED = (

@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import merged
-from pytest_adaptive_eval.extensions.importing.records import Record
 
 #: Grader for each scorer of Inspect.
 _GRADERS = {
@@ -84,7 +84,11 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
             yield Record(f"inspect:{source}, sample {number}", data, names)
 
     facts = {"source": f"inspect:{source}", "licence": "", "files": {}}
-    return [Dataset(str(task.name), records, merged(mapping, settings.mapping), (path.absolute().parent,), None, facts)]
+    return [
+        Dataset(
+            str(task.name), records, merged(mapping, settings.mapping), (path.absolute().parent,), None, None, "", facts
+        )
+    ]
 
 
 REGISTERED = (

@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import merged
-from pytest_adaptive_eval.extensions.importing.records import Record
 from pytest_adaptive_eval.typed_tables import replaced
 
 #: Metrics of generated texts for which a grader stands.
@@ -103,7 +103,7 @@ def open_task(source: str, settings: ImportSettings) -> list[Dataset]:
         "version": str(task.VERSION),
     }
     base = Path(folder) if folder else Path()
-    return [Dataset(name, records, merged(mapping, settings.mapping), (base,) if folder else (), None, facts)]
+    return [Dataset(name, records, merged(mapping, settings.mapping), (base,) if folder else (), None, None, "", facts)]
 
 
 def _record(task: Any, doc: Any, choices: bool) -> dict[str, Any]:

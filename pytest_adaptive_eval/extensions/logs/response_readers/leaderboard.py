@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.banks.expressions import hash_of
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, score
 from pytest_adaptive_eval.banks.responses.questions import as_question
-from pytest_adaptive_eval.banks.rows import Row, read_records
+from pytest_adaptive_eval.banks.rows import Record, read_records
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -49,7 +50,7 @@ def read_leaderboard(path: Path, settings: ReadSettings) -> Responses:
 
 
 def _read_file(collected: Collected, file: Path, task: str, subject: str, settings: ReadSettings) -> None:
-    rows = [(row, _metrics(row.record)) for row in read_records(file)]
+    rows = [(row, _metrics(row.data)) for row in read_records(file)]
     metrics = {name for _, values in rows for name in values}
     if not metrics:
         raise ResponsesError(f"{file}: no column of metrics; expected numbers such as acc in metrics or in columns")
@@ -58,7 +59,7 @@ def _read_file(collected: Collected, file: Path, task: str, subject: str, settin
         item = f"{task}:{_hash(row)}"
         number = score(values.get(metric), f"{row.where}, metric {metric!r}")
         collected.add(subject, item, number)
-        record = row.record
+        record = row.data
         gold = record.get("gold_index", record.get("gold"))
         first = gold[0] if isinstance(gold, list) and gold else gold
         fields = {
@@ -85,18 +86,16 @@ def _metrics(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _hash(row: Row) -> str:
+def _hash(row: Record) -> str:
     """Return the hash of an example, or its text's."""
-    hashes = row.record.get("hash", row.record.get("hashes"))
+    hashes = row.data.get("hash", row.data.get("hashes"))
     for key in ("hash_examples", "example", "hash_full_prompts", "full_prompt"):
         if isinstance(hashes, Mapping) and isinstance(hashes.get(key), str) and hashes[key]:
             return str(hashes[key])
-    text = row.record.get("example") or row.record.get("full_prompt")
+    text = row.data.get("example") or row.data.get("full_prompt")
     if not isinstance(text, str) or not text:
         raise ResponsesError(f"{row.where}: no hash, example or full_prompt, by which models are joined")
-    from pytest_adaptive_eval.banks.expressions import FILTERS
-
-    return str(FILTERS["hash"](text, ""))
+    return hash_of(text)
 
 
 REGISTERED = (

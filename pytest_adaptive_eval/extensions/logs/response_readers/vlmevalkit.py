@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import re
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, files_of
+from pytest_adaptive_eval.banks.rows import read_records
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.responses import Responses
-from pytest_adaptive_eval.tables import FILE_LIMIT, csv_rows, read_lines
+from pytest_adaptive_eval.tables import read_rows
 
 _SUFFIXES = (".xlsx", ".csv", ".tsv")
 
@@ -29,43 +26,14 @@ _FAILED = "failed to obtain answer"
 _HITS = {**dict.fromkeys(("", "nan", "none", "na"), math.nan), "true": 1.0, "false": 0.0}
 
 
-def _sheet(path: Path) -> list[list[Any]]:
-    """Return the rows of the first sheet of a workbook."""
-    try:
-        import python_calamine
-    except ImportError:
-        raise ResponsesError(
-            f"{path}: python-calamine is needed to read it; pip install 'pytest-adaptive-eval[xlsx]', or save it as CSV"
-        ) from None
-    try:
-        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
-            size = sum(info.file_size for info in archive.infolist())
-        if size > FILE_LIMIT:
-            raise ResponsesError(f"{path}: {size} bytes unpacked, at most {FILE_LIMIT} are read; split the table")
-        with open_regular(path) as file:
-            book = python_calamine.load_workbook(file)
-            return book.get_sheet_by_index(0).to_python(skip_empty_area=False)
-    except (ResponsesError, OSError):
-        raise
-    except Exception as error:  # zip, XML and calamine have errors of their own
-        raise ResponsesError(f"{path}: not a readable workbook ({error}); save it anew or as CSV") from None
-
-
-def _rows(path: Path, limit: int | None = None) -> list[tuple[int, Sequence[Any]]]:
-    """Return line number and cells of the rows of a table, at most `limit`."""
-    if path.suffix.lower() == ".xlsx":
-        return list(enumerate(_sheet(path)[:limit], 1))
-    rows = csv_rows(read_lines(path), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
-    try:
-        return [(rows.line_num, row) for row in islice(rows, limit)]
-    except csv.Error as error:
-        raise ResponsesError(f"{path}, line {rows.line_num}: {error}; save it anew without pictures") from None
+def _header(path: Path) -> list[str]:
+    """Return the names of the columns, in small letters."""
+    _, names = next(read_rows(path), (0, list[str]()))
+    return [_text(name).lower() for name in names]
 
 
 def _is_judged(path: Path) -> bool:
-    return path.suffix.lower() in _SUFFIXES and any(
-        {"index", "hit"} <= {_text(name).lower() for name in row} for _, row in _rows(path, 1)
-    )
+    return path.suffix.lower() in _SUFFIXES and {"index", "hit"} <= set(_header(path))
 
 
 def _text(value: Any) -> str:
@@ -95,28 +63,22 @@ def _hit(text: str, where: str) -> float:
 
 
 def _table(path: Path) -> _Table:
-    header, *rows = _rows(path) or [(1, ())]
-    names = [_text(name).lower() for name in header[1]]
-    if not {"index", "hit"} <= set(names):
+    if not {"index", "hit"} <= set(names := _header(path)):
         raise ResponsesError(
             f"{path}: the columns {', '.join(filter(None, names)) or 'none':.200}, expected index and hit as in a "
             "judged table; predictions alone have no hit: run the toolkit's evaluation and give the file that ends in "
             "_result"
         )
     table = _Table()
-    first_lines: dict[str, int] = {}
-    for number, cells in rows:
-        texts = dict(zip(names, map(_text, cells), strict=False))
-        if not any(texts.values()):
-            continue
-        where = f"{path}, line {number}"
-        if len(cells) < len(names):
-            raise ResponsesError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
+    first_lines: dict[str, str] = {}
+    for where, data, _ in read_records(path):
+        texts = dict.fromkeys(names, "") | {name.lower(): _text(cell) for name, cell in data.items()}
         index, item = texts["index"], texts.get("g_index", texts["index"])
         if not index or not item:
             raise ResponsesError(f"{where}: index or g_index is empty, expected the item's number")
-        if first_lines.setdefault(index, number) != number:
-            raise ResponsesError(f"{where}: index {index} stands in line {first_lines[index]} already; keep one row")
+        if first_lines.setdefault(index, where) != where:
+            first = first_lines[index].rpartition(", ")[2]
+            raise ResponsesError(f"{where}: index {index} stands in {first} already; keep one row")
         judge_text = f"{texts.get('log')} {texts.get('prediction')}".lower()
         hit = math.nan if _FAILED in judge_text else _hit(texts["hit"], where)
         table.hits.setdefault(item, []).append(hit)

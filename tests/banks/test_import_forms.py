@@ -1,0 +1,226 @@
+"""Forms of files that are opened by what is in them, and references to other files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.extensions.importing.base import ImportSettings
+from pytest_adaptive_eval.extensions.importing.importer import Imported, import_items
+from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+
+WORDS = ["river", "stone", "cloud", "garden", "window", "copper", "meadow", "lantern", "harbor", "pencil", "saddle"]
+COUNT = 24
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63606060000000040001f61738550000000049454e44ae426082"
+)
+
+
+def options(n: int) -> list[str]:
+    return [WORDS[(n * 7 + k * 3) % 11] for k in range(4)]
+
+
+def letter(n: int) -> str:
+    return "ABCD"[(n * 7 + n // 4) % 4]
+
+
+def right(n: int) -> str:
+    return options(n)["ABCD".index(letter(n))]
+
+
+def question(n: int) -> str:
+    return f"Which word belongs to round {n} of the game?"
+
+
+def lines(rows: list[Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def each(row: Any) -> list[Any]:
+    return [row(n) for n in range(COUNT)]
+
+
+def block(n: int, answer: str, lead: str = ".") -> str:
+    listed = "\n".join(f"{name}{lead}{text}" for name, text in zip("ABCD", options(n), strict=True))
+    return f"A. Smith knows case {n}.\n{question(n)}\n{listed}\n{answer}\n"
+
+
+PLAIN = each(lambda n: {"question": question(n), "options": options(n), "answer": letter(n)})
+#: Texts of files by name of the form, with the file's name.
+CHOICES: dict[str, tuple[str, str]] = {
+    "JSON lines called a text": ("test.txt", lines(PLAIN)),
+    "JSON lines without an ending": ("questions", lines(PLAIN)),
+    "JSON called a text": ("test.txt", json.dumps(PLAIN, indent=1)),
+    "blocks of lines": ("test.txt", "\n".join(f"{letter(n).lower()}\n{block(n, '')}" for n in range(COUNT))),
+    "blocks that lack the points here and there": (
+        "test.txt",
+        "\n".join(f"{letter(n).lower()}\n{block(n, '', ['.', ' ', '? '][n % 3])}" for n in range(COUNT)),
+    ),
+    "blocks that end with the answer": (
+        "test.txt",
+        "\n".join(block(n, f"ANSWER: {letter(n)}", ") ") for n in range(COUNT)),
+    ),
+    "columns 1 to 4": (
+        "test.csv",
+        "id,question,1,2,3,4,answer\n"
+        + "".join(f"{n},{question(n)},{','.join(options(n))},{'ABCD'.index(letter(n)) + 1}\n" for n in range(COUNT)),
+    ),
+    "columns in brackets, by semicolons": (
+        "test.csv",
+        "Question;(A);(B);(C);(D);Correct Answer\n"
+        + "".join(f"{question(n)};{';'.join(options(n))};{letter(n)}\n" for n in range(COUNT)),
+    ),
+    "lists by category": ("quiz.json", json.dumps({"easy": PLAIN[:9], "hard": PLAIN[9:]})),
+    "lists side by side in a record": (
+        "race.jsonl",
+        lines(
+            [
+                {
+                    "article": f"Story {n}.",
+                    "questions": [question(2 * n), question(2 * n + 1)],
+                    "options": [options(2 * n), options(2 * n + 1)],
+                    "answers": [letter(2 * n), letter(2 * n + 1)],
+                }
+                for n in range(COUNT // 2)
+            ]
+        ),
+    ),
+    "a list of questions in each record": (
+        "musr.json",
+        json.dumps([{"context": f"Story {n}.", "questions": [{**PLAIN[n], "gold": "x"}]} for n in range(COUNT)]),
+    ),
+    "choices under names of their own": (
+        "exams.json",
+        json.dumps(
+            each(
+                lambda n: {
+                    "qid": n,
+                    "qtext": question(n),
+                    "ra": "ABCD".index(letter(n)) + 1,
+                    "answers": [{"aid": k, "atext": text} for k, text in enumerate(options(n), 1)],
+                }
+            )
+        ),
+    ),
+    "a key of its own": (
+        "test.csv",
+        "stem,choice_a,choice_b,choice_c,choice_d,solved\n"
+        + "".join(f"{question(n)},{','.join(options(n))},{letter(n).lower()}\n" for n in range(COUNT)),
+    ),
+    "names of columns as answers": (
+        "test.jsonl",
+        lines(
+            each(
+                lambda n: {
+                    "question": question(n),
+                    "options": {f"option_{name}": text for name, text in zip("abcd", options(n), strict=True)},
+                    "correct": f"option_{letter(n).lower()}",
+                }
+            )
+        ),
+    ),
+    "a chat in a list": (
+        "chat.jsonl",
+        lines(each(lambda n: {"question": [[{"role": "user", "content": question(n)}]], "ground_truth": right(n)})),
+    ),
+    "questions and answers in lines": (
+        "faq.txt",
+        "\n".join(f"Q: {question(n)}\nA: {right(n)}\n" for n in range(COUNT)),
+    ),
+    "the answer in one of two fields": (
+        "mixed.jsonl",
+        lines(
+            [
+                {**row, "options": row["options"] if n % 2 else None, "label": letter(n) if n % 2 else None}
+                | {"answer": None if n % 2 else right(n)}
+                for n, row in enumerate(PLAIN)
+            ]
+        ),
+    ),
+}
+
+
+def imported(path: Path, **settings: Any) -> Imported:
+    return import_items(str(path), ImportSettings(ItemMapping(), **settings))
+
+
+@pytest.mark.parametrize("form", CHOICES)
+def test_every_item_of_a_form_has_the_right_answer(form: str, tmp_path: Path) -> None:
+    name, text = CHOICES[form]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with imported(tmp_path / name) as found:
+        assert (len(found.items), found.refused, found.unused) == (COUNT, [], [])
+        for item in found.items:
+            number = int(item.prompt.partition("round ")[2].partition(" ")[0])
+            answer = item.choices["ABCD".index(item.answer)] if item.choices else item.answer
+            assert answer == right(number)
+
+
+def test_a_workbook_is_imported(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["No", "Question", "Option A", "Option B", "Option C", "Option D", "Correct"])
+    for n in range(COUNT):
+        book.active.append([n, question(n), *options(n), letter(n)])
+    book.save(tmp_path / "quiz.xlsx")
+    assert [item.answer for item in imported(tmp_path / "quiz.xlsx").items] == each(letter)
+
+
+def test_a_block_of_another_form_is_refused(tmp_path: Path) -> None:
+    texts = each(lambda n: f"{letter(n)}\n{block(n, '')}")
+    texts[3] = texts[3].replace("C.", "and so on\nC.")
+    (tmp_path / "test.txt").write_text("\n".join(texts), encoding="utf-8")
+    found = imported(tmp_path / "test.txt")
+    assert len(found.items) == COUNT - 1
+    assert found.refused[0][1] == "its lines are no question, options from A on, and an answer"
+
+
+def test_records_that_name_a_rule_in_another_file_are_joined_by_its_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules, data = tmp_path / "rule.jsonl", tmp_path / "sample.jsonl"
+    rules.write_text(lines([{"idx": f"{n}", "tag": "t", "rule_content": f"Rule {n}: words grow."} for n in range(4)]))
+    data.write_text(
+        lines(each(lambda n: {"idx": f"s{n}", "question": question(n), "answer": f"[[{n}]]", "rule_id": f"{n % 4}"}))
+    )
+    with pytest.raises(DatasetError, match=r"'rule_id' names records of rule\.jsonl by 'idx'.*labels_by=rule_id"):
+        imported(data)
+    command = ["import", str(data), "--labels", str(rules), "--set", "labels_by=rule_id"]
+    assert main([*command, "--set", "context=$label.rule_content", "--check"]) == 0
+    shown = capsys.readouterr().out
+    assert "| Rule 0: words grow." in shown
+    assert "answer: '0' (by the grader numeric)" in shown
+
+
+def test_labels_may_be_json_lines_under_any_name(tmp_path: Path) -> None:
+    labels, data = tmp_path / "labels.json", tmp_path / "data.jsonl"
+    labels.write_text(lines(each(lambda n: {"id": f"q{n}", "label": letter(n)})[::-1]))
+    data.write_text(lines(each(lambda n: {"id": f"q{n}", "question": question(n), "options": options(n)})))
+    assert [item.answer for item in imported(data, labels=labels).items] == each(letter)
+
+
+def test_images_are_found_in_a_folder_around_where_their_name_is_unique(tmp_path: Path) -> None:
+    for folder in ("annotations", "pictures/val", "pictures/old"):
+        (tmp_path / folder).mkdir(parents=True)
+    for n in range(COUNT):
+        (tmp_path / f"pictures/val/p{n}.png").write_bytes(PNG)
+    (tmp_path / "pictures/old/p3.png").write_bytes(PNG)
+    data = tmp_path / "annotations" / "data.jsonl"
+    data.write_text(lines([{**row, "image": f"p{n}.png"} for n, row in enumerate(PLAIN)]))
+    found = imported(data)
+    assert len(found.items) == COUNT - 1
+    assert "the image 'p3.png' is in" in found.refused[0][1]
+
+
+def test_a_unit_is_asked_for(tmp_path: Path) -> None:
+    data = tmp_path / "data.json"
+    data.write_text(json.dumps(each(lambda n: {"question": question(n), "answer": f"{n}.5", "unit": ["m", ""][n % 2]})))
+    first, second, *_ = imported(data).items
+    assert "Give the answer in m." in first.prompt
+    assert "Give the answer" not in second.prompt
