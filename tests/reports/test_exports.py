@@ -626,7 +626,7 @@ def test_metrics_of_studies(make: SimpleNamespace) -> None:
 def test_no_study_breaks_an_export(
     make: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    numbers = {name: data.draw(NUMBER) for name in ("estimate", "low", "confidence", "error")}
+    numbers: dict[str, Any] = {name: data.draw(NUMBER) for name in ("estimate", "low", "confidence", "error")}
     row = QuantityRecord(data.draw(TEXT), method=data.draw(TEXT), **numbers)
     run = studied(make, make.study(metrics={data.draw(TEXT): [row], "energy": [row]}, candidate=data.draw(TEXT)))
     run.studies[0].kind = data.draw(st.sampled_from(["peers", "network"]))

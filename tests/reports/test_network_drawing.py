@@ -35,7 +35,9 @@ def network(*nodes: dict[str, Any], **more: Any) -> Account:
 
 
 def test_all_nodes_edges_and_results_are_there() -> None:
-    panel = [{"name": name, "accuracies": [], "mended": 0, "spoiled": 0} for name in ("sue", "pal", "the most")]
+    panel: list[dict[str, Any]] = [
+        {"name": name, "accuracies": [], "mended": 0, "spoiled": 0} for name in ("sue", "pal", "the most")
+    ]
     data = network(
         node("c", ("a", "b"), area=None, opened=False),
         node("a", interviewer="ann", questions="written"),
