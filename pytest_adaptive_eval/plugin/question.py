@@ -174,7 +174,7 @@ class Question(Once):
                     self._set_up()
 
     def _set_up(self) -> None:
-        if self.own_model is not None:
+        if self.own_model is not None and not self.config.getoption("setupplan", False):  # as of a fixture
             self.funcargs["model"] = self.own_model.get()
         super().setup()
 
