@@ -33,13 +33,8 @@ ON_TEXT = {
     "decide-category": 'category = "addition"\nbudget = "30%"\nstop = "budget"',
     "decide-samples": "samples = 2\nbudget = 12",
     "decide-repeat": 'repeat = "50%"\nbudget = 16',
-    "decide-standard-error": "standard_error = 0.6",
+    "decide-standard-error": "stop = 0.6",
     "estimate": 'policy = "estimate"\nbudget = 24',
-    "estimate-eap": 'policy = "estimate"\nestimator = "eap"\nbudget = 12',
-    "estimate-map": 'policy = "estimate"\nestimator = "map"\nbudget = 12',
-    "estimate-map-wide": 'policy = "estimate"\nestimator = "map-wide"\nbudget = 12',
-    "estimate-mle": 'policy = "estimate"\nestimator = "mle"\nbudget = 12',
-    "estimate-pseudo-items": 'policy = "estimate"\nestimator = "pseudo-items"\nbudget = 12',
     "fixed-form": 'policy = "fixed-form"\nbudget = 20',
     "information": 'selector = "information"\nbudget = 16',
     "maximum-information": 'selector = "maximum-information"\nfloor = 0.1\nbudget = 16',
@@ -179,7 +174,7 @@ def twenty_seeds(folder: Path) -> dict[str, Any]:
 
 
 def policies(folder: Path) -> dict[str, Any]:
-    """Return interviews by every policy, selector and estimator, in formats, and by an interviewer."""
+    """Return interviews by every policy and selector, in formats, and by an interviewer."""
     replay = f"replay:{RESPONSES / 'released-text.csv.gz'}#text-mid"
     again = ("decide-samples", "decide-repeat")  # which a replay cannot answer differently
     parts = [

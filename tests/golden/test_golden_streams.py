@@ -29,7 +29,7 @@ def test_twenty_seeds_of_the_promotion_example(tmp_path: Path) -> None:
     check("seeds", golden_streams.twenty_seeds(tmp_path))
 
 
-def test_every_policy_selector_and_estimator_asks_the_same_items(tmp_path: Path) -> None:
+def test_every_policy_and_selector_asks_the_same_items(tmp_path: Path) -> None:
     check("policies", golden_streams.policies(tmp_path))
 
 
