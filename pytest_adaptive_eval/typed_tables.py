@@ -11,7 +11,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -63,7 +63,9 @@ def find_named(kind: str, name: str, options: Mapping[str, V]) -> V:
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all tables of settings."""
+    """Base of all tables of settings; `moved` says of keys of earlier versions what to write now."""
+
+    moved: ClassVar[Mapping[str, str]] = {}
 
 
 T = TypeVar("T", bound=Table)
@@ -213,6 +215,9 @@ def _sentence(table: type[Table], data: Any, message: str) -> str:
             hint = kind.extra["hint"]
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         fields = next(filter(None, map(_fields, _alternatives(kind))))
+        classes = [option.cls for option in _alternatives(kind) if isinstance(option, inspect.StructType)]
+        if fix := getattr(classes[0], "moved", {}).get(unknown[1]):
+            return f"{table_prefix}{unknown[1]} is not a setting any more: {fix}"
         return f"{table_prefix}unknown setting {f'{name}.{unknown[1]}'.lstrip('.')!r}; {suggestion(unknown[1], fields)}"
     return f"{f'{table_prefix}{name}'.removesuffix(': ')} is {data!r:.80}, expected {type_words(kind)}{hint}"
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from pytest_adaptive_eval.evaluation.toml import file_schema
 from pytest_adaptive_eval.evaluation.tables import (
-    BankTable,
+    EvalTable,
     GateTable,
     InterviewTable,
+    JudgeTable,
     MemberTable,
     PriceTable,
     RunTable,
-    StudyGateTable,
 )
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, SupervisorTable
 from pytest_adaptive_eval.extensions.studies.network.kind import NetworkStudyTable
@@ -26,9 +26,11 @@ from pytest_adaptive_eval.typed_tables import Table, describe
 
 FOLDER = Path(__file__).parents[1]
 TABLES: tuple[type[Table], ...] = (
-    BankTable,
-    InterviewTable,
+    EvalTable,
     GateTable,
+    InterviewTable,
+    JudgeTable,
+    PriceTable,
     PeersTable,
     PanelTable,
     NetworkStudyTable,
@@ -36,10 +38,17 @@ TABLES: tuple[type[Table], ...] = (
     NodeTable,
     SupervisorTable,
     MemberTable,
-    PriceTable,
-    StudyGateTable,
     RunTable,
 )
+#: Headings within the keys of an evaluation, each before its first key.
+HEADINGS = {
+    "max_tokens": "How items are asked and graded",
+    "category": "Which items of a bank",
+    "levels": "Generated tasks",
+    "policy": "How questions are drawn, and when the interview ends",
+    "price": "What it may cost",
+}
+KEYS = "| key | values | default | meaning |\n| --- | --- | --- | --- |"
 HEAD = """\
 # Settings
 
@@ -82,8 +91,10 @@ def sections() -> Iterator[str]:
     yield HEAD
     for table in TABLES:
         title = (inspect.getdoc(table) or "").partition("\n")[0].rstrip(".").replace("``", "`")
-        yield f"## {title}\n\n| key | values | default | meaning |\n| --- | --- | --- | --- |"
+        yield f"## {title}\n\n{KEYS}"
         for name, values, default, meaning in describe(table):
+            if table is EvalTable and name in HEADINGS:
+                yield f"\n### {HEADINGS[name]}\n\n{KEYS}"
             written = (
                 "" if default is None or isinstance(default, Table) or default in ([], {}, "") else json.dumps(default)
             )

@@ -51,7 +51,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         if self.stop not in ("budget", "decision", "level"):
-            raise ConfigError(f"stop is {self.stop!r}, expected 'decision' or 'budget', or 'level' for a task")
+            raise ConfigError(f"stop is {self.stop!r}, expected 'decision', 'budget' or a standard error")
         if self.stop == "level" and self.levelled is None:
             raise ConfigError(
                 f"stop is 'level', and the selector {self.selector.name!r} has no levels; use a ladder policy"
@@ -68,7 +68,7 @@ class Policy:
         if self.standard_error is not None and self.stop != "decision":
             return (
                 "the interview may stop at a standard error, which depends on the answers, and its interval is "
-                "valid only at a fixed number of items: remove standard_error, or set stop to 'decision'"
+                "valid only at a fixed number of items: remove it, or stop at a decision"
             )
         if self.stop == "level":
             return (
@@ -138,7 +138,7 @@ class Policy:
             )
         if self.standard_error is not None and not bank.calibrated:
             raise ConfigError(
-                f"standard_error needs an ability, and the bank {bank.name!r} has no parameters; calibrate it"
+                f"a standard error needs an ability, and the bank {bank.name!r} has no parameters; calibrate it"
             )
         return resolve_budget(self.budget, len(bank))
 

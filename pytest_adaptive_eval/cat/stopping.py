@@ -77,7 +77,7 @@ class StandardError:
 
     def __post_init__(self) -> None:
         if not self.target > 0:
-            raise ConfigError(f"standard_error is {self.target!r}, expected a number of logits above 0")
+            raise ConfigError(f"the standard error is {self.target!r}, expected a number of logits above 0")
 
     def check(self, progress: Progress) -> Sequence[StopReason | None]:
         """Return the reason to stop per subject, see `StoppingRule`."""

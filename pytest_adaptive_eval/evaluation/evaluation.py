@@ -17,10 +17,9 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
-from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, InterviewTable, MarkerTable
+from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, EvalTable, InterviewTable
 from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, Item, items_naming
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS, ChoiceLikelihood
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 LADDER_ITEMS, BANK_ITEMS = 10, 50  #: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
 
 
-def item_count(table: MarkerTable) -> int:
+def item_count(table: EvalTable) -> int:
     """Return the number of items that each level of a task has."""
     if table.queries is not None:
         return table.queries
@@ -54,7 +53,7 @@ def item_count(table: MarkerTable) -> int:
 
 
 def make_policy(
-    table: MarkerTable,
+    table: EvalTable,
     data: Mapping[str, Any],
     bank: ItemBank,
     find_selector: Callable[[str], Selector | None],
@@ -70,7 +69,9 @@ def make_policy(
         return _ladder(table, data, bank)
     policy = find_named("policy", name, {**POLICIES, LADDER: LADDER_POLICY})
     _refuse_foreign_settings(name, table, data)
-    changes = {key: data[key] for key in ("floor", "standard_error", "batch", "budget", "stop") if key in data}
+    changes = {key: data[key] for key in ("floor", "batch", "budget") if key in data}
+    if table.stop is not None:
+        changes["stop" if isinstance(table.stop, str) else "standard_error"] = table.stop
     if table.selector is not None:
         changes["selector"] = _selector(table.selector, find_selector)
     elif not bank.calibrated and name != FORM:
@@ -79,38 +80,36 @@ def make_policy(
         changes["selector"] = SELECTORS["information"]  # informs about every ability component
     if table.selector == AUTOJUDGER:
         changes.setdefault("batch", 1)  # each choice needs all earlier answers
-    if table.estimator is not None:
-        changes["estimator"] = find_named("estimator", table.estimator, ESTIMATORS)()
     if budget is not None:
         changes["budget"] = budget
-    if {"selector", "floor", "estimator"} & changes.keys():
+    if {"selector", "floor"} & changes.keys():
         changes["assisted"] = False  # the designs are for the policy as it is
     return replace(policy, **changes)
 
 
-def _refuse_foreign_settings(name: str, table: MarkerTable, data: Mapping[str, Any]) -> None:
+def _refuse_foreign_settings(name: str, table: EvalTable, data: Mapping[str, Any]) -> None:
     """Refuse settings that the named policy of a bank, or its selector, does not have."""
     refuse_keys(data, ("stop_at", "settle", "width"), "goes with the policy 'ladder'")
     if name == FIXED_FORM:
-        keys = ("selector", "floor", "stop", "standard_error")
+        keys = ("selector", "floor", "stop")
         refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
     if name == FORM:
-        refuse_keys(data, ("selector", "floor", "stop", "standard_error"), "does not go with a form: remove it")
+        refuse_keys(data, ("selector", "floor", "stop"), "does not go with a form: remove it")
     if table.selector != AUTOJUDGER:
         refuse_keys(data, ("interview",), f"goes with selector = '{AUTOJUDGER}'")
 
 
-def policy_name(table: MarkerTable) -> str:
+def policy_name(table: EvalTable) -> str:
     """Return the name of the policy; a task is climbed unless another is written."""
     if table.policy is not None:
         return table.policy
     return LADDER if table.task else "decide"
 
 
-def _ladder(table: MarkerTable, data: Mapping[str, Any], bank: ItemBank) -> Policy:
+def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy:
     if not table.task:
         raise ConfigError("the policy 'ladder' administers the levels of a task, and a bank has none: name a task")
-    keys = ("selector", "floor", "stop", "standard_error", "batch", "budget")
+    keys = ("selector", "floor", "stop", "batch", "budget")
     refuse_keys(data, keys, "does not go with a ladder, which is asked level by level: remove it; set queries")
     reason = (
         "does not go with a ladder, which asks each item once and measures no decoding noise: remove it, or draw from "
@@ -145,7 +144,7 @@ PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "d
 LIKELIHOOD = "likelihood"  #: Value of ``ask`` by which likelihoods score the items.
 
 
-def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
+def check_keys(table: EvalTable, data: Mapping[str, Any]) -> None:
     """Check the settings of the presentation that need no bank.
 
     Raises:
@@ -160,10 +159,8 @@ def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
         if "choices" not in fields and not table.examples:
             refuse_keys(data, ("candidates", "delimiter"), 'goes with examples or ask = "likelihood": remove it')
     else:
-        refuse_keys(data, ("system",), 'goes with written answers, and ask = "likelihood" has none: remove it')
-        refuse_keys(
-            data, ("samples", "repeat"), 'goes with written answers, and ask = "likelihood" has none: remove it'
-        )
+        of_answers = ("system", "temperature", "samples", "repeat")
+        refuse_keys(data, of_answers, 'goes with written answers, and ask = "likelihood" has none: remove it')
     if table.examples and "examples" not in fields:
         raise ConfigError("examples are given, and the template has no {examples}: add it, or remove examples")
     if not table.examples:
@@ -176,7 +173,7 @@ def check_keys(table: MarkerTable, data: Mapping[str, Any]) -> None:
         refuse_keys(data, ("formats",), "and a template exclude each other, since a format leaves out the prompt")
 
 
-def presentation_of(table: MarkerTable, read: Callable[[str], Sequence[Item]]) -> Presentation | None:
+def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> Presentation | None:
     """Return how items are presented; None if as the bank has them.
 
     Raises:
@@ -327,10 +324,10 @@ class EvalSpec:
     data: Mapping[str, Any]
     where: str
     base: Path
-    table: MarkerTable = field(init=False, repr=False)
+    table: EvalTable = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table", read_table(MarkerTable, self.data, self.where))
+        object.__setattr__(self, "table", read_table(EvalTable, self.data, self.where))
         with located(self.where):
             if not self.table.bank and not self.table.task:
                 raise ConfigError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.tables import MarkerTable, PriceTable
+from pytest_adaptive_eval.evaluation.tables import EvalTable, PriceTable
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.caps import DEFAULT_TOKENS, REASONING_TOKENS
@@ -98,7 +98,7 @@ def _money(price: PriceTable | None, usage: Usage) -> dict[str, Any]:
     return {} if price is None else {"money": _cost(price, usage), "currency": price.currency}
 
 
-def spending_of(table: MarkerTable, stop: str) -> Spending:
+def spending_of(table: EvalTable, stop: str) -> Spending:
     """Return the prices and budgets of an evaluation.
 
     Raises:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
 from pytest_adaptive_eval.gates.metrics import metric_names
-from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
 
 AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
-STOPS = ("decision", "budget")
 VALUES = ("written", "redrawn")
 UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
 
@@ -64,11 +63,85 @@ class JudgeTable(Table, frozen=True, kw_only=True):
     price: Annotated[PriceTable | None, described("prices of the judge's tokens")] = None
 
 
-class MarkerTable(Table, frozen=True, kw_only=True):
-    """Keywords of the marker ``adaptive_eval``, and keys of ``[[eval]]``."""
+class GateTable(Table, frozen=True, kw_only=True):
+    """``[[eval.gate]]``, and keywords of the marker ``adaptive_gate``: exactly one condition."""
 
+    metric: Annotated[
+        str | None, described(f"{', '.join(metric_names())}, or ability.PART; accuracy by default, or a study's first")
+    ] = None
+    at_least: Annotated[
+        Number | str | None, described('condition: the metric reaches this threshold, such as 0.6 or "60%"')
+    ] = None
+    not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
+    margin: Annotated[Number | str | None, described('allowed loss against the baseline, such as 0.02 or "2%"')] = None
+    rank_within: Annotated[int | None, described("condition: a rank among the first so many subjects")] = None
+    above: Annotated[str | None, described("condition: above this subject")] = None
+    confidence: Annotated[Number | None, described("confidence of each one-sided bound, .95 by default")] = None
+    probability: Annotated[Number | None, described("probability of the rank or order, .95 by default")] = None
+    on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
+        None
+    )
+    method: Annotated[str | None, described("test of an ability, draws by default", METHODS)] = None
+    subject: Annotated[str | None, described("subject or node of a study; the candidate by default")] = None
+
+
+class EvalTable(Table, frozen=True, kw_only=True):
+    """``[[eval]]`` with a bank or a task, and keywords of the marker ``adaptive_eval``."""
+
+    moved: ClassVar[Mapping[str, str]] = {
+        "standard_error": "write stop = 0.3, the standard error of the ability that ends the interview, in logits",
+        "estimator": "each policy has its own, so remove it",
+    }
+
+    name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
     bank: Annotated[str, described("bank folder, or JSONL file of items")] = ""
     task: Annotated[str, described("family of generated tasks, in place of a bank")] = ""
+    model: Annotated[str | None, described("the subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME]")] = None
+    model_options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
+    budget: Annotated[
+        int | str | None,
+        described('items at most: a count, or a share such as "15%"', hint=' (a share is written in quotes: "15%")'),
+    ] = None
+    gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
+    kind: Annotated[Literal["bank", "ladder"] | None, described("follows from bank or task")] = None
+
+    max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
+    temperature: Annotated[
+        Size | None, described("sampling temperature of the answers; that of the model's options by default, else 0")
+    ] = None
+    system: Annotated[str, described("text of a system message before each item, for chat models")] = ""
+    examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
+    shots: Annotated[Count | None, described("number of examples; all of the file by default")] = None
+    template: Annotated[
+        str | None, described("text with {prompt}, {choices} and {examples}; the prompt alone by default")
+    ] = None
+    ask: Annotated[
+        Literal["generate", "likelihood"], described("the model writes an answer, or likelihoods of choices are read")
+    ] = "generate"
+    normalization: Annotated[str, described("comparison of the choices' likelihoods", NORMALIZATIONS)] = "raw"
+    candidates: Annotated[
+        str | None, described("texts or letters of choices; letters by default with {choices}", CANDIDATES)
+    ] = None
+    delimiter: Annotated[str, described("text between a prompt and its choice or answer")] = " "
+    judge: Annotated[JudgeTable | None, described("model that grades the answers, in place of the items' graders")] = (
+        None
+    )
+    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
+    samples: Annotated[FewTimes, described("times that each item is asked; its score is the mean")] = 1
+    repeat: Annotated[
+        int | str | None, described('items asked again to measure decoding noise: a count, or a share such as "10%"')
+    ] = None
+
+    category: Annotated[str | None, described("use this category of the bank only")] = None
+    formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
+    values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
+    must_pass: Annotated[
+        list[str], described("ids or categories of items that are asked first, and of which none may be wrong")
+    ] = []
+    wrong_answer: Annotated[
+        str | None, described("answer that the test has to fail, where it would pass any made-up one")
+    ] = None
+
     levels: Annotated[int | None, described("highest level of the task; the family's own by default")] = None
     queries: Annotated[int | None, described("items of each level: 10 on a ladder, else 50 by default")] = None
     stop_at: Annotated[Number, described("a ladder ends at a level whose accuracy is at most this")] = 0.0
@@ -79,43 +152,21 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     )
     pixels: Annotated[int | None, described("longer side of the task's pictures: 48, or 448 (default) to 2048")] = None
     terse: Annotated[bool, described("prompts without the form of the answer, for tiny models")] = False
-    category: Annotated[str | None, described("use this category of the bank only")] = None
-    must_pass: Annotated[
-        list[str], described("ids or categories of items that are asked first, and of which none may be wrong")
-    ] = []
-    wrong_answer: Annotated[
-        str | None, described("answer that the test has to fail, where it would pass any made-up one")
-    ] = None
-    values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
-    formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
-    ask: Annotated[
-        Literal["generate", "likelihood"], described("the model writes an answer, or likelihoods of choices are read")
-    ] = "generate"
-    normalization: Annotated[str, described("comparison of the choices' likelihoods", NORMALIZATIONS)] = "raw"
-    template: Annotated[
-        str | None, described("text with {prompt}, {choices} and {examples}; the prompt alone by default")
-    ] = None
-    system: Annotated[str, described("text of a system message before each item, for chat models")] = ""
-    examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
-    shots: Annotated[Count | None, described("number of examples; all of the file by default")] = None
-    delimiter: Annotated[str, described("text between a prompt and its choice or answer")] = " "
-    candidates: Annotated[
-        str | None, described("texts or letters of choices; letters by default with {choices}", CANDIDATES)
-    ] = None
-    name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
+
     policy: Annotated[str | None, described("ladder by default with a task, else decide", [*POLICIES, LADDER])] = None
+    stop: Annotated[
+        Number | str | None,
+        described("end at a 'decision' on all gates, at the 'budget', or at this standard error of the ability"),
+    ] = None
     selector: Annotated[
         str | None, described("rating of the items to draw", [*SELECTORS, AUTOJUDGER], closed=False)
     ] = None
-    interview: Annotated[InterviewTable | None, described("settings of the selector autojudger")] = None
-    judge: Annotated[JudgeTable | None, described("model that grades the answers, in place of the items' graders")] = (
-        None
-    )
     floor: Annotated[Number | None, described("share of draws that the selector does not rate")] = None
-    budget: Annotated[
-        int | str | None,
-        described('items at most: a count, or a share such as "15%"', hint=' (a share is written in quotes: "15%")'),
-    ] = None
+    interview: Annotated[InterviewTable | None, described("settings of the selector autojudger")] = None
+    batch: Annotated[int | None, described("items drawn and answered together")] = None
+    seed: Annotated[Index, described("seed of every draw")] = 0
+
+    price: Annotated[PriceTable | None, described("prices of the subject's tokens")] = None
     budget_tokens: Annotated[
         Count | None,
         described(
@@ -126,61 +177,10 @@ class MarkerTable(Table, frozen=True, kw_only=True):
         Size | None,
         described("money at most for the model under evaluation, by `price`; no judge or interviewer counts"),
     ] = None
-    price: Annotated[PriceTable | None, described("prices of the subject's tokens")] = None
-    standard_error: Annotated[Number | None, described("end at this standard error of the ability, in logits")] = None
-    batch: Annotated[int | None, described("items drawn and answered together")] = None
-    estimator: Annotated[str | None, described("estimator of the ability", ESTIMATORS)] = None
-    seed: Annotated[Index, described("seed of every draw")] = 0
-    max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
-    unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
-    stop: Annotated[str | None, described("end at a decision on all gates, or at the budget", STOPS)] = None
-    samples: Annotated[FewTimes, described("times that each item is asked; its score is the mean")] = 1
-    repeat: Annotated[
-        int | str | None, described('items asked again to measure decoding noise: a count, or a share such as "10%"')
-    ] = None
 
 
-class GateTable(Table, frozen=True, kw_only=True):
-    """``[[eval.gate]]`` of a bank or a task, and keywords of the marker ``adaptive_gate``: exactly one condition."""
-
-    metric: Annotated[str, described(f"{', '.join(metric_names())}, or ability.PART")] = "accuracy"
-    at_least: Annotated[Number | None, described("condition: the metric reaches this threshold")] = None
-    not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
-    margin: Annotated[Number | None, described("allowed loss against the baseline")] = None
-    rank_within: Annotated[int | None, described("condition: a rank among the first so many subjects")] = None
-    above: Annotated[str | None, described("condition: above this subject")] = None
-    confidence: Annotated[Number | None, described("confidence of each one-sided bound, .95 by default")] = None
-    probability: Annotated[Number | None, described("probability of the rank or order, .95 by default")] = None
-    on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
-        None
-    )
-    method: Annotated[str | None, described("draws by default", METHODS)] = None
-
-
-class StudyGateTable(Table, frozen=True, kw_only=True):
-    """``[[eval.gate]]`` of a study, with exactly one condition."""
-
-    metric: Annotated[str | None, described("a metric of the study, or rank; its first metric by default")] = None
-    subject: Annotated[str | None, described("subject or node of the gate; the candidate by default")] = None
-    at_least: Annotated[Number | None, described("condition: the metric reaches this threshold")] = None
-    not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
-    margin: Annotated[Number | None, described("allowed loss against the baseline")] = None
-    rank_within: Annotated[int | None, described("condition: a rank among the first so many subjects")] = None
-    above: Annotated[str | None, described("condition: above this subject")] = None
-    confidence: Annotated[Number | None, described("confidence of each one-sided bound")] = None
-    probability: Annotated[Number | None, described("probability of the rank or order")] = None
-    on_inconclusive: Annotated[str | None, described("end of an undecided gate, fail by default", ON_INCONCLUSIVE)] = (
-        None
-    )
-
-
-class BankTable(MarkerTable, frozen=True, kw_only=True):
-    """``[[eval]]`` with a bank or a task."""
-
-    kind: Annotated[Literal["bank", "ladder"] | None, described("follows from bank or task")] = None
-    model: Annotated[str | None, described("the subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME]")] = None
-    model_options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
-    gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
+#: Keys of ``[[eval]]`` that a marker has not.
+TOML_KEYS = ("model", "model_options", "gate", "kind")
 
 
 class MemberTable(Table, frozen=True, kw_only=True):
@@ -203,7 +203,7 @@ class StudyTable(Table, frozen=True, kw_only=True):
         Count | None, described("longest reply of each model without a cap of its own, in tokens")
     ] = None
     seed: Annotated[Index, described("seed of every draw")] = 0
-    gate: Annotated[list[StudyGateTable], described("conditions that the run is judged by")] = []
+    gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
 
 
 class RunTable(Table, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.evaluation import EvalSpec
 from pytest_adaptive_eval.evaluation.study import STUDIES, StudyKind, StudySpec
-from pytest_adaptive_eval.evaluation.tables import BankTable, GateTable, MarkerTable, RunTable, StudyGateTable
-from pytest_adaptive_eval.gates.condition import KINDS, STUDY_KINDS, Condition, registered_metric
+from pytest_adaptive_eval.evaluation.tables import EvalTable, GateTable, RunTable
+from pytest_adaptive_eval.gates.condition import KINDS, Condition, registered_metric
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.registry import lacking
 from pytest_adaptive_eval.typed_tables import json_schema, located, read_table, refuse_keys, suggestion
+
+DEFAULT_METRIC = "accuracy"  #: Metric of gates on interviews that name none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +45,43 @@ def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Conditi
     with located(where):
         if not isinstance(data, dict):
             raise ConfigError("a gate is written [[eval.gate]] with metric and at_least")
-        if metrics is not None:
-            return _study_condition(data, where, metrics)
-        table, kind = read_table(GateTable, data, where), _only_kind(data, KINDS)
-        options = _options(data, ("on_inconclusive", "method"))
-        return Condition(table.metric, kind, **_target(data, kind), **options)
+        table, kind = read_table(GateTable, data, where), _only_kind(data)
+        if metrics is None:
+            refuse_keys(data, ("subject",), "is for studies, and an interview has one: remove it")
+            metric = table.metric or DEFAULT_METRIC
+        else:
+            refuse_keys(data, ("method",), "is for interviews: remove it")
+            metric = _study_metric(table.metric or metrics[0], kind, metrics)
+        return Condition(metric, kind, **_target(data, kind), **_options(data))
 
 
 def gate_keys(condition: Condition) -> dict[str, Any]:
     """Return the keys of a gate with their values, as `read_gate` reads them."""
     keys = condition.to_json()
     kind, value, name = keys.pop("kind"), keys.pop("value", 0.0), keys.pop("name", "")
-    if keys["metric"] == GateTable().metric:
+    if keys["metric"] == DEFAULT_METRIC:
         del keys["metric"]
     written = {"not_worse_than": {kind: name, "margin": value}, "above": {kind: name}}
     return {**written.get(kind, {kind: int(value) if kind == "rank_within" else value}), **keys}
 
 
-def _study_condition(data: Mapping[str, Any], where: str, metrics: tuple[str, ...]) -> Condition:
-    table = read_table(StudyGateTable, data, where)
-    kind = _only_kind(data, STUDY_KINDS)
-    measure = registered_metric(table.metric or metrics[0])
-    metric = measure.study_metric(metrics) if measure else table.metric
+def _study_metric(name: str, kind: str, metrics: tuple[str, ...]) -> str:
+    """Return the quantity of a study that a gate's metric names."""
+    measure = registered_metric(name)
+    metric = measure.study_metric(metrics) if measure else name
     if measure is None or metric not in metrics:
         raise ConfigError(f"metric {metric!r} is not known; use {', '.join(metrics)} or rank")
     if kind not in measure.kinds:
         raise ConfigError(f"{measure.name} has no {kind}; use {', '.join(measure.kinds)}")
-    return Condition(metric, kind, **_target(data, kind), **_options(data, ("subject", "on_inconclusive")))
+    return metric
 
 
-def _only_kind(data: Mapping[str, Any], kinds: Iterable[str]) -> str:
+def _only_kind(data: Mapping[str, Any]) -> str:
     """Return the kind of a gate's only condition; refuse options that do not apply to it."""
-    written = [kind for kind in kinds if kind in data]
+    written = [kind for kind in KINDS if kind in data]
     if len(written) != 1:
         raise ConfigError(
-            f"a gate has one condition of {', '.join(kinds)}; found {' and '.join(written) or 'none'}: write "
+            f"a gate has one condition of {', '.join(KINDS)}; found {' and '.join(written) or 'none'}: write "
             "at_least = 0.6"
         )
     if written[0] in ("at_least", "not_worse_than"):
@@ -92,14 +96,15 @@ def _target(data: Mapping[str, Any], kind: str) -> dict[str, Any]:
     if (kind == "not_worse_than") != ("margin" in data):
         raise ConfigError("not_worse_than and margin go together: margin = 0.02 allows a loss of 2 points")
     if kind == "not_worse_than":
-        return {"value": float(data["margin"]), "name": data[kind]}
+        margin = data["margin"]
+        return {"value": margin if isinstance(margin, str) else float(margin), "name": data[kind]}
     return {"name" if kind == "above" else "value": data[kind]}
 
 
-def _options(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _options(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were written; those that are not use the condition's defaults."""
     numbers = {name: float(data[name]) for name in ("confidence", "probability") if name in data}
-    return numbers | {name: data[name] for name in names if name in data}
+    return numbers | {name: data[name] for name in ("on_inconclusive", "method", "subject") if name in data}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +198,9 @@ def _evaluation(
         if kind in studies:
             spec = StudySpec(data, where, path.parent, studies[kind]())
         else:
-            read_table(BankTable, {key: value for key, value in data.items() if key != "gate"}, where)
+            spec = EvalSpec({key: value for key, value in data.items() if key != "gate"}, where, path.parent)
             if (kind == "ladder") != ("task" in data):
                 raise ConfigError('kind = "ladder" goes with a task, and kind = "bank" with a bank: correct the kind')
-            written = {key: data[key] for key in data if key in MarkerTable.__struct_fields__}
-            spec = EvalSpec(written, where, path.parent)
         if any(character in spec.name for character in "[]") or "::" in spec.name or not spec.name.strip():
             raise ConfigError(
                 f"name {spec.name!r} cannot name a test: leave out square brackets and two colons in a row"
@@ -216,7 +219,7 @@ def _evaluation(
 
 def file_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file of evaluations."""
-    (run, *evaluations), definitions = json_schema([RunTable, BankTable, *(load().table for load in STUDIES.values())])
+    (run, *evaluations), definitions = json_schema([RunTable, EvalTable, *(load().table for load in STUDIES.values())])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Adaptive evaluations",

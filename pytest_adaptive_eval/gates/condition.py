@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -29,8 +30,8 @@ Result_contra = TypeVar("Result_contra", contravariant=True)
 
 #: Condition kinds, each with the name of its argument.
 KINDS: Mapping[str, str] = {"at_least": "target", "not_worse_than": "margin", "rank_within": "k", "above": "name"}
-STUDY_KINDS = ("at_least", "not_worse_than", "rank_within", "above")  #: Kinds that gates on a study may use.
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
+_SHARE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*%\s*")
 METHODS = ("draws", "likelihood-ratio")  #: Tests that may decide a condition.
 
 
@@ -185,7 +186,7 @@ class Condition:
 
     Args:
         metric: Name of a metric, or ``ability.PART`` on a bank administered in formats.
-        value: Target, margin or k; 0 for ``above``.
+        value: Target, margin or k; 0 for ``above``. A text such as ``"60%"`` is read as a share.
         name: The baseline or the subject to compare with.
         confidence: 1 - alpha of each one-sided decision, in [0.5, 1).
         probability: Required probability of a rank condition, in (0.5, 1).
@@ -209,6 +210,9 @@ class Condition:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ConfigError(f"condition {self.kind!r} is not known; use {', '.join(KINDS)}")
+        written: object = self.value
+        if isinstance(written, str):
+            object.__setattr__(self, "value", self._share(written))
         self._check_value()
         self._check_decision()
         self.measure.check_value(self)
@@ -218,6 +222,14 @@ class Condition:
                 f"{self.measure.call(self)}: every {self.measure.name.replace('_', ' ')} is at least {least:g}, so the "
                 "gate cannot fail; write the lowest value that you would accept"
             )
+
+    def _share(self, text: str) -> float:
+        """Return the number of a text such as ``"60%"``."""
+        if (match := _SHARE.fullmatch(text)) is None or self.by_rank:
+            raise ConfigError(f'{self.measure.call(self)}: expected a number such as 0.6, or a share such as "60%"')
+        if self.measure.maximum != 1.0:
+            raise ConfigError(f"{self.measure.call(self)}: {self.metric} is not a share: write a number without %")
+        return float(Fraction(match[1]) / 100)
 
     def _check_value(self) -> None:
         """Refuse a kind that the metric lacks, a value that is no number, a wrong rank and a missing subject."""

@@ -74,7 +74,7 @@ class BoundMetric(NoVerdict):
 
     def at_least(
         self,
-        target: float,
+        target: float | str,
         *,
         subject: str = "",
         confidence: float = 0.95,
@@ -84,7 +84,8 @@ class BoundMetric(NoVerdict):
         """Judge whether the metric reaches `target`: PASS if it surely does, FAIL if it surely does not.
 
         Args:
-            target: In the metric's unit, such as an accuracy in [0, 1] or an ability in logits on the bank's scale.
+            target: In the metric's unit, such as an accuracy in [0, 1] or an ability in logits on the bank's scale. A
+                share may be a text such as ``"60%"``.
             method: The second trusts the bank, and is for abilities alone.
         """
         return self._verdict(
@@ -100,7 +101,7 @@ class BoundMetric(NoVerdict):
         self,
         baseline: str,
         *,
-        margin: float,
+        margin: float | str,
         subject: str = "",
         confidence: float = 0.95,
         on_inconclusive: OnInconclusive = "fail",
@@ -110,7 +111,8 @@ class BoundMetric(NoVerdict):
         Args:
             baseline: Another evaluation of the run, a file of recorded answers or of a run, or ``"baseline"`` for the
                 file of ``--adaptive-eval-baseline``.
-            margin: As a share of the bank or of the energy, in (0, 1); of auc in levels, of score in points.
+            margin: As a share of the bank or of the energy, in (0, 1) or such as ``"2%"``; of auc in levels, of score
+                in points.
         """
         return self._verdict(
             "not_worse_than",

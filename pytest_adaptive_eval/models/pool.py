@@ -152,6 +152,11 @@ class _PooledModel(Model):
         return self._pool.usage(self._name)
 
     @property
+    def no_reuse(self) -> str:
+        with self._pool.using(self._name) as model:
+            return model.no_reuse
+
+    @property
     def rates(self) -> bool:
         with self._pool.using(self._name) as model:
             return model.rates

@@ -178,7 +178,13 @@ class KeyedData(Protocol):
 
 
 class CompletionStore(Protocol):
-    """Completions by the hash of all that they depend on, see `completion_key` and `request_key`."""
+    """Completions by the hash of all that they depend on, see `completion_key` and `request_key`.
+
+    Attributes:
+        shared: Completions of other runs; None where every request is asked for.
+    """
+
+    shared: Completions | None
 
     def find(self, key: str) -> Completion | None:
         """Return the completion of a request, or None."""
@@ -213,10 +219,12 @@ class Completions:
 
     Args:
         data: Where they are; in memory if omitted. Data of another form count as missing.
+        shared: Where those of other runs are.
     """
 
-    def __init__(self, data: KeyedData | None = None) -> None:
+    def __init__(self, data: KeyedData | None = None, shared: KeyedData | None = None) -> None:
         self._data = InMemory() if data is None else data
+        self.shared = None if shared is None else Completions(shared)
         self._lock = threading.Lock()
 
     def find(self, key: str) -> Completion | None:
@@ -243,6 +251,8 @@ class InMemory(dict[str, Mapping[str, Any]]):
 
 class RecordedModel(Model):
     """A model whose completions are kept, and taken from a store in place of asking.
+
+    Those of other runs are taken where nothing speaks against it, see `Model.no_reuse`.
 
     Args:
         store: Where completions are; within this object if omitted.
@@ -293,29 +303,29 @@ class RecordedModel(Model):
     ) -> Completion:
         """Return the reply to a chat, see the base class."""
         key = self._key(_chat(messages), max_tokens, schema, draw)
-        if (known := self._store.find(key)) is None:
+        if (known := self._find(key)) is None:
             known = self._model.ask(messages, max_tokens=max_tokens, schema=schema, draw=draw)
-            self._store.keep(key, known)
+            self._keep_both(key, known)
             return known
         return replace(known, reused=True)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         """Return log-likelihoods of a label, see the base class."""
         key = self._key(_chat(messages), list(candidates), label)
-        if (known := self._store.find(key)) is not None:
+        if (known := self._find(key)) is not None:
             with contextlib.suppress(ValueError, TypeError):
                 scores = tuple(float(score) for score in json.loads(known.text))
                 if len(scores) == len(candidates):
                     return Preference(scores, reused=True)
         preference = self._model.prefer(messages, candidates, label)
         if preference.status is Status.OK:
-            self._store.keep(key, Completion(json.dumps(preference.scores), cost=preference.usage))
+            self._keep_both(key, Completion(json.dumps(preference.scores), cost=preference.usage))
         return preference
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order; their costs make up that of the call."""
         keys = [completion_key(self._model, item, sample_of(item)) for item in items]
-        found = [self._store.find(key) for key in keys]
+        found = [self._find(key) for key in keys]
         done = [
             None if one is None else scored(item, replace(one, reused=True))
             for item, one in zip(items, found, strict=True)
@@ -326,13 +336,29 @@ class RecordedModel(Model):
             together = self._model.usage - before - sum((answer.cost for answer in answers), Usage())
             answers[0] = replace(answers[0], cost=answers[0].cost + together)
             for index, answer in zip(missing, answers, strict=True):
-                self._store.keep(keys[index], answer, items[index].id)
+                self._keep_both(keys[index], answer, items[index].id)
                 done[index] = answer
         return [one for one in done if one is not None]
 
     def close(self) -> None:
         """Close the model."""
         self._model.close()
+
+    @functools.cached_property
+    def _shared(self) -> Completions | None:
+        return None if self._store.shared is None or self._model.no_reuse else self._store.shared
+
+    def _find(self, key: str) -> Completion | None:
+        known = self._store.find(key)
+        if known is None and self._shared is not None:
+            known = self._shared.find(request_key(key, __version__))  # other versions may ask otherwise
+            return None if known is None else replace(known, cost=Usage())
+        return known
+
+    def _keep_both(self, key: str, completion: Completion, item: str = "") -> None:
+        self._store.keep(key, completion, item)
+        if self._shared is not None:
+            self._shared.keep(request_key(key, __version__), completion)
 
     def _key(self, *request: Any) -> str:
         return request_key(*identity_key(self.identity), *request)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
@@ -20,12 +19,14 @@ from pytest_adaptive_eval.items.grading import JUDGE, needs_judge
 from pytest_adaptive_eval.items.item import MISSING, Response, Status, items_naming
 from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model, SubjectIdentity, Usage
 from pytest_adaptive_eval.models.caps import Cap, recorded_caps
+from pytest_adaptive_eval.models.reuse import Completions
 from pytest_adaptive_eval.plugin.gates import GatePlan
+from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.probe import check_test
 from pytest_adaptive_eval.plugin.progress import LiveLine
 from pytest_adaptive_eval.plugin.question import AskedItem, Draw, Question, check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.recording import NOT_NEEDED, AnswerRecorder, Reuse
-from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, sets_up_only
+from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, Once, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, InterviewRecord, plain
 from pytest_adaptive_eval.text import counted
@@ -157,7 +158,7 @@ class Respondent:
 class AskingLoop:
     """Questions of one interview, in the order of its session, until the session or a fault ends it."""
 
-    def __init__(self, node: pytest.Function, gate_plan: GatePlan) -> None:
+    def __init__(self, node: Once, gate_plan: GatePlan) -> None:
         self.node, self.gate_plan, self.nodeid = node, gate_plan, node.nodeid
         self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
         self.fault: Fault | None = None
@@ -229,7 +230,7 @@ class AskingLoop:
         return plain(self.session.estimate.theta[0].tolist()) if self.evaluation.bank.calibrated else None
 
     def _ask_proposals(self) -> None:
-        while not self._over and (proposal := self.session.ask(self._together)) is not None:
+        while not self._over and (proposal := self._propose()) is not None:
             if not (self.recorder.administrations or self.asks_items or self._setup_only):
                 item = self.evaluation.bank.items[int(proposal.items[0, 0])]
                 if sentence := check_test(self, self.node, item, self.evaluation.wrong_answer):
@@ -246,6 +247,11 @@ class AskingLoop:
             for administration in self.recorder.administrations[asked_before:]:
                 administration.theta_after = ability
             self._live.estimate(self.session)
+
+    def _propose(self) -> Proposal | None:
+        """Return the next questions of the session, for which a selector may load and ask a model."""
+        with captured(self.node):
+            return self.session.ask(self._together)
 
     @property
     def _together(self) -> int:
@@ -353,7 +359,8 @@ class AskingLoop:
         plain = self._bound and self.asks_items and self.asks_ahead and not evaluation.must_pass
         if not (plain and evaluation.samples == 1 and isinstance(subject, Model) and subject.waits_apart):
             return True
-        return bool(self.session.finished or self.state.pipeline.needs(self, subject, questions))
+        with captured(self.node):
+            return bool(self.session.finished or self.state.pipeline.needs(self, subject, questions))
 
     def _run_protocol(self, test: Question) -> None:
         # on a worker it replaces its interview meanwhile: xdist checks reports against that list
@@ -386,7 +393,8 @@ class AskingLoop:
         for file in self.gate_plan.baselines().values():
             file.check_requests([administration])
         self._live.count(len(self.recorder.administrations))
-        self.state.pipeline.advance(self)
+        with captured(self.node):
+            self.state.pipeline.advance(self)
         return response
 
     @property
@@ -432,7 +440,7 @@ class AskingLoop:
     @property
     def asks_items(self) -> bool:
         """Whether the tests do nothing but ask their items and grade the answers, as those of TOML files."""
-        return hasattr(self.node.function, "adaptive_eval_where")
+        return self.node.asks_items
 
     @property
     def grades_answers(self) -> bool:
@@ -537,4 +545,6 @@ class AskingLoop:
             journal = Journal(path, fresh=self.state.settings.fresh)
         self.recorder.journal = journal
         if evaluation.judge is not None:
+            if self.state.answers is not None:
+                self.recorder.shared = Completions(self.state.answers)
             evaluation.judge.store = self.recorder

@@ -17,10 +17,11 @@ import pytest
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.evaluation import STUDIES, CodeRunner, EvalSpec, StudyContext, StudySpec, TaskGraders
+from pytest_adaptive_eval.evaluation.tables import TOML_KEYS
 from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function
+from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
 from pytest_adaptive_eval.plugin.gate_planning import count_fail_claims, plan_gate
 from pytest_adaptive_eval.plugin.gates import GatePlan, is_gate, named_evaluations, order
 from pytest_adaptive_eval.plugin.interview import Interview, Study
@@ -35,11 +36,20 @@ from pytest_adaptive_eval.plugin.question import (
     is_placeholder,
 )
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault, near_names, required_gates, shard_of
-from pytest_adaptive_eval.plugin.state import EvaluationNode, Planned, Selection, check_named, sets_up_only
-from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
+from pytest_adaptive_eval.plugin.state import (
+    EvaluationNode,
+    OwnModel,
+    Planned,
+    Selection,
+    check_named,
+    name_apart,
+    sets_up_only,
+)
+from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.journal import probe
 from pytest_adaptive_eval.text import guard, relative
+from pytest_adaptive_eval.typed_tables import located, refuse_keys
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation.study import StudyKind
@@ -57,6 +67,7 @@ class Collection:
         self._banks: dict[Path, ItemBank] = {}
         self._marked: set[pytest.Item] = set()  #: Gates and studies that got the marker here.
         self._gates: dict[str, pytest.Item] = {}  #: Every gate that collection met, by node id, selected or not.
+        self._own_models: dict[tuple[str, ...], OwnModel] = {}
         self._toml_names: set[str] = set()  #: Names of the evaluations of TOML files.
         self._required = list(state.settings.required_gates)  #: Names of required gates.
 
@@ -71,7 +82,8 @@ class Collection:
         self._register_metrics()
         file = EvalFile.from_parent(parent, path=file_path)
         file.settings, file.mistake, file.require = self.state.settings, self.mistake, self._required.extend
-        file.names = self._toml_names
+        file.names, file.notice = self._toml_names, self._notice
+        file.plan_interview, file.plan_study, file.own_model = self._plan_interview, self._plan_study, self._own_model
         file.kinds = self.config.hook.pytest_adaptive_eval_study_kinds(config=self.config)
         return file
 
@@ -106,9 +118,8 @@ class Collection:
         metafunc.parametrize("item", [PLACEHOLDER], ids=[spec.parameter_id])
 
     def _where(self, node: pytest.Item) -> str:
-        declared: str | None = getattr(getattr(node, "obj", None), "adaptive_eval_where", None)
         path, line, name = node.reportinfo()
-        return declared or f"{path}:{(line or 0) + 1}: {name}"
+        return f"{path}:{(line or 0) + 1}: {name}"
 
     def _spec(self, node: pytest.Item, mark: pytest.Mark) -> EvalSpec:
         where = self._where(node)
@@ -121,6 +132,8 @@ class Collection:
             data["bank"] = mark.args[0]
         if isinstance(data.get("bank"), os.PathLike):
             data["bank"] = os.fspath(data["bank"])
+        with located(where):
+            refuse_keys(data, TOML_KEYS, "is for TOML: a marker's model is the fixture, its gates are of adaptive_gate")
         spec = EvalSpec(data, where, node.path.parent)
         if "item" not in getattr(node, "fixturenames", ()):
             raise ConfigError(f"{where}: the test takes no argument `item`, which is the question it asks; add it")
@@ -137,15 +150,11 @@ class Collection:
         self._notice(collected)
         out: list[pytest.Item | pytest.Collector] = []
         for node in collected:
+            if not is_placeholder(node):
+                out.append(node)
+                continue
             try:
-                if isinstance(spec := getattr(getattr(node, "obj", None), "adaptive_eval_study", None), StudySpec):
-                    out.append(self._study(node, spec))
-                    continue
-                if not is_placeholder(node):
-                    out.append(node)
-                    continue
-                out.append(interview := self._interview(node))
-                out.extend(self._named(interview))
+                out += self._interview(node)
             except UsageError as error:
                 self.mistake(error)
                 self._mistaken.add(node.function)
@@ -157,36 +166,19 @@ class Collection:
         gates = (node for node in nodes if isinstance(node, pytest.Item) and is_gate(node))
         self._gates |= {gate.nodeid: gate for gate in gates}
 
-    def _study(self, node: pytest.Function, spec: StudySpec) -> Study:
+    def _plan_study(self, study: Study, spec: StudySpec) -> None:
         folders = (self.config.invocation_params.dir, self.config.rootpath)
         settings = self.state.settings
         if spec.name in settings.models:
             settings = dataclasses.replace(settings, model=settings.models[spec.name])
-        plan = spec.build(settings, StudyContext(folders, lambda: self._tasks, self._bank))
-        study: Study = Study.from_parent(node.parent, name=node.name, callobj=node.obj, fixtureinfo=node._fixtureinfo)
-        study.evaluation, study.kind = plan, spec.data["kind"]
+        study.evaluation = spec.build(settings, StudyContext(folders, lambda: self._tasks, self._bank))
+        study.kind = spec.data["kind"]
         study.register(self.state)
-        return study
 
-    def _interview(self, node: pytest.Function) -> Interview:
+    def _interview(self, node: pytest.Function) -> list[pytest.Item]:
+        """Return an interview in place of a function of a Python file, and questions that the command line names."""
         mark = node.get_closest_marker(MARKER)
         assert mark is not None
-        where = self._where(node)
-        evaluation = self._spec(node, mark).build(
-            self.state.settings,
-            read=self._bank,
-            selector=lambda name: self.config.hook.pytest_adaptive_eval_selector(name=name, config=self.config),
-            tasks=lambda: self._tasks,
-        )
-        definitions = node._fixtureinfo.name2fixturedefs.get("model", ())
-        if definitions and definitions[-1].func is model_function and self.state.settings.model is None:
-            raise ConfigError(f"{where}: {NO_MODEL}")
-        named = bool(self.config.getoption("adaptive_eval_model")) and self.state.settings.model is not None
-        if definitions and named and not may_read_flags(definitions, node._fixtureinfo):
-            home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
-            note = f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
-            evaluation = dataclasses.replace(evaluation, notes=(*evaluation.notes, note))
-        check_scope(node, "model", where)
         interview: Interview = Interview.from_parent(
             node.parent,
             name=node.name,
@@ -194,9 +186,64 @@ class Collection:
             fixtureinfo=node._fixtureinfo,
             originalname=node.originalname,
         )
+        return [interview, *self._plan_interview(interview, self._spec(node, mark))]
+
+    def _plan_interview(self, interview: Interview, spec: EvalSpec) -> list[Question]:
+        """Read bank and settings of an interview.  Return its questions that the command line names."""
+        evaluation = spec.build(
+            self.state.settings,
+            read=self._bank,
+            selector=lambda name: self.config.hook.pytest_adaptive_eval_selector(name=name, config=self.config),
+            tasks=lambda: self._tasks,
+        )
+        definitions = interview._fixtureinfo.name2fixturedefs.get("model", ())
+        if definitions and definitions[-1].func is model_function and self.state.settings.model is None:
+            raise ConfigError(f"{spec.where}: {NO_MODEL}")
+        if spec.table.temperature is not None and interview.own_model is None:
+            interview.own_model = self._at_temperature(interview, spec, definitions)
+        named = bool(self.config.getoption("adaptive_eval_model")) and self.state.settings.model is not None
+        if definitions and named and not may_read_flags(definitions, interview._fixtureinfo):
+            home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
+            note = f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
+            evaluation = dataclasses.replace(evaluation, notes=(*evaluation.notes, note))
+        check_scope(interview, "model", spec.where)
+        several = [name for name, found in interview._fixtureinfo.name2fixturedefs.items() if found[-1].params]
+        if several and interview.asks_items:
+            raise ConfigError(
+                f"{spec.where}: the fixture {several[0]!r} has params, and an evaluation in TOML asks one model: write "
+                "one [[eval]] per model (model = ...), or the evaluation in Python"
+            )
         interview.evaluation, interview.gate_plan = evaluation, GatePlan(self.state, evaluation)
         interview.register(self.state)
-        return interview
+        return self._named(interview)
+
+    def _own_model(
+        self, spec: EvalSpec, model: str, base: Path, options: Mapping[str, Any], file: pytest.Module
+    ) -> OwnModel:
+        """Return a model for an evaluation, at its temperature; equal models of a file are loaded once."""
+        if (temperature := spec.table.temperature) is not None:
+            if "temperature" in options:
+                raise ConfigError(f"{spec.where}: temperature is in the model's options too: remove one of them")
+            options = {**options, "temperature": temperature}
+        load = functools.partial(subject, self.config, model, base, options)
+        key = (file.nodeid, model, str(base), repr(sorted(options.items())))
+        return self._own_models.setdefault(key, OwnModel(model, base, options, load, file))
+
+    def _at_temperature(self, interview: Interview, spec: EvalSpec, definitions: Sequence[Any]) -> OwnModel:
+        """Return the model of the run at an evaluation's temperature.
+
+        Raises:
+            ConfigError: The user's own fixture gives the model.
+        """
+        settings, file = self.state.settings, interview.getparent(pytest.Module)
+        of_run = bool(definitions) and definitions[-1].func is model_function and settings.model is not None
+        others = [found[-1].argnames for found in interview._fixtureinfo.name2fixturedefs.values()]
+        if not of_run or settings.model is None or file is None or any("model" in names for names in others):
+            raise ConfigError(
+                f"{spec.where}: temperature is {spec.table.temperature:g}, and the model is of a fixture in Python, "
+                "which decides how it decodes: set it there, or name the model by --adaptive-eval-model"
+            )
+        return self._own_model(spec, settings.model, settings.root, settings.model_options, file)
 
     @functools.cached_property
     def _tasks(self) -> Mapping[str, TaskFamily]:
@@ -221,7 +268,7 @@ class Collection:
 
     def _named(self, interview: Interview) -> list[Question]:
         """Return the questions that the command line names, such as ``file::test[item-id]``."""
-        bank, ids = interview.evaluation.bank, interview.callspec._idlist
+        bank, ids = interview.evaluation.bank, interview.ids
         at = next(n for n, part in enumerate(ids) if part.startswith(PARAMETER))
         before = "".join(f"{part}-" for part in ids[:at])
         after = "".join(f"-{part}" for part in ids[at + 1 :])
@@ -271,6 +318,8 @@ class Collection:
         self._notice(items)
         collected = {item.nodeid for item in items}
         yield
+        with self._keep_mistake():
+            name_apart(self.state.evaluations)
         self._plan_gates(items)
         if not self._mistakes:
             with self._keep_mistake():
@@ -280,9 +329,6 @@ class Collection:
                 self._check_run(items)
         if self._mistakes:
             refuse(self.config, items, "\n".join(dict.fromkeys(self._mistakes)))
-        for item in items:
-            if isinstance(item.parent, EvalFile):
-                hide_parameters(item)
 
     @contextlib.contextmanager
     def _keep_mistake(self) -> Iterator[None]:
@@ -355,9 +401,10 @@ class Collection:
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """Report the expected result of each gate before the first question."""
-        studies = [item.evaluation for item in items if isinstance(item, Study)]
+        planned = [item for item in items if item in self.state.evaluations]  # without those that have a mistake
+        studies = [item.evaluation for item in planned if isinstance(item, Study)]
         lines = [f"{study.name}: {study.outlook}" for study in studies]
-        for interview in items:
+        for interview in planned:
             if isinstance(interview, Interview):
                 lines += _outlook(interview)
         quiet = self.config.get_verbosity() < 0

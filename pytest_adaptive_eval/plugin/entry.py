@@ -142,12 +142,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and the rest of the plugin under ``--adaptive-eval``."""
     config.addinivalue_line(
         "markers",
-        f'{MARKER}(bank, *, category, must_pass, wrong_answer, values, formats, name, policy="decide", selector, '
-        'interview, floor, budget, budget_tokens, budget_money, price, stop="decision", standard_error, batch, '
-        "estimator, seed, max_tokens, samples=1, repeat, unanswered, judge, "
-        "ask, normalization, template, system, examples, shots, delimiter, candidates), or with task, "
-        "levels, queries, stop_at, settle, width, scale, pixels, terse in place of a bank: ask its items adaptively, "
-        "one test a question; needs --adaptive-eval",
+        f"{MARKER}(bank, *, name, budget, max_tokens, temperature, system, examples, shots, template, ask, "
+        "normalization, candidates, delimiter, judge, unanswered, samples=1, repeat, category, formats, values, "
+        "must_pass, wrong_answer, policy='decide', stop='decision', selector, floor, interview, batch, seed, price, "
+        "budget_tokens, budget_money), or with task, levels, queries, stop_at, settle, width, scale, pixels, terse in "
+        "place of a bank: ask its items adaptively, one test a question; needs --adaptive-eval",
     )
     config.addinivalue_line(
         "markers",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,15 +75,14 @@ def _named_subjects(
     """Return spec, base folder and options of each subject that a setting or a TOML file names."""
     settings = config.stash[STATE].settings
     subjects: dict[tuple[str, Path, str], tuple[str, Path, Mapping[str, Any]]] = {}
-    infos = [interview._fixtureinfo for interview in interviews]
-    definitions = (info.name2fixturedefs.get(name, ())[-1:] for info in infos for name in info.names_closure)
-    for definition in itertools.chain.from_iterable(definitions):
-        function: Any = definition.func
-        spec, base, options = getattr(function, "adaptive_eval_model", (None, config.rootpath, {}))
-        if function is model_function:
-            spec, options = settings.model, settings.model_options
-        if spec is not None:
-            subjects[_key(spec, base, options)] = spec, base, options
+    for interview in interviews:
+        if (own := interview.own_model) is not None:
+            subjects[_key(own.spec, own.base, own.options)] = own.spec, own.base, own.options
+            continue
+        found = interview._fixtureinfo.name2fixturedefs.get("model", ())[-1:]
+        if settings.model is not None and any(definition.func is model_function for definition in found):
+            named = settings.model, config.rootpath, settings.model_options
+            subjects[_key(*named)] = named
     return subjects.values()
 
 

@@ -38,12 +38,18 @@ class Interview(EvaluationNode):
     gate_plan: GatePlan
     record: InterviewRecord | None = None
     result: SessionResult | None = None
+    shared_name = ""  #: Name before it was renamed, see `state.name_apart`.
     skipped = ""  #: Why the user's own marks or fixtures skip this interview.
 
     @property
     def aliases(self) -> set[str]:
         """Names by which a gate may ask for this interview."""
-        return super().aliases | {self.evaluation.bank.name}
+        return super().aliases | {self.evaluation.bank.name, self.shared_name or self.nodeid}
+
+    def rename(self, name: str) -> None:
+        """Give the evaluation another name; its draws stay those of the old one."""
+        self.shared_name = self.evaluation.name
+        self.gate_plan.evaluation = self.evaluation = replace(self.evaluation, name=name)
 
     def administer(self) -> None:
         """Ask questions until the session ends."""
@@ -127,7 +133,7 @@ class Study(EvaluationNode):
         progress = _Progress(self)
         try:
             with Journal(path, fresh=state.settings.fresh) as journal:
-                result = plan.hold(Completions(journal), progress)
+                result = plan.hold(Completions(journal, state.answers), progress)
         except AdaptiveEvalError as error:
             result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
         except Exception as error:  # it voids this study only

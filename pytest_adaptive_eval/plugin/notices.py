@@ -1,10 +1,12 @@
-"""Lines on the terminal: warnings of this package's loggers, shown at once, and lines broken between words."""
+"""Lines on the terminal: warnings of this package's loggers, shown at once, lines broken between words, no others."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -51,6 +53,23 @@ def show_log_warnings(config: pytest.Config) -> None:
     logger, handler = logging.getLogger("pytest_adaptive_eval"), _Terminal(config)
     logger.addHandler(handler)
     config.add_cleanup(lambda: logger.removeHandler(handler))
+
+
+@contextlib.contextmanager
+def captured(node: pytest.Item) -> Iterator[None]:
+    """Capture what is written between the tests of an interview, such as by a model's library, for its report."""
+    manager = node.config.pluginmanager.getplugin("capturemanager")
+    if manager is None:
+        yield
+        return
+    manager.resume_global_capture()
+    try:
+        yield
+    finally:
+        manager.suspend_global_capture()
+        for name, text in zip(("stdout", "stderr"), manager.read_global_capture(), strict=True):
+            if text:
+                node.add_report_section("call", name, text)
 
 
 def told_lines(config: pytest.Config, line: str) -> list[str]:

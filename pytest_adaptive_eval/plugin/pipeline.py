@@ -24,7 +24,6 @@ from pytest_adaptive_eval.models.base import Completion, Model, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.question import Draw, Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode
-from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.records.journal import Journal
 
 _CONDITIONAL_MARKS = ("skip", "skipif", "xfail")  #: Marks by which questions may not run, or run otherwise.
@@ -222,7 +221,6 @@ class Pipeline:
         """Return the interview of a node, if it can be asked ahead by the leader's subject."""
         if node.noun != "interview" or node.nodeid in self._refused:
             return None
-        restore_parameters(node)
         sources = node.gate_plan.sources.values()
         if any(isinstance(source, EvaluationNode) and source.result is None for source in sources):
             return None
@@ -367,7 +365,7 @@ def _asks_alike(first: Any, second: Any) -> bool:
         return False
     if any(mark.name in _CONDITIONAL_MARKS for mark in second.iter_markers()):
         return False
-    if first.callspec.params.keys() | second.callspec.params.keys() != {"item"}:
+    if len(first.ids) > 1 or len(second.ids) > 1 or first.own_model is not second.own_model:
         return False
     definitions = [
         {name: info.name2fixturedefs[name][-1] for name in {*info.names_closure} & {*info.name2fixturedefs} - {"item"}}

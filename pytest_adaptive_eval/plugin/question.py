@@ -18,7 +18,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.models.base import Completion, Model, RequestLog, SubjectIdentity, repeated_request
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
-from pytest_adaptive_eval.plugin.state import Once
+from pytest_adaptive_eval.plugin.state import Once, name_toml_test
 from pytest_adaptive_eval.records.run_record import plain
 
 if TYPE_CHECKING:
@@ -120,19 +120,26 @@ class Question(Once):
     _subtest: BaseException | None = None  #: The first fault of its subtests.
 
     @classmethod
-    def of(cls, template: pytest.Function, asked: AskedItem) -> Self:
+    def of(cls, template: Any, asked: AskedItem) -> Self:
         """Create the test of one item from the placeholder."""
-        spec, item = template.callspec, asked.item
+        item, arguments = asked.item, {}
         name = f"{item.id}#{asked.sample + 1}" if asked.sample else item.id
-        ids = [name if id_part.startswith(PARAMETER) else id_part for id_part in spec._idlist]
+        ids = [name if id_part.startswith(PARAMETER) else id_part for id_part in template.ids]
+        if (spec := getattr(template, "callspec", None)) is None:
+            arguments = {"callobj": template.obj}
+        else:
+            # pytest has no public names for these; they are the same since pytest 8.0
+            callspec = dataclasses.replace(spec, params={**spec.params, "item": asked}, _idlist=ids)
+            arguments = {"callspec": callspec, "originalname": template.originalname}
         test: Self = cls.from_parent(
             template.parent,
             name=f"{template.originalname}[{'-'.join(ids)}]",
-            # pytest has no public names for these; both are the same since pytest 8.0
-            callspec=dataclasses.replace(spec, params={**spec.params, "item": asked}, _idlist=ids),
             fixtureinfo=template._fixtureinfo,
-            originalname=template.originalname,
+            **arguments,
         )
+        if spec is None:
+            name_toml_test(test, template.originalname)
+        test.own_model, test.asks_items = template.own_model, template.asks_items
         path, line, domain = template.location  # pytest would search the source for the same lines each time
         test.location = (path, line, domain.removesuffix(template.name) + test.name)
         for mark in template.own_markers:  # marks added late, by hooks
@@ -155,15 +162,21 @@ class Question(Once):
     def setup(self) -> None:
         """Set up the fixtures, with the interview's random state."""
         if self.interview is None:
-            super().setup()
+            self._set_up()
             return
         fixtures = [found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if name != "item"]
         # one of a module, without parameters, is called once
         runs_code = any(fixture.cached_result is None or fixture.params is not None for fixture in fixtures)
+        runs_code |= self.own_model is not None and not self.own_model.loaded
         with self._once("setup", self.interview, runs_code=runs_code) as again:
             if not again:
                 with self.requests.active():  # a fixture may ask
-                    super().setup()
+                    self._set_up()
+
+    def _set_up(self) -> None:
+        if self.own_model is not None:
+            self.funcargs["model"] = self.own_model.get()
+        super().setup()
 
     def runtest(self) -> None:
         """Run the test.  The first run counts."""
@@ -335,8 +348,8 @@ class Question(Once):
 
     def _of_the_test(self, error: BaseException) -> bool:
         """Return whether an assertion is the test's own.  One within the model or the grading is a fault."""
-        if hasattr(self.function, "adaptive_eval_where"):
-            return False  # a TOML test asserts nothing
+        if self.asks_items:
+            return False  # it asserts nothing
         models = [v for n, v in self.funcargs.items() if n == "model" or hasattr(v, "identity")]
         codes = [getattr(model, "__code__", None) for model in models]
         for frame, _ in traceback.walk_tb(error.__traceback__):

@@ -29,7 +29,7 @@ from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.text import counted, relative
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.models.reuse import AnswerStore
+    from pytest_adaptive_eval.models.reuse import AnswerStore, Completions
     from pytest_adaptive_eval.plugin.question import Draw, Question
     from pytest_adaptive_eval.plugin.state import GeneratorStates
 
@@ -112,6 +112,7 @@ class AnswerRecorder:
         self._texts = self._unreadable = self._wrong = 0
         self._finding: Counter[str] = Counter()
         self._seed = ""
+        self.shared: Completions | None = None  # for what a judge says, see `CompletionStore`
         self._writing = threading.Lock()  # a test may ask from several threads
         self._watched: _WatchedModel | None = None
 
@@ -366,7 +367,8 @@ def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> 
 
 #: Note of studies in a run that shares answers.
 STUDY_NOTE = (
-    "no reply was taken from the store (--adaptive-eval-reuse): replies in studies and of agents are never shared"
+    "replies are shared with other runs (--adaptive-eval-reuse) of models that decode greedily and have a checkpoint "
+    "hash or a revision; others are asked"
 )
 
 

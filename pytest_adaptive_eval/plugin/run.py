@@ -11,9 +11,9 @@ import pytest
 
 from pytest_adaptive_eval.plugin.names import ATTACHED, DETAILS, PROPERTY
 from pytest_adaptive_eval.plugin.notices import told_lines
+from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.question import Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
-from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.plugin.verdicts import VerdictLog
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative, shown_address
 
@@ -32,7 +32,9 @@ class RunHooks:
         model = clean_terminal(", ".join(filter(None, [whole, *named])) or "from the fixture or the TOML file")
         seed = "" if settings.seed is None else f", seed {settings.seed}"
         text = f"adaptive-eval: model {model}{seed}, journal and records in {relative(settings.folder, root)}"
-        return told_lines(self.state.config, text)
+        signs = self.state.config.get_verbosity() == 0 and not shows_live(self.state.config)
+        legend = ["adaptive-eval: + right, - wrong, ~ partly right, ? unscored"] if signs else []
+        return [line for told in (text, *legend) for line in told_lines(self.state.config, told)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -43,7 +45,6 @@ class RunHooks:
         warnings, is `tryfirst` and stays outside this one.
         """
         state = self.state
-        restore_parameters(item)
         if state.owns(item) and not isinstance(item, Question) and state.places.begin(item.nodeid):
             if state.worker and not sets_up_only(state.config):
                 state.exchange.wait([node.nodeid for node in state.needs.get(item, ()) if node.result is None])

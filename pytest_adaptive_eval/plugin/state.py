@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -24,6 +24,7 @@ from numpy.random.mtrand import get_bit_generator, set_bit_generator
 from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.outputs import replacing
+from pytest_adaptive_eval.plugin.names import PARAMETER
 from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import suggestion
 
@@ -324,11 +325,53 @@ STATE: pytest.StashKey[RunState] = pytest.StashKey()  #: Key of the run's state 
 class Once(pytest.Function):
     """A test that plugins for flaky tests leave alone, since asking again would be another administration."""
 
+    own_model: OwnModel | None = None  #: Model of a TOML file, in place of the fixture `model`.
+    asks_items = False  #: Whether its questions do nothing but ask their items and grade the answers.
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the parameters."""
+        # pytest has no public name for these; it is the same since pytest 8.0
+        return [*self.callspec._idlist] if hasattr(self, "callspec") else [self.name.partition("[")[2][:-1]]
+
     def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
         """Yield markers of the test, except those that request another run of it."""
         for node, mark in super().iter_markers_with_node(name):
             if mark.name not in RERUN_MARKERS:
                 yield node, mark
+
+
+def name_toml_test(test: pytest.Function, function: str) -> None:
+    """Give a test without `callspec` the attributes that pytest derives from it, such as for ``--last-failed``."""
+    test.originalname = function
+    if hasattr(test, "id"):  # since pytest 9.2
+        test._id = type(test.id).parse(test.nodeid)
+
+
+@dataclass(eq=False)
+class OwnModel:
+    """A model of evaluations of one file, in place of the fixture `model`, loaded at their first question.
+
+    Args:
+        load: Generator function that yields the model and closes it, at the end of `file`.
+        loaded: The model, once it is loaded.
+    """
+
+    spec: str
+    base: Path
+    options: Mapping[str, Any]
+    load: Callable[[], Iterator[Any]]
+    file: pytest.Collector
+    loaded: list[Any] = field(default_factory=list)
+
+    def get(self) -> Any:
+        """Return the model, for a test of the file that is set up."""
+        if not self.loaded:
+            opened = self.load()
+            self.loaded.append(next(opened))
+            self.file.addfinalizer(self.loaded.clear)
+            self.file.addfinalizer(lambda: next(opened, None))
+        return self.loaded[0]
 
 
 class EvaluationNode(Once):
@@ -354,6 +397,16 @@ class EvaluationNode(Once):
     def aliases(self) -> set[str]:
         """Names by which a gate may ask for this evaluation."""
         return {self.evaluation.name, self.nodeid}
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """File, names within the file, and parameters, without the placeholder's."""
+        path, _, names = self.nodeid.partition("[")[0].partition("::")
+        return path, names, "-".join(part for part in self.ids if not part.startswith(PARAMETER))
+
+    def rename(self, name: str) -> None:
+        """Give the evaluation another name."""
+        raise NotImplementedError
 
     def setup(self) -> None:
         """Do nothing: fixtures belong to the questions, and some of them would read the placeholder."""
@@ -444,6 +497,28 @@ def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
         f"adaptive_eval[{name!r}]: there is no such evaluation among those collected ({names}); check the name, and "
         "that the file of the evaluation is part of this run"
     )
+
+
+def name_apart(nodes: Iterable[EvaluationNode]) -> None:
+    """Rename evaluations that share a name, such as those of a parametrized test, by what differs in their node ids.
+
+    Raises:
+        ConfigError: One of them is a study, whose name is part of its plan, or a test is collected twice.
+    """
+    groups: dict[str, list[EvaluationNode]] = {}
+    for node in nodes:
+        groups.setdefault(node.evaluation.name, []).append(node)
+    for name, group in groups.items():
+        if len(group) == 1:
+            continue
+        if len({node.nodeid for node in group}) < len(group):
+            raise ConfigError(f"{group[0].nodeid} is collected twice: leave out --keep-duplicates")
+        if any(node.noun == "study" for node in group):
+            nodeids = " and ".join(node.nodeid for node in group)
+            raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
+        differing = [parts for parts in zip(*(node.place for node in group), strict=True) if len(set(parts)) > 1]
+        for node, parts in zip(group, zip(*differing, strict=True), strict=True):
+            node.rename(f"{name}[{'-'.join(filter(None, parts))}]")
 
 
 FLAG = "--adaptive-eval-model"

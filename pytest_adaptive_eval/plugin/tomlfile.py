@@ -1,50 +1,29 @@
-"""Collect ``adaptive-eval.toml`` and ``*.eval.toml``: evaluations and gates without Python.
-
-A file becomes a module with one function per evaluation and one per gate, with the marker and the fixtures that users
-have.
-"""
+"""Collect ``adaptive-eval.toml`` and ``*.eval.toml``: evaluations and gates without Python."""
 
 from __future__ import annotations
 
-import inspect
-import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation import GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds, read_toml
-from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.errors import ConfigError, UsageError
+from pytest_adaptive_eval.evaluation import EvalSpec, GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds
+from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models.base import Model
-from pytest_adaptive_eval.plugin.fixtures import subject
-from pytest_adaptive_eval.plugin.names import GATE_MARKER
+from pytest_adaptive_eval.plugin.interview import Interview, Study
+from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import AskedItem
-
-_PARAMETERS: pytest.StashKey[Any] = pytest.StashKey()  #: Parameters of a test of a TOML file until it runs.
-
-
-def hide_parameters(item: pytest.Item) -> None:
-    """Remove the attribute `callspec` of a test of a TOML file.
-
-    Editors and other plugins take a test that has it for a parametrized function of a Python file. VS Code's runner
-    then looks for ".py" in the node id, and finds no test of the whole workspace where one has none.
-    """
-    if hasattr(item, "callspec"):
-        item.stash[_PARAMETERS] = item.callspec
-        del item.callspec
-
-
-def restore_parameters(item: pytest.Item) -> None:
-    """Restore the attribute `callspec`, which pytest needs to set up fixtures."""
-    if _PARAMETERS in item.stash:
-        item.callspec = item.stash[_PARAMETERS]  # type: ignore[attr-defined]  # of functions, as these are
+from pytest_adaptive_eval.plugin.state import OwnModel, name_toml_test
 
 
 def _ask(item: AskedItem, model: Any) -> None:
     """Ask one question of a subject, or of an object with ``generate(prompt)``."""
+    __tracebackhide__ = True
     if not isinstance(model, Model):
         if item.turns:
             raise ConfigError(
@@ -58,143 +37,150 @@ def _ask(item: AskedItem, model: Any) -> None:
     item.score(item.grade(completion.text) if completion.score is None else completion.score)
 
 
-def _function(function: Callable[..., None]) -> types.FunctionType:
-    assert isinstance(function, types.FunctionType)
-    return function
+def _ask_own(item: AskedItem, request: pytest.FixtureRequest) -> None:
+    """Ask one question of the model that the file names."""
+    __tracebackhide__ = True
+    _ask(item, request.node.funcargs["model"])
 
 
-def _interview(model: str) -> types.FunctionType:
-    """Create a test function with the arguments ``item`` and `model`."""
-
-    @_function
-    def run(item: AskedItem, **fixtures: Any) -> None:
-        _ask(item, fixtures[model])
-
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # pytest reads the arguments from it
-        [inspect.Parameter("item", kind), inspect.Parameter(model, kind)]
-    )
-    return run
+def _run_study() -> None:
+    """Do nothing: the plugin runs studies itself."""
 
 
-def _study(spec: StudySpec) -> types.FunctionType:
-    """Create a function that represents a study."""
-
-    @_function
-    def run() -> None:
-        raise AssertionError("the plugin runs studies itself, and does not call this function")
-
-    run.adaptive_eval_study = spec  # type: ignore[attr-defined]  # read when it is collected
-    return run
+def _read_verdict(adaptive_eval: Any, pytestconfig: pytest.Config) -> None:
+    """Read the verdict on the condition of a mark."""
+    if not adaptive_eval.verdicts:
+        pytest.fail("\n".join(told_lines(pytestconfig, repr(adaptive_eval.verdicts))), pytrace=False)
 
 
-def _gate() -> types.FunctionType:
-    """Create a test function that reads the verdict on the argument ``gate``, which a mark declares."""
+class _TomlItem(pytest.Function):
+    """A test of a TOML file, without the attribute `callspec`.
 
-    @_function
-    def run(adaptive_eval: Any, gate: GateSpec, pytestconfig: pytest.Config) -> None:  # noqa: ARG001 - names the test
-        if not adaptive_eval.verdicts:
-            pytest.fail("\n".join(told_lines(pytestconfig, repr(adaptive_eval.verdicts))), pytrace=False)
+    Editors and other plugins take a test that has it for a parametrized function of a Python file. VS Code's runner
+    then looks for ".py" in the node id, and finds no test of the whole workspace where one has none.
+    """
 
-    return run
+    line = 0  #: Line in the file, from 1.
+
+    @classmethod
+    def make(cls, file: EvalFile, function: str, parameter: str, body: Callable[..., None], line: int) -> Any:
+        """Create the test `function`, or ``function[parameter]``."""
+        name = f"{function}[{parameter}]" if parameter else function
+        test = cls.from_parent(file, name=name, callobj=body)
+        test.line = line
+        name_toml_test(test, function)
+        return test
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return the place in the file."""
+        return self.path, self.line - 1, self.name
 
 
-def _parameter(gate: GateSpec, nodeid: str) -> Any:
-    """Return a gate on the evaluation with this node id as a parameter."""
-    mark = getattr(pytest.mark, GATE_MARKER)(nodeid, gate.condition)
-    return pytest.param(gate, id=gate.name.removeprefix(f"{gate.condition.metric}-"), marks=mark)
+class TomlInterview(_TomlItem, Interview):
+    """The interview of one ``[[eval]]``."""
+
+    asks_items = True
 
 
-def _model(spec: str, base: Path, name: str, options: Mapping[str, Any]) -> Any:
-    def model(request: pytest.FixtureRequest) -> Any:
-        yield from subject(request.config, spec, base, options)
+class TomlStudy(_TomlItem, Study):
+    """The study of one ``[[eval]]``."""
 
-    model.adaptive_eval_model = spec, base, options  # type: ignore[attr-defined]  # read before anything is asked
-    return pytest.fixture(scope="module", name=name)(model)
+
+class TomlGate(_TomlItem):
+    """One ``[[eval.gate]]``."""
 
 
 class EvalFile(pytest.Module):
     """The collector of one TOML file."""
 
+    obj = sys.modules[__name__]  # that of the bodies of its tests, for fixtures and plugins that look at it
     settings: Settings
     kinds: Sequence[Mapping[str, Callable[[], StudyKind]]]  #: Loaders of study kinds by name, of each plugin.
-    mistake: Callable[[ConfigError], None]  #: Takes errors of the user.
+    mistake: Callable[[UsageError], None]  #: Takes errors of the user.
     names: set[str]  #: Names of the evaluations of all files.
     require: Callable[[Sequence[str]], None]  #: Takes the names of required gates.
+    notice: Callable[[Sequence[pytest.Item]], None]  #: Takes the tests, selected or not.
+    #: Read bank and settings of an evaluation; questions that the command line names are returned.
+    plan_interview: Callable[[Interview, EvalSpec], Sequence[pytest.Item]]
+    plan_study: Callable[[Study, StudySpec], None]
+    own_model: Callable[[EvalSpec, str, Path, Mapping[str, Any], pytest.Module], OwnModel]
 
-    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Collect evaluations and gates, each gate with its line in the file."""
-        for node in super().collect():
-            gate = node.callspec.params.get("gate") if hasattr(node, "callspec") else None
-            if isinstance(node, pytest.Item) and isinstance(gate, GateSpec):  # gates of one metric share a function
-                path, _, name = node.location
-                node.location = path, gate.line - 1, name
-            yield node
-
-    def _getobj(self) -> types.ModuleType:
-        module = types.ModuleType(self.path.stem.replace(".", "_"))
-        module.__file__ = str(self.path)
-        self.lines: dict[str, int] = {}  #: Line of each function, since they have no source.
-        #: Name of the fixture of each model, by its text and its options.
-        self.models: dict[tuple[str, str, str], str] = {}
+    def collect(self) -> Sequence[pytest.Item]:
+        """Collect evaluations, each with its gates."""
+        items: list[pytest.Item] = []
         try:
             evaluations, required = read_toml(self.path, merge_kinds(self.kinds))
             self.require(required)
-            #: Evaluations that gates compare with; --adaptive-eval-model does not replace their models.
             gates = [gate.condition for evaluation in evaluations for gate in evaluation.gates]
-            self.compared = {
-                gate.name for gate in gates if isinstance(gate, Condition) and gate.kind == "not_worse_than"
-            }
+            #: Evaluations that gates compare with; --adaptive-eval-model does not replace their models.
+            self._compared = {gate.name for gate in gates if gate.kind == "not_worse_than"}
+            self._functions: set[str] = set()
             for evaluation in evaluations:
-                self._add(module, evaluation)
+                items += self._evaluation(evaluation)
         except ConfigError as error:
             self.mistake(error)
-        return module
+        self.notice(items)
+        return items
 
-    def _add(self, module: types.ModuleType, evaluation: TomlEval) -> None:
+    def _evaluation(self, evaluation: TomlEval) -> Iterator[pytest.Item]:
+        """Yield an evaluation, its questions that the command line names, and its gates, metric by metric."""
         spec = evaluation.spec
         self.names.add(spec.name)
+        self._claim(spec.name, evaluation.line)
         if isinstance(spec, StudySpec):
-            self._put(module, spec.name, _study(spec), evaluation.line)
-            self._judge(module, evaluation, f"{self.nodeid}::{spec.name}")
-            return
-        fixture = "model"
-        if (named := self.settings.models.get(spec.name)) is not None:
-            fixture = self._model_fixture(module, named, self.settings.model_options, self.settings.root)
-        elif evaluation.model is not None and (self.settings.model is None or spec.name in self.compared):
-            fixture = self._model_fixture(module, evaluation.model, evaluation.model_options, self.path.parent)
-        run = pytest.mark.adaptive_eval(**spec.data)(_interview(fixture))
-        run.adaptive_eval_where = spec.where
-        self._put(module, spec.name, run, evaluation.line)
-        self._judge(module, evaluation, f"{self.nodeid}::{spec.name}[{spec.parameter_id}]")
-
-    def _model_fixture(self, module: types.ModuleType, spec: str, options: Mapping[str, Any], base: Path) -> str:
-        """Add the fixture of a model, which evaluations with the same options share, and return its name."""
-        fixture = self.models.setdefault((spec, str(base), repr(sorted(options.items()))), f"_model_{len(self.models)}")
-        if not hasattr(module, fixture):
-            setattr(module, fixture, _model(spec, base, fixture, options))
-        return fixture
-
-    def _judge(self, module: types.ModuleType, evaluation: TomlEval, nodeid: str) -> None:
-        """Add the gates of an evaluation, one function per metric."""
-        for metric in dict.fromkeys(gate.condition.metric for gate in evaluation.gates):
+            study: TomlStudy = TomlStudy.make(self, spec.name, "", _run_study, evaluation.line)
+            yield study
+            with self._reported():
+                self.plan_study(study, spec)
+        else:
+            interview = self._interview(spec, self._own_model(evaluation), evaluation.line)
+            yield interview
+            with self._reported():
+                yield from self.plan_interview(interview, spec)
+        nodeid = f"{self.nodeid}::{spec.name}" + (f"[{spec.parameter_id}]" if isinstance(spec, EvalSpec) else "")
+        metrics = dict.fromkeys(gate.condition.metric for gate in evaluation.gates)
+        for metric in metrics:
             gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
-            judge = pytest.mark.parametrize("gate", [_parameter(gate, nodeid) for gate in gates])(_gate())
-            self._put(module, f"{evaluation.spec.name}-{metric}", judge, gates[0].line)
+            self._claim(f"{spec.name}-{metric}", gates[0].line)
+            yield from (self._gate(gate, f"{spec.name}-{metric}", nodeid) for gate in gates)
 
-    def _put(self, module: types.ModuleType, name: str, function: types.FunctionType, line: int) -> None:
-        if name in self.lines:
-            raise ConfigError(f"{self.path}:{line}: another evaluation or gate of this file is called {name!r} already")
-        function.__name__ = name
-        function.__qualname__ = name
-        # pytest reads a test's location from the code
-        function.__code__ = function.__code__.replace(co_filename=str(self.path), co_firstlineno=line)
-        function.__module__ = module.__name__
-        # plugins that check types could not resolve them
-        function.__annotations__ = {}
-        setattr(module, name, function)
-        self.lines[name] = line
+    @contextlib.contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Report mistakes, of a test that is collected: else pytest would only say that a named test does not exist."""
+        try:
+            yield
+        except UsageError as error:
+            self.mistake(error)
 
-    def istestfunction(self, obj: object, name: str) -> bool:
-        """Return whether the file defines the function, regardless of the naming rules for Python."""
-        return name in self.lines
+    def _interview(self, spec: EvalSpec, own: OwnModel | None, line: int) -> TomlInterview:
+        body = _ask if own is None else _ask_own
+        interview: TomlInterview = TomlInterview.make(self, spec.name, spec.parameter_id, body, line)
+        interview.own_model = own
+        interview.add_marker(getattr(pytest.mark, MARKER)(**spec.data))
+        return interview
+
+    def _claim(self, function: str, line: int) -> None:
+        if function in self._functions:
+            raise ConfigError(
+                f"{self.path}:{line}: another evaluation or gate of this file is called {function!r} already"
+            )
+        self._functions.add(function)
+
+    def _gate(self, gate: GateSpec, function: str, evaluation: str) -> TomlGate:
+        """Return the test of a gate on the evaluation with this node id."""
+        parameter = gate.name.removeprefix(f"{gate.condition.metric}-")
+        test: TomlGate = TomlGate.make(self, function, parameter, _read_verdict, gate.line)
+        test.add_marker(getattr(pytest.mark, GATE_MARKER)(evaluation, gate.condition))
+        return test
+
+    def _own_model(self, evaluation: TomlEval) -> OwnModel | None:
+        """Return the model that the command line or the file names for an evaluation; equal ones are loaded once."""
+        spec, settings = evaluation.spec, self.settings
+        if (model := settings.models.get(spec.name)) is not None:
+            options, base = settings.model_options, settings.root
+        elif evaluation.model is not None and (settings.model is None or spec.name in self._compared):
+            model, options, base = evaluation.model, evaluation.model_options, self.path.parent
+        else:
+            return None
+        assert isinstance(spec, EvalSpec)
+        return self.own_model(spec, model, base, options, self)

@@ -62,7 +62,7 @@ class VerdictLog:
         """Return an evaluation that the gate waits for, and its result."""
         node, needed = resolve(name, self._state.evaluations), self._state.needs[gate]
         if node not in needed:
-            awaited = ", ".join(self._name(node) for node in needed)
+            awaited = ", ".join(node.evaluation.name for node in needed)
             raise ConfigError(
                 f"adaptive_eval[{name!r}]: {gate.nodeid} waits for {awaited} only: name all that it reads in marks "
                 f'such as @pytest.mark.{GATE_MARKER}("{name}", at_least=0.6)'
@@ -89,7 +89,7 @@ class VerdictLog:
         """Keep a verdict on a condition of the test's body, with the mark that would declare it."""
         condition = Condition(**verdict.condition)
         keywords = "".join(f", {key}={value!r}" for key, value in gate_keys(condition).items())
-        mark = f'@pytest.mark.{GATE_MARKER}("{self._name(node)}"{keywords})'
+        mark = f'@pytest.mark.{GATE_MARKER}("{node.evaluation.name}"{keywords})'
         if gate in self._state.declared:
             raise ConfigError(
                 f"{gate.nodeid}: the test has marks, and its body sets a condition that the interview did not know: "
@@ -113,7 +113,7 @@ class VerdictLog:
         final = verdict if changed is None else changed
         if final.allowed and not final.notice and final.on_inconclusive == "warn":
             gate.warn(AdaptiveEvalWarning(final.sentence))
-        self._entries.setdefault(gate.nodeid, []).append(_Entry(self._name(node), final))
+        self._entries.setdefault(gate.nodeid, []).append(_Entry(node.evaluation.name, final))
         return final
 
     def _choose(self, gate: pytest.Item, verdicts: Sequence[Verdict]) -> None:
@@ -127,11 +127,6 @@ class VerdictLog:
         self._entries[gate.nodeid] = [
             _Entry(e.evaluation, replace(first, notes=(*first.notes, note))) if e.verdict is first else e for e in kept
         ]
-
-    def _name(self, node: EvaluationNode) -> str:
-        """Return an evaluation's name, or its node id if several have that name."""
-        name = node.evaluation.name
-        return name if sum(other.evaluation.name == name for other in self._state.evaluations) == 1 else node.nodeid
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object:
@@ -198,7 +193,7 @@ class VerdictLog:
         if report.failed and all(entry.verdict for entry in entries):
             outcome = Outcome.ERROR.value
             nodes = self._state.needs.get(item, [])
-            name = self._name(nodes[0]) if len(nodes) == 1 else ""
+            name = nodes[0].evaluation.name if len(nodes) == 1 else ""
             sentence = f"{outcome} {crash_line(report)}"
             verdicts.append((name, {"outcome": outcome, "interval": None, "notes": [], "sentence": sentence}))
         where = relative(item.reportinfo()[0], self._state.config.rootpath)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.errors import UsageError
@@ -14,6 +15,7 @@ from pytest_adaptive_eval.reports.markdown import WORST_FIRST, summary_markdown
 from pytest_adaptive_eval.text import clean_terminal, counted
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm
 
 _MOST = 10  #: Most annotations of a kind that GitHub shows of one step.
@@ -109,9 +111,13 @@ def write_github(
     write: Callable[[str], object],
     *,
     folder: Path,
+    banks: Mapping[str, ItemBank] = MappingProxyType({}),
     alarms: Sequence[Alarm] = (),
 ) -> None:
     """Write the annotations, summary and outputs of a workflow step.
+
+    Args:
+        banks: Available banks by the interview's name; they add questions and expected answers to wrong answers.
 
     Raises:
         UsageError: A file that the environment names cannot be written.
@@ -119,7 +125,7 @@ def write_github(
     workspace = Path(environ.get("GITHUB_WORKSPACE") or folder)
     write("".join(f"{line}\n" for line in annotation_lines(record, folder=folder, workspace=workspace)))
     _append(environ, "GITHUB_OUTPUT", _lines(outputs(record)))
-    _append(environ, "GITHUB_STEP_SUMMARY", summary_markdown(record, alarms=alarms, limit=_SUMMARY))
+    _append(environ, "GITHUB_STEP_SUMMARY", summary_markdown(record, banks=banks, alarms=alarms, limit=_SUMMARY))
 
 
 def write_failure(environ: Mapping[str, str], write: Callable[[str], object]) -> None:

@@ -154,10 +154,9 @@ def _interviews(interviews: Sequence[InterviewRecord]) -> str:
             )
         )
     table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(interviews))
-    costs = "".join(
-        f"Cost of {_inline(i.name, _NAME)}: {_inline(cost)}.  " for i in interviews if (cost := words.usage(i.costs))
-    )
-    return f"{table}\n<sub>{costs}{words.interval_note(interviews, ' ')}</sub>\n"
+    cost = words.run_usage(interviews)
+    told = f"Cost: {_inline(cost, _SENTENCE)}.  " if cost else ""
+    return f"{table}\n<sub>{told}{words.interval_note(interviews, ' ')}</sub>\n"
 
 
 def _study(study: StudyRecord) -> str:

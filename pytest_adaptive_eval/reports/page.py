@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,7 +35,7 @@ from pytest_adaptive_eval.reports.figures import (
 )
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
-from pytest_adaptive_eval.reports.questions import QuestionList, question_lists
+from pytest_adaptive_eval.reports.questions import QuestionList, question_lists, wrong_answers
 from pytest_adaptive_eval.reports.studies import interval_of, study_view
 from pytest_adaptive_eval.reports.words import as_list, as_mapping, number_or_dash, plottable
 from pytest_adaptive_eval.text import clean_terminal, counted, number
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
+_WRONG, _CELL = 10, 300  #: Wrong answers in the first table, and characters of a cell.
 _CATEGORIES = 200  #: Categories in the filter of questions.
 _GLYPHS = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.INCONCLUSIVE: "?", Outcome.ERROR: "!"}
 
@@ -99,6 +101,7 @@ def html_page(
         verdict=_verdict(record),
         gates=[_gate(gate) for group in words.gate_groups(record) for gate in group],
         interviews=interviews,
+        wrong=_wrong(record, banks),
         studies=[study_view(f"s{n}", study) for n, study in enumerate(record.studies, 1)],
         few=history_rows(record.run, series),
         # 2031-05-06 07:08 UTC
@@ -111,6 +114,23 @@ def html_page(
         **_questions(question_lists(titles, banks)),
     )
     return page
+
+
+def _wrong(record: RunRecord, banks: Mapping[str, ItemBank]) -> dict[str, Any]:
+    """Return some wrong answers for the page's first table, and which they are of how many."""
+    answers, which = wrong_answers(record.interviews, banks, _WRONG)
+    several = len(record.interviews) > 1
+    rows = [
+        {
+            "item": clean_html(words.asked_item(answer.asked), 130),
+            "of": clean_html(answer.interview.name, 60) if several else "",
+            "question": clean_html(answer.question, _CELL),
+            "answer": clean_html(answer.asked.text, _CELL),
+            "expected": clean_html(answer.expected, _CELL),
+        }
+        for answer in answers
+    ]
+    return {"rows": rows, "which": which}
 
 
 def _questions(lists: list[QuestionList]) -> dict[str, Any]:
@@ -270,7 +290,7 @@ def _setup(interview: InterviewRecord) -> list[tuple[str, str]]:
     subject, bank = interview.subject, interview.bank
     facts = {
         "evaluation": interview.name,
-        "test": interview.nodeid,
+        "test": shlex.quote(interview.nodeid),
         "checkpoint": subject.get("checkpoint"),
         "decoding": words.settings(subject.get("decoding")) or subject.get("decoding_hash"),
         "environment": words.settings(subject.get("environment")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import shlex
 import stat
 import struct
 import warnings
@@ -19,7 +20,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
-from pytest_adaptive_eval.reports.words import plottable
+from pytest_adaptive_eval.reports.words import asked_item, plottable
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -232,6 +233,13 @@ class WrongAnswer:
     question: str = ""
     expected: str = ""
 
+    @property
+    def nodeid(self) -> str:
+        """Node id of the question, quoted for a shell; empty where other parameters of the test hide its place."""
+        test, _, ids = self.interview.nodeid.partition("[aeval:")
+        single = test.partition("::")[0].endswith(".toml") or "-" not in ids
+        return shlex.quote(f"{test}[{asked_item(self.asked)}]") if ids and single else ""
+
 
 def wrong_answers(
     interviews: Sequence[InterviewRecord], banks: Mapping[str, ItemBank], most: int
@@ -252,7 +260,7 @@ def wrong_answers(
         item, _ = known[answer.interview.name].find(answer.asked)
         if item is not None:
             shown[n] = replace(answer, question=asked_text(item), expected=expected_answer(item))
-    expected = any(answer.chance is not None for answer in shown)
+    expected = all(answer.chance is not None for answer in shown)
     which = f"the {len(shown)} least expected" if expected else f"the first {len(shown)}"
     return shown, f"{which} of {len(wrong)}" if len(wrong) > len(shown) else ""
 

@@ -7,6 +7,7 @@ absent.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -120,7 +121,7 @@ def _setup(study: StudyRecord) -> list[tuple[str, str]]:
     loads = as_mapping(as_mapping(study.costs).get("loads"))
     return [
         ("evaluation", study.name),
-        ("test", study.nodeid),
+        ("test", shlex.quote(study.nodeid)),
         ("models", ", ".join(members)),
         ("loads", ", ".join(f"{name} {n}" for name, n in loads.items())),
         ("settings", words.settings(settings)),

@@ -61,7 +61,7 @@ def summary_lines(
     """
     width = max(width, 40)
     blocks = _detailed_blocks(record, width, banks) if details else _brief_blocks(record, width)
-    spent = words.run_usage(record)
+    spent = words.run_usage(record.interviews)
     ends = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
     for name, path in (written or {}).items():
         ends += wrap(clean_terminal(str(path)), width, "  ", f"{name}: ")
@@ -105,6 +105,9 @@ def _wrong(interviews: Sequence[InterviewRecord], width: int, banks: Mapping[str
                 line = clean_terminal(" ".join(said.split()), 3 * width)
                 shown = wrap(line, width, " " * 14, f"    {name}: ".ljust(14))
                 lines += _styled([*shown[:WRONG_LINES], *([f"{'':14}…"] if len(shown) > WRONG_LINES else [])])
+        if answer.nodeid:  # in one piece, to be pasted; two colons are a command at the start of a line alone
+            nodeid = "::".join(map(clean_terminal, answer.nodeid.split("::")))
+            lines += _styled([f"    node id:  {nodeid}"])
     return lines
 
 

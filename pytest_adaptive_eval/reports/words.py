@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -453,11 +453,24 @@ def _spent(spent: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def run_usage(record: RunRecord) -> str:
-    """Return the cost of each interview, with its name where there are several; empty where none is known."""
-    costs = [(interview.name, usage(interview.costs)) for interview in record.interviews]
-    known = [(name, text) for name, text in costs if text]
-    return "; ".join(f"{name}: {text}" if len(known) > 1 else text for name, text in known)
+def run_usage(interviews: Sequence[InterviewRecord]) -> str:
+    """Return the cost of the interviews, of several each by its name and their total; empty where none is known."""
+    known = [(i.name, text) for i in interviews if (text := usage(i.costs))]
+    if len(known) < 2:
+        return "".join(text for _, text in known)
+    return "; ".join([*(f"{name}: {text}" for name, text in known), f"total: {_spent(_total(interviews))}"])
+
+
+def _total(interviews: Iterable[InterviewRecord]) -> dict[str, Any]:
+    """Return the sum of what subjects, interviewers and judges cost; without money in several currencies."""
+    spent = [as_mapping(i.costs.get(role)) for i in interviews for role in ("subject", "interviewer", "judge")]
+    spent += [{name: i.costs.get(name) for name in ("money", "currency")} for i in interviews]
+    names = ("calls", "prompt_tokens", "completion_tokens", "seconds", "money")
+    total: dict[str, Any] = {name: sum(as_number(part.get(name)) or 0.0 for part in spent) for name in names}
+    currencies = {str(part.get("currency") or "") for part in spent if as_number(part.get("money")) is not None}
+    if len(currencies) != 1:
+        del total["money"]
+    return {**total, "currency": "".join(currencies)}
 
 
 def standing_notes(record: RunRecord) -> list[str]:

@@ -311,7 +311,7 @@ def test_uncalibrated_banks_are_drawn_uniformly_and_have_no_ability() -> None:
     assert session.estimate.standard_error[0, 0] == 1.0
     with pytest.raises(ConfigError, match="selector 'spread' needs a calibrated bank"):
         Session(bank, DECIDE)
-    with pytest.raises(ConfigError, match="standard_error needs an ability"):
+    with pytest.raises(ConfigError, match="a standard error needs an ability"):
         Session(bank, Policy(Random(), standard_error=0.3))
 
 
@@ -330,8 +330,8 @@ def test_seeds_and_subjects_agree(seed, subjects: int) -> None:
         ({"batch": 0}, "batch"),
         ({"batch": True}, "batch"),
         ({"batch": 2.0}, "batch"),
-        ({"standard_error": 0.0}, "standard_error"),
-        ({"stop": "never"}, "stop is 'never', expected 'decision' or 'budget'"),
+        ({"standard_error": 0.0}, "the standard error is"),
+        ({"stop": "never"}, "stop is 'never', expected 'decision', 'budget'"),
     ],
 )
 def test_refused_policies(setting: dict[str, object], message: str) -> None:
@@ -345,8 +345,8 @@ def test_which_policies_may_feed_a_gate() -> None:
     assert Policy(MaximumInformation(), floor=0.1).design_based == ""
     assert "floor" in Policy(MaximumInformation(), floor=0.09).design_based
     assert "floor" in POLICIES["estimate"].design_based
-    assert "standard_error" in Policy(standard_error=0.3).design_based
-    assert "standard_error" in replace(DECIDE, standard_error=0.3, stop="budget").design_based
+    assert "standard error" in Policy(standard_error=0.3).design_based
+    assert "standard error" in replace(DECIDE, standard_error=0.3, stop="budget").design_based
     assert replace(DECIDE, standard_error=0.3).design_based == ""  # its tests hold at any moment
     assert POLICIES["fixed-form"].design_based == ""
 

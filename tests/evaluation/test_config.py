@@ -71,7 +71,7 @@ def test_a_bank_is_looked_up_beside_the_file_and_then_at_the_root(banks: Path) -
     ("data", "message"),
     [
         ({}, "bank is missing"),
-        ({"bank": "good.bank", "colour": 1}, "unknown setting 'colour'; known are bank"),
+        ({"bank": "good.bank", "colour": 1}, "unknown setting 'colour'; known are name, bank"),
         ({"bank": "good.bank", "polcy": "decide"}, "unknown setting 'polcy'; did you mean 'policy'?"),
         ({"bank": "good.bank", "budget": None}, "budget is None, expected a whole number or text"),
         ({"bank": "good.bank", "seed": -1}, "seed is -1, expected a whole number of at least 0"),
@@ -92,11 +92,11 @@ def test_a_bank_is_looked_up_beside_the_file_and_then_at_the_root(banks: Path) -
         ({"bank": "good.bank", "policy": "guess"}, "policy 'guess' is not known"),
         (
             {"bank": "good.bank", "estimator": "ols"},
-            "estimator 'ols' is not known; known are map, map-wide, eap, mle, pseudo-items",
+            "estimator is not a setting any more: each policy has its own, so remove it",
         ),
         ({"bank": "good.bank", "floor": 2.0}, "floor is 2.0"),
         ({"bank": "good.bank", "batch": 0}, "batch is 0"),
-        ({"bank": "good.bank", "standard_error": -1.0}, "standard_error is -1.0"),
+        ({"bank": "good.bank", "standard_error": -1.0}, "standard_error is not a setting any more: write stop = 0.3"),
     ],
 )
 def test_mistakes_say_where_and_what(banks: Path, data: dict[str, object], message: str) -> None:
@@ -185,7 +185,10 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nprobability = 0.9", "probability does not go with"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nrank_within = 2\nconfidence = 0.9", "confidence does not go with"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 3", ":3: accuracy.at_least(3): an accuracy lies in [0, 1]"),
-        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 'x'", ":3: at_least is 'x'"),
+        (
+            "[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 'x'",
+            ":3: accuracy.at_least('x'): expected a number such as 0.6",
+        ),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = .5", "not readable as TOML"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nmetric = 'speed'", ":3: metric 'speed'"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nconfidence = 95", ":3: confidence is 95"),

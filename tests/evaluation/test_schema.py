@@ -13,7 +13,7 @@ import pytest
 
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.tables import MarkerTable
+from pytest_adaptive_eval.evaluation.tables import TOML_KEYS, EvalTable
 from pytest_adaptive_eval.evaluation.toml import file_schema
 from pytest_adaptive_eval.typed_tables import Table, json_schema, read_table
 
@@ -38,7 +38,7 @@ def test_examples_name_the_schema_and_have_its_keys(path: Path) -> None:
     (line,) = re.findall(r"^#:schema (.*)$", text.partition("\n")[0])
     schema = json.loads((path.parent / line).read_text("utf-8"))
     for evaluation in tomllib.loads(text)["eval"]:
-        assert evaluation.keys() <= allowed_keys(schema, "BankTable")
+        assert evaluation.keys() <= allowed_keys(schema, "EvalTable")
         assert evaluation.get("interview", {}).keys() <= allowed_keys(schema, "InterviewTable")
         assert {key for gate in evaluation.get("gate", ()) for key in gate} <= allowed_keys(schema, "GateTable")
 
@@ -58,7 +58,9 @@ def test_init_writes_the_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_help_of_the_marker_names_every_key() -> None:
     text = (ROOT / "pytest_adaptive_eval" / "plugin" / "entry.py").read_text("utf-8")
     marker = text[text.index("{MARKER}(bank") : text.index("ask its items adaptively")]
-    assert {key for key in MarkerTable.__struct_fields__ if not re.search(rf"\b{key}\b", marker)} == set()
+    assert {
+        key for key in {*EvalTable.__struct_fields__} - {*TOML_KEYS} if not re.search(rf"\b{key}\b", marker)
+    } == set()
 
 
 class Inner(Table, frozen=True, kw_only=True):
@@ -105,7 +107,7 @@ def test_error_names_place_key_value_and_expected_values(data: dict[str, Any], m
 
 def test_numbers_of_numpy_are_numbers() -> None:
     np = pytest.importorskip("numpy")
-    assert read_table(MarkerTable, {"bank": "b", "floor": np.float64(0.5)}, "here").floor == 0.5
+    assert read_table(EvalTable, {"bank": "b", "floor": np.float64(0.5)}, "here").floor == 0.5
 
 
 def test_json_schema_of_an_optional_table_is_its_reference() -> None:

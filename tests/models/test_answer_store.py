@@ -368,3 +368,15 @@ def test_items_are_recorded_one_by_one_with_the_cost_of_their_call() -> None:
     assert (first[0].cost, model.asked) == (Usage(1, seconds=2.0), ["a", "b"])
     assert [answer.reused for answer in both] == [True, False]
     assert sum((answer.cost for answer in both), Usage()) == model.usage
+
+
+def test_replies_of_other_runs_cost_nothing_and_are_taken_of_models_that_may_be_reused(store: AnswerStore) -> None:
+    chat, taken = [Message("user", "hello")], {}
+    models: list[dict[str, Any]] = [{}, {"checkpoint": ""}, {"decoding": {"temperature": 0.7}}]
+    for settings in models:
+        for _ in range(2):
+            model = Talking(**settings)
+            reply = RecordedModel(model, Completions(None, store)).ask(chat)
+            taken[str(settings)] = (reply.reused, reply.cost.calls, len(model.asked))
+    assert list(taken.values()) == [(True, 0, 0), (False, 1, 1), (False, 1, 1)]
+    assert len(store) == 1

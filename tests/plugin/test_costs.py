@@ -67,7 +67,7 @@ def test_money_is_told_before_and_after(paid: Any) -> None:
     assert interview["costs"]["money"] == pytest.approx(0.2 * asked)
     assert f"cost: {asked} calls, {150 * asked:,} tokens, " in told
     markdown = summary_markdown(RunRecord.from_json(paid.record))
-    assert f"Cost of toy: {asked} calls, {150 * asked:,} tokens" in markdown
+    assert f"Cost: {asked} calls, {150 * asked:,} tokens" in markdown
 
 
 @pytest.mark.fast_rows(1)

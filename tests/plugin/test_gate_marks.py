@@ -32,6 +32,11 @@ MARKED = {
 def test_gate(adaptive_eval):
     assert adaptive_eval.verdicts
 """,
+    "share": """
+@pytest.mark.adaptive_gate("toy", at_least="50%")
+def test_gate(adaptive_eval):
+    assert adaptive_eval.verdicts
+""",
     "constant": """
 @pytest.mark.adaptive_gate("toy", at_least=FLOOR)
 def test_gate(adaptive_eval):
@@ -78,6 +83,10 @@ BODIES = {
     "literal": """
 def test_gate(adaptive_eval):
     assert adaptive_eval["toy"].accuracy.at_least(0.5)
+""",
+    "share": """
+def test_gate(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.at_least("50%")
 """,
     "constant": """
 def test_gate(adaptive_eval):
@@ -417,3 +426,32 @@ def test_the_keys_of_a_condition_make_the_same_condition(condition: Condition) -
 def test_keys_that_are_no_table_are_refused() -> None:
     with pytest.raises(ConfigError, match="x: a gate has one condition of"):
         read_gate({}, "x", None)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        ({"at_least": "60%"}, 0.6),
+        ({"at_least": " 99.9 %"}, 0.999),
+        ({"metric": "gain", "at_least": "5%"}, 0.05),
+        ({"not_worse_than": "old", "margin": "2%"}, 0.02),
+    ],
+)
+def test_a_share_is_a_number_or_percent(keys: dict[str, Any], value: float) -> None:
+    assert read_gate(keys, "x", None).value == value
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"at_least": "60"}, "accuracy.at_least('60'): expected a number such as 0.6, or a share such as \"60%\""),
+        ({"at_least": "160%"}, "accuracy.at_least(1.6): an accuracy lies in [0, 1]"),
+        ({"metric": "ability", "at_least": "60%"}, "ability.at_least('60%'): ability is not a share: write a number"),
+        ({"metric": "auc", "not_worse_than": "old", "margin": "2%"}, "auc is not a share: write a number without %"),
+        ({"rank_within": "60%"}, "rank_within is '60%', expected a whole number"),
+    ],
+)
+def test_a_text_that_is_no_share_is_refused(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_gate(keys, "x", None)
+    assert message in str(caught.value)

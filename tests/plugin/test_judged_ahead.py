@@ -151,6 +151,19 @@ def test_a_judge_gets_several_requests_at_once_and_the_record_is_that_of_one_by_
     assert len(interview["administrations"]) == 2 * ITEMS
 
 
+def test_another_run_takes_what_a_greedy_judge_of_known_weights_said(judged: Any) -> None:
+    models = Models(1)
+    with JsonServer(["pupil", "judge"], models) as server:
+        for n, (revision, requests) in enumerate([("one", 24), ("one", 24), ("two", 48)]):
+            text = EVALUATION.format(url=server.url, samples=1).replace("temperature = 0.7", f'revision = "{revision}"')
+            (judged.path / "adaptive-eval.toml").write_text(text)
+            record = f"--adaptive-eval-record={n}.json"
+            judged.run("--adaptive-eval-reuse=shared.sqlite", f"--adaptive-eval-dir=run-{n}", record)
+            assert models.requests.total() == requests
+    first, second = (json.loads((judged.path / f"{n}.json").read_text())["interviews"][0] for n in range(2))
+    assert second["judge"] == first["judge"]
+
+
 @pytest.mark.slow
 def test_an_interrupt_ends_open_judgments_and_the_next_run_judges_all_answers_that_came(judged: Any) -> None:
     def scores(record: Any) -> list[Any]:

@@ -58,12 +58,15 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
             "selector 'best' is not known; known are *, or install a plugin*",
         ),
         ('"toy.jsonl", selector="spread"', "selector 'spread' needs a calibrated bank, and 'toy' has no parameters*"),
-        ('"toy.jsonl", standard_error=0.3', "standard_error needs an ability, and the bank 'toy' has no parameters; *"),
+        ('"toy.jsonl", stop=0.3', "a standard error needs an ability, and the bank 'toy' has no parameters; *"),
         (
             '"toy.jsonl", policy="guess"',
             "policy 'guess' is not known; known are estimate, form, decide, fixed-form, ladder",
         ),
-        ('"toy.jsonl", stop="never"', "stop is 'never', expected 'decision' or 'budget', or 'level' for a task"),
+        (
+            '"toy.jsonl", stop="never"',
+            "stop is 'never', expected 'decision', 'budget' or a standard error",
+        ),
         (
             '"toy.jsonl", policy="fixed-form", seed=3, floor=1',
             "floor does not go with a fixed form, which is drawn uniformly and asked in full*",
@@ -72,7 +75,9 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
             '"toy.jsonl", policy="fixed-form", stop="decision"',
             "stop does not go with a fixed form, which is drawn uniformly and asked in full*",
         ),
-        ('"toy.jsonl", estimator="guess"', "estimator 'guess' is not known; known are *"),
+        ('"toy.jsonl", estimator="map"', "estimator is not a setting any more: each policy has its own, so remove it"),
+        ('"toy.jsonl", standard_error=0.3', "standard_error is not a setting any more: write stop = 0.3, *"),
+        ('"toy.jsonl", model="m"', "model is for TOML: a marker's model is the fixture, *"),
         ('"toy.jsonl", floor=2', "floor is 2, expected a share of uniform draws in ?0, 1?"),
         ('"toy.jsonl", batch=0', "batch is 0, expected a whole number of at least 1"),
         ('"toy.jsonl", seed=-1', "seed is -1, expected a whole number of at least 0"),

@@ -15,6 +15,7 @@ def test_letters_progress_and_summary(project: Any) -> None:
     result.stdout.fnmatch_lines(
         [
             "adaptive-eval: model from the fixture or the TOML file, seed 1, journal and*",
+            "adaptive-eval: + right, - wrong, ~ partly right, ? unscored",
             "collected 2 items",
             "*= adaptive evaluation =*",
             "subject  bank  ability  accuracy *asked  ended because",
@@ -44,6 +45,7 @@ def test_nothing_is_kept_from_the_garbage_collector_after_a_run(project: Any) ->
 @pytest.mark.slow
 def test_verbose(project: Any) -> None:
     result = project.run("-v")
+    result.stdout.no_fnmatch_line("*: + right*")
     # the total has room for ten questions that a sampling model would be asked again
     result.stdout.fnmatch_lines(["test_it.py::test_toy?q* RIGHT *?  2%]", "test_it.py::test_gate PASSED *?100%]"])
     result.stdout.fnmatch_lines(["test_it.py::test_toy?q9? WRONG *"])
@@ -192,3 +194,28 @@ def test_a_gate_on_a_calibrated_bank_loads_no_scipy(lab: Any) -> None:
         file.write("\ndef pytest_unconfigure():\n    (HERE / 'loaded.json').write_text(repr('scipy' in sys.modules))\n")
     lab.spawn().assert_outcomes(passed=2)
     assert (lab.path / "loaded.json").read_text() == "False"
+
+
+def test_no_line_of_a_library_stands_between_the_signs_of_answers(project: Any) -> None:
+    selector = """
+    import sys
+
+    class Loud:
+        name, mode, needs_calibration = "loud", "proportional", False
+
+        def criterion(self, view):
+            print("Loading weights: 100%", file=sys.stderr, flush=True)
+            return view.buffer(2)
+
+    def pytest_adaptive_eval_selector(name):
+        return Loud() if name == "loud" else None
+    """
+    project.toy(more=selector)
+    text = (project.path / "test_it.py").read_text()
+    project.tests(text.replace("budget=30", 'budget=30, selector="loud", floor=0.5'))
+    result = project.run()
+    assert result.ret == 0
+    result.stdout.re_match_lines([r"test_it.py [+-]{30}\.\. +\[100%\]"])
+    assert "Loading" not in result.stdout.str() + result.stderr.str()
+    project.tests((project.path / "test_it.py").read_text().replace("(item, model)", "(item, model, missing)"))
+    assert "Loading weights" in project.run("-rA").stdout.str()  # in the report of the interview

@@ -150,7 +150,8 @@ def test_a_promotion_by_opinion_alone_warns(lab: Any, server: PeerServer) -> Non
     result = lab.run("--adaptive-eval-html=page.html", "--adaptive-eval-reuse")
     assert result.ret == 0
     assert any(
-        "replies in studies and of agents are never shared" in note for note in lab.record["studies"][0]["notes"]
+        "replies are shared with other runs (--adaptive-eval-reuse)" in note
+        for note in lab.record["studies"][0]["notes"]
     )
     (warning,) = lab.record["warnings"]
     assert "only models' opinion of each other speaks for this promotion" in warning

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
-from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs, write_failure, write_github
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
@@ -219,6 +221,17 @@ def test_a_step_gets_all_three(make: SimpleNamespace, tmp_path: Path) -> None:
     assert found.properties["file"] == "tests/test_eval.py"
     assert keys(tmp_path / "output") == {"mine": "1", **outputs(record)}
     assert (tmp_path / "summary").read_text().startswith("## ⛔ Not to be promoted\n")
+
+
+def test_the_summary_of_a_step_has_wrong_answers_with_their_questions(make: SimpleNamespace, tmp_path: Path) -> None:
+    bank = ItemBank.uncalibrated("sums", [Item("sum-7", "What is 17 + 25?", "42")])
+    wrong = [Administration(1, "sum-7", bank.items[0].content_hash, score=0.0, text="441")]
+    about = {"name": "sums", "calibrated": False, "content_hash": bank.content_hash}
+    record = make.record([make.interview(name="sums", bank=about, administrations=wrong)])
+    environ = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
+    write_github(record, environ, lambda text: None, folder=tmp_path, banks={"sums": bank})
+    summary = (tmp_path / "summary").read_text()
+    assert [text for text in ("asked: What is 17", "expected: 42", "441") if text not in summary] == []
 
 
 def test_what_is_not_asked_for_is_not_written(make: SimpleNamespace, tmp_path: Path) -> None:

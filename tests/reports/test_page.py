@@ -181,6 +181,22 @@ def test_the_verdict_comes_first(record: RunRecord, sums: ItemBank) -> None:
         at = text.index(part, at)
 
 
+def test_the_first_table_has_wrong_answers_with_their_questions(make: SimpleNamespace) -> None:
+    sums = ItemBank.uncalibrated("sums", [Item(f"sum-{n}", f"What is {n} + {n}?", str(2 * n)) for n in range(20)])
+    about = {"name": "sums", "calibrated": False, "content_hash": sums.content_hash}
+    asked = [Administration(n, i.id, i.content_hash, score=0.0, text="no & no") for n, i in enumerate(sums.items, 1)]
+    record = make.record([make.interview(name="sums", bank=about, administrations=asked)])
+    shown = html_page(record, banks={"sums": sums})
+    table = shown[shown.index("<table") :].partition("</table>")[0]
+    cells = re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", table)
+    assert cells[:4] == ["item", "question", "answer", "expected"]
+    assert cells[4:8] == ["<bdi>sum-0</bdi>", "What is 0 + 0?", "no &amp; no", "0"]
+    assert len(cells) == 44
+    assert "Wrong answers, the first 10 of 20" in shown
+    asked[:] = [replace(entry, score=1.0) for entry in asked]
+    assert "Wrong answers" not in html_page(record, banks={"sums": sums})
+
+
 def test_landmarks_and_names(record: RunRecord, sums: ItemBank) -> None:
     page = read(record, banks={"sums": sums}, series=history(record))
     tags = Counter(tag for tag, _ in page.elements)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -259,3 +260,42 @@ def test_wrong_answers_are_shown_with_their_questions_where_the_bank_is_at_hand(
     assert "q6" not in lines
     assert "asked:" not in "\n".join(text(summary_lines(record, 80)))
     assert "wrong answers" not in "\n".join(text(summary_lines(record, 80, details=False, banks={"sums": bank})))
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "shown"),
+    [
+        ("adaptive-eval.toml::my sums[aeval:my-sums]", "'adaptive-eval.toml::my sums[q1#2]'"),
+        ("test_it.py::test_sums[aeval:sums]", "'test_it.py::test_sums[q1#2]'"),
+        ("test_it.py::test_sums[aeval:sums-b]", ""),  # the bank's name, or another parameter
+        ("", ""),
+    ],
+)
+def test_a_wrong_answer_has_a_node_id_that_a_shell_takes(make: SimpleNamespace, nodeid: str, shown: str) -> None:
+    asked = [Administration(1, "q1", "h", sample=1, score=0.0, text="7")]
+    record = make.record([make.interview(name="sums", nodeid=nodeid, administrations=asked)], [])
+    lines = text(summary_lines(record, 40))
+    assert [line for line in lines if "node id:" in line] == ([f"    node id:  {shown}"] if shown else [])
+    if shown:
+        assert shlex.split(shown) == [nodeid.partition("[")[0] + "[q1#2]"]
+
+
+def test_answers_are_least_expected_only_where_all_have_a_prediction(make: SimpleNamespace) -> None:
+    asked = [Administration(n, f"q{n}", "h", score=0.0, predicted=0.5) for n in range(1, 9)]
+    calibrated = make.interview(name="a", bank={"name": "a"}, administrations=asked[:4])
+    plain = make.interview(name="b", bank={"name": "b", "calibrated": False}, administrations=asked[4:])
+    assert "wrong answers, the first 5 of 8" in text(summary_lines(make.record([calibrated, plain], []), 80))
+    calibrated.administrations = asked
+    assert "wrong answers, the 5 least expected of 8" in text(summary_lines(make.record([calibrated], []), 80))
+
+
+def test_costs_of_several_interviews_have_a_total(make: SimpleNamespace) -> None:
+    def costs(calls: int, currency: str = "USD") -> dict[str, Any]:
+        judge = {"calls": 10, "completion_tokens": 5, "seconds": 1.0, "money": 0.25, "currency": currency}
+        return {"subject": {"calls": calls, "prompt_tokens": 100}, "judge": judge, "money": 0.5, "currency": currency}
+
+    first, second = make.interview(name="a", costs=costs(3)), make.interview(name="b", costs=costs(4))
+    assert "total" not in words.run_usage([first])
+    assert words.run_usage([first, second]).endswith("; total: 27 calls, 210 tokens, 2.0 s, $1.50")
+    second.costs = costs(4, "EUR")
+    assert words.run_usage([first, second]).endswith("; total: 27 calls, 210 tokens, 2.0 s")

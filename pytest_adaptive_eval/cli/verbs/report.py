@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
     series, alarms = _trend(record, options.source)
     try:
         banks: Mapping[str, ItemBank] = {}
-        if options.html or options.markdown or options.comment or "every-eval-ever" in exports:
+        if options.html or options.markdown or options.comment or options.github or "every-eval-ever" in exports:
             from pytest_adaptive_eval.evaluation import recorded_banks
 
             banks = recorded_banks(
@@ -95,7 +95,7 @@ def _run(options: argparse.Namespace) -> int:
         if options.github:
             from pytest_adaptive_eval.reports.github import write_github
 
-            write_github(record, os.environ, put, folder=Path.cwd(), alarms=alarms)
+            write_github(record, os.environ, put, folder=Path.cwd(), banks=banks, alarms=alarms)
     if not options.exit_code:
         return PASSED
     return NOT_PASSED if record.exit_status is None else record.exit_status

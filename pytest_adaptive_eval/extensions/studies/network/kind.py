@@ -293,7 +293,7 @@ class _Counting:
     """A store of completions that tells of new ones."""
 
     def __init__(self, store: CompletionStore, progress: Progress, most: int) -> None:
-        self.find, self._store = store.find, store
+        self.find, self.shared, self._store = store.find, store.shared, store
         self._progress, self._most, self._done = progress, most, 0
 
     def keep(self, key: str, completion: Completion, item: str = "") -> None:
