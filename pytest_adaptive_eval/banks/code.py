@@ -110,7 +110,14 @@ def _call_and_value(call: ast.expr, expected: ast.expr, names: set[str]) -> dict
     if not is_call or call.keywords:  # type: ignore[attr-defined]
         raise BankError(f"its tests compute ({ast.unparse(call)[:60]!r}), which the sandbox does not allow")
     arguments = [_literal(argument) for argument in call.args]  # type: ignore[attr-defined]
-    return {"arguments": repr(arguments), "expected": repr(_literal(expected))}
+    return {"arguments": _written(arguments), "expected": _written(_literal(expected))}
+
+
+def _written(value: Any) -> str:
+    """Return a literal, with the members of sets sorted, whose order is another in each process."""
+    if isinstance(value, set) and value:
+        return f"{{{', '.join(sorted(map(_written, value)))}}}"
+    return f"[{', '.join(map(_written, value))}]" if isinstance(value, list) else repr(value)
 
 
 class _Folded(ast.NodeTransformer):

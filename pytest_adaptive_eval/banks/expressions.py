@@ -26,6 +26,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -102,8 +103,7 @@ def _value(text: str) -> Callable[[Any, Mapping[str, Any]], Any]:
             path = ".".join(filter(None, keys))
             raise ConfigError(f"a key is missing between points; expected a path such as {path}")
         return lambda data, _names: functools.reduce(_key, keys, data)
-    tree = _tree(text)
-    return lambda data, names: _Interpreter(names).visit(tree, data)
+    return partial(_Interpreter().evaluate, _tree(text))
 
 
 def _key(value: Any, name: str) -> Any:
@@ -157,9 +157,15 @@ def _check_function(name: str, arguments: list[dict[str, Any]]) -> None:
 class _Interpreter(TreeInterpreter):  # type: ignore[misc]  # jmespath has no types
     """Evaluation with the names of a record, in which a missing value stays missing."""
 
-    def __init__(self, names: Mapping[str, Any]) -> None:
-        super().__init__()
+    _names: Mapping[str, Any] = MappingProxyType({})
+
+    def evaluate(self, tree: Any, data: Any, names: Mapping[str, Any]) -> Any:
+        """Return the value of an expression; the interpreter, which refers to itself, keeps no record."""
         self._names = names
+        try:
+            return self.visit(tree, data)
+        finally:
+            del self._names
 
     def visit_field(self, node: Any, value: Any) -> Any:
         name = node["value"]

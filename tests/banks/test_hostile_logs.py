@@ -160,7 +160,7 @@ HOSTILE = {
     "declared size that is false": (lying_sizes, "", "a.eval"),
     "bomb of one line": (gzip_bomb, "", "r.jsonl.gz"),
     "bomb of one header": (csv_bomb, "", "more than 64000000 characters in a line"),
-    "file of 10 GB": (sparse("r.json"), "mapping", "at most 2147483648 are read"),
+    "file of 10 GB": (sparse("r.json"), "mapping", "bytes unpacked, which are read whole"),
     "log of 10 GB": (sparse("per_instance_stats.json"), "helm", "at most 2147483648 are read"),
     "lines of 10 GB": (sparse("r.jsonl"), "mapping", "line 1"),
     "pickle": (foreign_pickle("r.pkl"), "", "never opened"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_adaptive_eval.banks.code import calls_of_tests
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
@@ -224,3 +225,8 @@ def test_a_unit_is_asked_for(tmp_path: Path) -> None:
     first, second, *_ = imported(data).items
     assert "Give the answer in m." in first.prompt
     assert "Give the answer" not in second.prompt
+
+
+def test_sets_in_the_tests_of_programs_are_written_in_one_order() -> None:
+    (call,) = calls_of_tests("assert f(1) == {'z', 'y', 'x', 'w'}", "f")
+    assert call["expected"] == "{'w', 'x', 'y', 'z'}"

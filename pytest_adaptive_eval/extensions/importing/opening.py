@@ -121,8 +121,10 @@ def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
     Raises:
         DatasetError: The file is of another form.
     """
-    with dataset_errors():
+    try:
         records = list(read_records(path))
+    except ResponsesError as error:
+        raise DatasetError(str(error)) from None
     while records and is_missing(records[-1].names["value"]):
         records.pop()  # a blank line between others is an answer that is missing
     if records and all(record.names["key"] for record in records):
@@ -130,18 +132,11 @@ def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
     return _by_id([record.names["value"] for record in records])
 
 
-@contextlib.contextmanager
-def dataset_errors() -> Iterator[None]:
-    """Raise DatasetError in place of the errors of a file."""
+def _read(path: Path, mapping: ItemMapping) -> Iterator[Record]:
     try:
-        yield
+        yield from read_records(path, mapping.rows, mapping.header, short_rows=True)
     except ResponsesError as error:
         raise DatasetError(str(error)) from None
-
-
-def _read(path: Path, mapping: ItemMapping) -> Iterator[Record]:
-    with dataset_errors():
-        yield from read_records(path, mapping.rows, mapping.header, short_rows=True)
 
 
 _LABELS = re.compile(r"(?i)label|answer|solution|gold")
