@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.extras import missing_packages
 from pytest_adaptive_eval.cli.project import Data, Project
-from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.cli.starts import STARTS, written
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.ties import first_largest
@@ -82,7 +83,42 @@ def set_up(project: Project, model: str | None = None) -> Setup:
         _interview(project, subject, data, runs, setup)
     elif not runs:
         _example(setup)
-    setup.commands += [_gate_command(path, responses) for path, responses in runs.items()]
+    return _finished(project, setup, [_gate_command(path, responses) for path, responses in runs.items()])
+
+
+def start(kind: str, project: Project, models: Sequence[str]) -> Setup:
+    """Return the first files and commands of an evaluation that generates its questions.
+
+    Args:
+        kind: One of `starts.STARTS`.
+        models: Texts that name the models, the candidate first; those that the project shows if there are none.
+
+    Raises:
+        ConfigError: There are too few models or too many, or one names no kind of model.
+    """
+    from pytest_adaptive_eval.models import resolve
+
+    setup, (fewest, most) = Setup(), STARTS[kind].models
+    found = [place.folder for place in sorted(project.checkpoints, key=lambda place: place.written, reverse=True)]
+    found += [f"{server.address}#{name}" for server in project.servers for name in server.models]
+    chosen = list(models) or found[:fewest]
+    if not fewest <= len(chosen) <= most:
+        bound = f"at least {fewest}" if len(chosen) < fewest else f"at most {most}"
+        raise ConfigError(
+            f"{counted(len(chosen), 'model')} for a {kind}, which takes {bound}: name each with --model FOLDER or "
+            "--model http://HOST:PORT/v1#MODEL, the candidate first"
+        )
+    kinds = [resolve(spec, [project.root], chats=kind != "ladder")[0] for spec in chosen]
+    setup.findings += [f"{spec} {'takes part' if n else 'is the candidate'}" for n, spec in enumerate(chosen)]
+    setup.findings.append(STARTS[kind].note)
+    setup.extras += [model.extra for model in kinds if model.extra]
+    setup.files[CONFIG] = written(kind, chosen)
+    return _finished(project, setup, ["pytest --adaptive-eval"])
+
+
+def _finished(project: Project, setup: Setup, commands: Sequence[str]) -> Setup:
+    """Return the setup with further commands, the workflow, and the commands that install what is missing."""
+    setup.commands += commands
     _add_workflow(project, setup)
     for extra in reversed(dict.fromkeys(setup.extras)):
         if missing_packages(extra):

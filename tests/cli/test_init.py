@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_server import JsonServer, completion
+from fake_server import JsonServer, PeerServer, completion
+
+from pytest_adaptive_eval.evaluation.study import STUDIES
+from pytest_adaptive_eval.evaluation.toml import read_toml
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -263,3 +266,46 @@ def test_doctor_follows_the_settings_of_pytest(run, tmp_path):
     assert "test_quiz.py:" not in out
     (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = checks\n")
     assert "evaluations: none in this folder" in run("doctor")[1]
+
+
+@pytest.mark.parametrize(("kind", "names"), [("ladder", "a"), ("network", "a"), ("network", "ab"), ("panel", "abc")])
+def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path, kind, names):
+    specs = [f"http://localhost:9/v1#{name}" for name in names]
+    code, out, _ = run("init", "--kind", kind, *(part for spec in specs for part in ("--model", spec)))
+    assert code == 0
+    assert f"found: {specs[0]} is the candidate" in out
+    assert out.count("takes part") == len(names) - 1
+    assert next_commands(out)[-1] == "pytest --adaptive-eval"
+    written, _ = read_toml(tmp_path / "adaptive-eval.toml", STUDIES)
+    assert [len(evaluation.gates) for evaluation in written] == [1]
+    assert all(json.dumps(spec) in (tmp_path / "adaptive-eval.toml").read_text() for spec in specs)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--kind", "panel"), "0 models for a panel, which takes at least 3"),
+        (("--kind", "panel", "--model", "x", "--model", "y"), "2 models for a panel, which takes at least 3"),
+        (("--kind", "ladder", "--model", "x", "--model", "y"), "2 models for a ladder, which takes at most 1"),
+        (("--model", "x", "--model", "y"), "2 models go with --kind network or --kind panel"),
+        (("--kind", "network", "--model", "nowhere"), "model 'nowhere' is not known"),
+    ],
+)
+def test_a_kind_with_the_wrong_number_of_models_is_refused(run, tmp_path, options, complaint):
+    code, _, err = run("init", *options)
+    assert code == 4
+    assert complaint in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_first_panel_and_a_first_network_run_as_printed(run, tmp_path):
+    with PeerServer() as peers:
+        spec = [part for name in ("ant", "bee", "cat") for part in ("--model", f"{peers.url}#{name}")]
+        _, out, _ = run("init", "--kind", "panel", *spec)
+        assert run_printed(out) in ([0], [1])
+    (tmp_path / "adaptive-eval.toml").unlink()
+    shutil.rmtree(tmp_path / ".github")
+    with adder() as server:
+        _, out, _ = run("init", "--kind", "network", "--model", f"{server.url}#adder")
+        assert run_printed(out) in ([0], [1])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytest_adaptive_eval.cli.options import PASSED, check_writable
 from pytest_adaptive_eval.cli.screen import save, say, screen
+from pytest_adaptive_eval.cli.starts import STARTS
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -16,7 +17,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", metavar="FOLDER", nargs="?", type=Path, default=Path(), help="the project (the current folder)")
     text = "the model to interview: a checkpoint folder, or http://HOST:PORT/v1#MODEL; found when omitted"
-    add("--model", metavar="MODEL", help=text)
+    add("--model", metavar="MODEL", action="append", help=text + "; given again, with --kind, others that take part")
+    text = "what to write: a ladder of generated questions, a network of interviews (MACEval), a panel of models that "
+    text += "judge each other (AutoBench); by default questions that are found"
+    add("--kind", choices=sorted(STARTS), help=text)
     add("--dry-run", action="store_true", help="show what would be written, and write nothing")
     text = "write the JSON Schema of adaptive-eval.toml alone, by which editors check and complete the file"
     add("--schema", metavar="FILE", type=Path, help=text)
@@ -24,7 +28,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.cli.project import look_at
-    from pytest_adaptive_eval.cli.setup import set_up
+    from pytest_adaptive_eval.cli.setup import set_up, start
     from pytest_adaptive_eval.evaluation.toml import file_schema
     from pytest_adaptive_eval.outputs import replacing
     from pytest_adaptive_eval.text import clean_terminal
@@ -37,7 +41,10 @@ def _run(options: argparse.Namespace) -> int:
     if not root.is_dir():
         raise ConfigError(f"{root} is not a folder; name the folder of the project")
     screen.progress(f"looking at {root}")
-    setup = set_up(look_at(root), options.model)
+    models = options.model or []
+    if options.kind is None and len(models) > 1:
+        raise ConfigError(f"{len(models)} models go with --kind network or --kind panel; name one to interview")
+    setup = set_up(look_at(root), *models[:1]) if options.kind is None else start(options.kind, look_at(root), models)
     screen.progress("")
     say([clean_terminal(f"found: {finding}") for finding in setup.findings])
     if existing := next((root / name for name in setup.files if (root / name).exists()), None):
@@ -65,6 +72,7 @@ REGISTERED = (
         (
             "init --dry-run",
             "init --model checkpoints/late",
+            "init --kind panel --model URL#ant --model URL#bee --model URL#cat",
             "init --schema adaptive-eval.schema.json",
         ),
     ),

@@ -1,0 +1,93 @@
+"""First evaluations of the kinds that generate their questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Start(NamedTuple):
+    """The first evaluation of one kind.
+
+    Args:
+        models: Fewest and most models that take part, the candidate among them.
+        text: Its lines of TOML, with ``{model}`` for the candidate, ``{others}`` for a list of the other models and
+            ``{other}`` for the first of them, or the candidate again where there is none.
+        note: Where the page on the kind is, and what to set.
+    """
+
+    models: tuple[int, int]
+    text: str
+    note: str
+
+
+#: By the value of ``--kind``.
+STARTS = {
+    "ladder": Start(
+        (1, 1),
+        """[[eval]]
+task = "addition"
+model = {model}
+levels = 5
+queries = 20
+stop_at = 0.5
+
+[[eval.gate]]
+metric = "auc"
+at_least = 2.0  # levels mastered: set your own
+""",
+        "questions grow harder from level to level; other tasks are in docs/reference/task-families.md",
+    ),
+    "network": Start(
+        (1, 2),
+        """[[eval]]
+kind = "network"
+model = {model}
+models = {{ interviewer = {other} }}
+
+[eval.network]
+topology = "line"
+queries = 10
+interviewer = "interviewer"
+
+[[eval.network.node]]
+task = "addition"
+levels = 4
+
+[[eval.network.node]]
+task = "operations"
+levels = 4
+
+[[eval.gate]]
+metric = "energy"
+at_least = 0.3  # set your own
+""",
+        "a model writes the questions of two tasks and the candidate answers them; docs/reference/networks.md has more",
+    ),
+    "panel": Start(
+        (3, 26),
+        """[[eval]]
+kind = "peers"
+name = "panel"
+model = {model}
+peers = {others}
+
+[eval.panel]
+rounds = 20
+topics = ["math", "coding", "writing"]
+
+[[eval.gate]]
+metric = "score"
+at_least = 3.0  # of 1 to 5: set your own
+""",
+        "the models set each other tasks and judge the answers; docs/reference/panels.md has more",
+    ),
+}
+
+
+def written(kind: str, models: Sequence[str]) -> str:
+    """Return the lines of a file for as many models as a kind takes, the candidate first."""
+    first, *others = map(json.dumps, models)
+    text = STARTS[kind].text.format(model=first, other=others[0] if others else first, others=f"[{', '.join(others)}]")
+    return f"# Written by adaptive-eval init --kind {kind}.\n\n{text}"
