@@ -36,6 +36,16 @@ def parse_count(text: str) -> int:
     return int(text)
 
 
+def parse_share(text: str) -> float | str:
+    """Return a number, or a text such as ``60%``, which a `Condition` reads."""
+    if text.strip().endswith("%"):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a number such as 0.6, or a share such as 60%") from None
+
+
 def parse_seed(text: str) -> int:
     """Return a whole number of at least 0."""
     if not text.isdecimal():

@@ -101,6 +101,8 @@ def test_one_subject_of_several_is_named_after_the_path(run, tmp_path):
         (["r.csv#a", "--at-least", "0.5", "--margin", "0.1"], "--margin 0.1 is a loss against a baseline"),
         (["r.csv#a", "--baseline", "other.csv"], "no item of a has a score of c: the ids are such as 'q1' and 'z1'"),
         (["r.csv#c", "--at-least", "0.5"], "no subject 'c'; give r.csv#NAME with one of a, b"),
+        (["r.csv#a", "--at-least", "half"], "'half', expected a number such as 0.6, or a share such as 60%"),
+        (["r.csv#a", "--at-least", "half%"], "expected a number such as 0.6"),
         (["r.csv#a", "--at-least", "2"], "an accuracy lies in [0, 1]"),
         (["nowhere", "--at-least", "0.5"], "nowhere does not exist"),
     ],
@@ -131,7 +133,7 @@ def test_names_of_subjects_may_have_slashes(run, tmp_path):
 def test_items_that_only_other_subjects_of_the_logs_were_asked_do_not_count(run, tmp_path):
     log(tmp_path / "logs", [True, False] * 5, task="small", model="new")
     log(tmp_path / "logs", [True] * 40, task="big", model="old")
-    code, out, _ = run("gate", f"{tmp_path / 'logs'}#new", "--at-least", "0.5")
+    code, out, _ = run("gate", f"{tmp_path / 'logs'}#new", "--at-least", "50%")
     assert code == 0
     assert "new: accuracy .5000 (5 of 10)\n" in out
     code, _, err = run("gate", f"{tmp_path / 'logs'}#new", "--baseline", f"{tmp_path / 'logs'}#old")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.logs import add_ids_argument, joined
-from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, check_writable, read, refuse, spare
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, check_writable, parse_share, read, refuse, spare
 from pytest_adaptive_eval.cli.runs import (
     add_bank_argument,
     add_source_argument,
@@ -52,9 +52,9 @@ def _add_arguments(parser: VerbParser) -> None:
     text = "finished logs of the baseline; with --rescore, what its gates call baseline"
     parser.add_argument("--baseline", metavar="LOGS", help=text)
     add = parser.add_argument_group("gates on logs").add_argument
-    add("--at-least", metavar="X", type=float, help="least accuracy that passes")
+    add("--at-least", metavar="X", type=parse_share, help="least accuracy that passes, such as 0.6 or 60%%")
     text = f"largest loss of accuracy against the baseline that passes ({_MARGIN})"
-    add("--margin", metavar="SHARE", type=float, help=text)
+    add("--margin", metavar="SHARE", type=parse_share, help=text)
     text = "a question that must be right, by id, or all of a task or category; may be repeated"
     add("--must-pass", metavar="NAME", action="append", default=[], help=text)
     add("--each-task", action="store_true", help="judge each task too: ids before the first colon")
