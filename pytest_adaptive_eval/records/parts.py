@@ -71,7 +71,10 @@ class Part(msgspec.Struct):
 def converted(kind: type[Any], data: object) -> Any:
     """Return JSON data as its type; a TypeError names the place of a value of another type."""
     try:
-        return msgspec.convert(data, kind)
+        try:
+            return msgspec.convert(data, kind)
+        except msgspec.ValidationError:  # in the process that made them, numbers may be those of numpy
+            return msgspec.convert(plain(data), kind)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$")
         raise TypeError(f"{path.strip('.`') or 'the record'}: {text}") from None

@@ -205,7 +205,9 @@ def test_no_line_of_a_library_stands_between_the_signs_of_answers(project: Any) 
 
         def criterion(self, view):
             print("Loading weights: 100%", file=sys.stderr, flush=True)
-            return view.buffer(2)
+            criterion = view.buffer(2)
+            criterion[...] = 1.0
+            return criterion
 
     def pytest_adaptive_eval_selector(name):
         return Loud() if name == "loud" else None

@@ -116,3 +116,12 @@ def test_only_a_run_whose_every_gate_could_judge_promotes(
         for o in outcomes
     ]
     assert RunRecord("r", "s", exit_status=status, gates=gates).promote is promoted
+
+
+def test_numbers_of_numpy_are_numbers_and_others_are_named() -> None:
+    gate = {"name": "g", "nodeid": "t.py::g", "interview": "e"}
+    interval = {"estimate": np.float64(0.5), "low": np.float64(0.25), "high": 1.0, "confidence": 0.9, "method": "m"}
+    read = GateRecord.from_json({**gate, "verdict": {"outcome": "PASS", "interval": interval}})
+    assert read.to_json()["verdict"]["interval"]["low"] == 0.25
+    with pytest.raises(TypeError, match=r"verdict\.interval\.low"):
+        GateRecord.from_json({**gate, "verdict": {"outcome": "PASS", "interval": {**interval, "low": "a"}}})
