@@ -246,7 +246,7 @@ class Completions:
 class InMemory(dict[str, Mapping[str, Any]]):
     """Data that end with the process, see `KeyedData`."""
 
-    append = dict.__setitem__
+    append = dict.setdefault
 
 
 class RecordedModel(Model):
@@ -325,12 +325,13 @@ class RecordedModel(Model):
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order; their costs make up that of the call."""
         keys = [completion_key(self._model, item, sample_of(item)) for item in items]
+        first = {key: index for index, key in reversed(list(enumerate(keys)))}
         found = [self._find(key) for key in keys]
         done = [
             None if one is None else scored(item, replace(one, reused=True))
             for item, one in zip(items, found, strict=True)
         ]
-        if missing := [index for index, one in enumerate(done) if one is None]:
+        if missing := [index for index, one in enumerate(done) if one is None and first[keys[index]] == index]:
             before = self._model.usage
             answers = self._model.answer([items[index] for index in missing])
             together = self._model.usage - before - sum((answer.cost for answer in answers), Usage())
@@ -338,6 +339,10 @@ class RecordedModel(Model):
             for index, answer in zip(missing, answers, strict=True):
                 self._keep_both(keys[index], answer, items[index].id)
                 done[index] = answer
+        equal = [(index, first[key]) for index, key in enumerate(keys) if first[key] != index]
+        for index, other in equal:  # a request that is repeated in one call is made once
+            if (answer := done[other]) is not None:
+                done[index] = replace(answer, cost=Usage())
         return [one for one in done if one is not None]
 
     def close(self) -> None:

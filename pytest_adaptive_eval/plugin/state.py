@@ -521,9 +521,19 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
         if any(node.noun == "study" for node in group):
             nodeids = " and ".join(node.nodeid for node in group)
             raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
-        differing = [parts for parts in zip(*(node.place for node in group), strict=True) if len(set(parts)) > 1]
+        places = zip(*(node.place for node in group), strict=True)
+        differing = [_differing(parts) for parts in places if len(set(parts)) > 1]
         for node, parts in zip(group, zip(*differing, strict=True), strict=True):
             node.rename(f"{name}[{'-'.join(filter(None, parts))}]")
+
+
+def _differing(parts: Sequence[str]) -> list[str]:
+    """Return texts without the parameters, between hyphens, that they have in common."""
+    values = [part.split("-") for part in parts]
+    if len({len(one) for one in values}) > 1:
+        return list(parts)
+    kept = [n for n, column in enumerate(zip(*values, strict=True)) if len(set(column)) > 1]
+    return ["-".join(one[n] for n in kept) for one in values]
 
 
 FLAG = "--adaptive-eval-model"

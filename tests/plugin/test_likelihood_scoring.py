@@ -149,7 +149,7 @@ def test_a_model_without_likelihoods_is_refused_at_the_first_question(project: p
     result = project.runpytest_subprocess("--adaptive-eval")
     assert result.ret == 4
     result.stdout.fnmatch_lines(
-        ["*b: items are scored by the likelihoods of texts, which 'model' (Model) does not give*"]
+        ["*b: items are scored by the likelihoods of texts, which 'model' (Own) does not give*"]
     )
     assert not (project.path / "asked.txt").exists()
 

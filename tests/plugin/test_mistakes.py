@@ -45,7 +45,7 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
         ('"toy.jsonl", bank="toy.jsonl"', "the marker adaptive_eval takes one bank and keywords, got *"),
         ('"toy.jsonl", "toy.jsonl"', "the marker adaptive_eval takes one bank and keywords, got *"),
         ('"toy.jsonl", budgett=3', "unknown setting 'budgett'; did you mean 'budget'?"),
-        ('"toy.jsonl", colour=3', "unknown setting 'colour'; known are bank, *, name, *"),
+        ('"toy.jsonl", colour=3', "unknown setting 'colour'; known are name, bank, *"),
         ('"toy.jsonl", budget=0', "budget 0: the bank has 60 items, so a count lies in 1 ... 60"),
         ('"toy.jsonl", budget=61', "budget 61: the bank has 60 items, so a count lies in 1 ... 60"),
         ('"toy.jsonl", budget=0.5', "budget is 0.5, expected a whole number or text (a share is written in quotes*"),
