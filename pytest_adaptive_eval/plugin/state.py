@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -399,10 +400,10 @@ class EvaluationNode(Once):
         return {self.evaluation.name, self.nodeid}
 
     @property
-    def place(self) -> tuple[str, str, str]:
+    def place(self) -> tuple[str, ...]:
         """File, names within the file, and parameters, without the placeholder's."""
         path, _, names = self.nodeid.partition("[")[0].partition("::")
-        return path, names, "-".join(part for part in self.ids if not part.startswith(PARAMETER))
+        return path, names, *(part for part in self.ids if not part.startswith(PARAMETER))
 
     def rename(self, name: str) -> None:
         """Give the evaluation another name."""
@@ -521,19 +522,10 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
         if any(node.noun == "study" for node in group):
             nodeids = " and ".join(node.nodeid for node in group)
             raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
-        places = zip(*(node.place for node in group), strict=True)
-        differing = [_differing(parts) for parts in places if len(set(parts)) > 1]
+        places = itertools.zip_longest(*(node.place for node in group), fillvalue="")
+        differing = [parts for parts in places if len(set(parts)) > 1]
         for node, parts in zip(group, zip(*differing, strict=True), strict=True):
             node.rename(f"{name}[{'-'.join(filter(None, parts))}]")
-
-
-def _differing(parts: Sequence[str]) -> list[str]:
-    """Return texts without the parameters, between hyphens, that they have in common."""
-    values = [part.split("-") for part in parts]
-    if len({len(one) for one in values}) > 1:
-        return list(parts)
-    kept = [n for n, column in enumerate(zip(*values, strict=True)) if len(set(column)) > 1]
-    return ["-".join(one[n] for n in kept) for one in values]
 
 
 FLAG = "--adaptive-eval-model"
