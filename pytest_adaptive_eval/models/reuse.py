@@ -168,7 +168,7 @@ def _is_shared(path: Path) -> bool:
 
 
 class KeyedData(Protocol):
-    """JSON data by key, such as a `records.journal.Journal`; the first data under a key stay."""
+    """JSON data by key, such as a `records.journal.Journal`."""
 
     def get(self, key: str, /) -> Mapping[str, Any] | None:
         """Return the data of a key, or None."""

@@ -246,13 +246,16 @@ def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) ->
     code, _, err = two.command("gate", "--rescore", "old.json")
     assert code == 4
     assert "its record does not say which: name it with --baseline FILE" in err
-    for damaged in (-1.5, {"metric": "accuracy", "kind": []}, {"metric": "accuracy", "sort": "at_least"}):
+    for damaged, fault in (
+        (-1.5, "condition: Expected `object | null`, got `float`"),
+        ({"metric": "accuracy", "kind": []}, "condition.kind: Expected `str`, got `array`"),
+        ({"metric": "accuracy", "sort": "at_least"}, "condition: Object missing required field `kind`"),
+    ):
         old["gates"][0]["verdict"]["condition"] = damaged
         two.text("old.json", json.dumps(old))
         code, _, err = two.command("gate", "--rescore", "old.json")
         assert code == 4
-        told = "the run record is damaged: gates[0].verdict.condition", "has a damaged condition in the record"
-        assert any(sentence in err for sentence in told), err
+        assert f"old.json: the run record is damaged: gates[0].verdict.{fault}. Write it again or restore" in err
     assert two.ids == before, "no copy is written"
 
 
