@@ -246,7 +246,9 @@ class Completions:
 class InMemory(dict[str, Mapping[str, Any]]):
     """Data that end with the process, see `KeyedData`."""
 
-    append = dict.setdefault
+    def append(self, key: str, data: Mapping[str, Any], /) -> None:
+        """Store the data of a key."""
+        self.setdefault(key, data)
 
 
 class RecordedModel(Model):
@@ -341,8 +343,8 @@ class RecordedModel(Model):
                 done[index] = answer
         equal = [(index, first[key]) for index, key in enumerate(keys) if first[key] != index]
         for index, other in equal:  # a request that is repeated in one call is made once
-            if (answer := done[other]) is not None:
-                done[index] = replace(answer, cost=Usage())
+            if (same := done[other]) is not None:
+                done[index] = replace(same, cost=Usage())
         return [one for one in done if one is not None]
 
     def close(self) -> None:
