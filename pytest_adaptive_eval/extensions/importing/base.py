@@ -64,6 +64,16 @@ class Dataset:
 
         return replace(self, records=records, mapping=replaced(self.mapping, rows=rows))
 
+    def without(self, reason: Callable[[Record], str]) -> Dataset:
+        """Return the data set with the records refused for which there is a reason."""
+
+        def records(limit: int | None = None) -> Iterator[Record]:
+            for record in self.records(limit):
+                why = reason(record)
+                yield record._replace(names={**record.names, "refused": why}) if why else record
+
+        return replace(self, records=records)
+
 
 @dataclass(frozen=True, slots=True)
 class Importer:

@@ -419,7 +419,8 @@ def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> It
         "meta": meta,
     }
     if len(draft.messages) > 1 or (draft.messages and draft.messages[0]["role"] != "user"):
-        data["messages"] = draft.messages
+        first = [{"role": "system", "content": draft.question}] if draft.question else []
+        data["messages"] = [*first, *draft.messages]
     else:
         text = "\n\n".join(filter(None, (draft.question, *(message["content"] for message in draft.messages))))
         data["prompt"] = text if draft.turns else _prompt(text, question, mapping)

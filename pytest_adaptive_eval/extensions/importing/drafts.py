@@ -20,6 +20,7 @@ from pytest_adaptive_eval.extensions.importing.choices import (
     read_choices,
     without_end,
 )
+from pytest_adaptive_eval.extensions.importing.free import holds_answer
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
@@ -133,10 +134,8 @@ class Drafter:
         prompts = literal(chat)
         if isinstance(prompts, list) and len(prompts) > 1 and all(isinstance(part, str) for part in prompts):
             chat, *turns = prompts
-        several = isinstance(answer, list) and len(answer) > 1 and any(isinstance(part, str) for part in answer)
-        if self._guessed and several and not (choices.texts or turns):
-            name = self.mapping.answer
-            raise DatasetError(f"its answer is a list, {answer!r:.60}; give --set accepted={name} where any is right")
+        if self._guessed and not (choices.texts or turns):
+            self._check_one_value(answer)
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
         question = _joined(value(self._context), value(self._question))
         if not (question or messages):
@@ -152,6 +151,18 @@ class Drafter:
             *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns),
             as_text(value(self._unit)),
         )
+
+    def _check_one_value(self, answer: Any) -> None:
+        """Refuse a guessed answer that is a list of texts, or an object that no grader compares."""
+        name = self.mapping.answer or "$label"
+        parts = answer if isinstance(answer, list) else [answer]
+        if len(parts) > 1 and any(isinstance(part, str) for part in parts):
+            raise DatasetError(f"its answer is a list, {answer!r:.60}; give --set accepted={name} where any is right")
+        if not self.mapping.grader and any(isinstance(part, Mapping) and not holds_answer(part) for part in parts):
+            raise DatasetError(
+                f"its answer is {answer!r:.80}, which no grader compares; give --set grader=judge, or "
+                f"grader=python:module:function that compares it, or the part to compare as --set answer={name}.KEY"
+            )
 
     def _is_missing(self, value: Any) -> bool:
         """Return whether a value is none, or a text that the mapping says stands for none."""

@@ -17,7 +17,13 @@ from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
 from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
-from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, nested_rows, unused_fields
+from pytest_adaptive_eval.extensions.importing.guess import (
+    SAMPLE,
+    guess_mapping,
+    nested_rows,
+    unaskable,
+    unused_fields,
+)
 from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import check_references, label_files, open_files, read_labels
 from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
@@ -142,7 +148,8 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     for dataset in datasets:
         try:
             dataset, mapping, reasons, unread = _mapped(dataset, several=len(datasets) > 1)
-            drafts, without = _drafts(dataset, mapping, number, store, guessed="answer" in reasons)
+            guessed = "answer" in reasons or (dataset.labels is not None and not mapping.answer)
+            drafts, without = _drafts(dataset, mapping, number, store, guessed=guessed)
         except DatasetError as error:
             if len(datasets) == 1:
                 raise
@@ -193,6 +200,7 @@ def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapp
     unread: list[str] = []
     if not (given.question or given.messages):
         unread = unused_fields(sample, mapping)
+        dataset = dataset.without(unaskable([each for each in sample if not {*mapping.images} & {*each.data}]))
         if dataset.labels is None and dataset.folder is not None:
             check_references(sample, mapping, dataset.folder)
     if several and not mapping.category:

@@ -25,12 +25,14 @@ from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.typed_tables import replaced
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
+_ABOUT = re.compile(r"(?i)read.?me|licen[cs]e|notice|citation|requirements|version|about")
 _SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
 
 
 def data_files(folder: Path, depth: int = 4) -> list[Path]:
-    """Return the data files below a folder, sorted; links are not followed."""
+    """Return the data files below a folder, sorted, or its texts where there is none; links are not followed."""
     files: list[Path] = []
+    texts: list[Path] = []
     for path in sorted(folder.iterdir()):
         if path.is_symlink() or path.name.startswith((".", "~$")):
             continue
@@ -38,7 +40,9 @@ def data_files(folder: Path, depth: int = 4) -> list[Path]:
             files += data_files(path, depth - 1)
         elif suffix_of(path) and path.name not in ("dataset_info.json", "state.json", "dataset_dict.json"):
             files.append(path)
-    return files
+        elif path.suffix.lower() == ".txt" and not _ABOUT.match(path.name):
+            texts.append(path)
+    return files or texts
 
 
 def split_of(path: Path) -> tuple[str, Path]:
