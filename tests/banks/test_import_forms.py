@@ -13,7 +13,7 @@ from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.importer import Imported, import_items
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.mappings import ItemMapping
 
 WORDS = ["river", "stone", "cloud", "garden", "window", "copper", "meadow", "lantern", "harbor", "pencil", "saddle"]
 COUNT = 24

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.extensions.importing import build
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.free import is_list
 from pytest_adaptive_eval.extensions.importing.importer import import_items
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.mappings import ItemMapping
 
 COUNT = 24
 WORDS = ("apple", "birch", "crane", "delta", "eagle", "frost", "grape", "heron", "ivory", "jewel", "koala")

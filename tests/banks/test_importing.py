@@ -19,7 +19,7 @@ from published_rows import PUBLISHED
 from pytest_adaptive_eval.errors import ConfigError, DatasetError, Unscored
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.importer import IMPORTERS, import_items
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping, split_list
+from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 
 def png(colour=(200, 30, 30)):

@@ -9,9 +9,9 @@ import pytest
 from made import made
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.extensions.exports.rows import every_eval_ever
+from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "logs"

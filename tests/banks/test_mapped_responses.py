@@ -9,10 +9,10 @@ import pytest
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.ids import propose_ids, rename_items, with_item_ids
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.banks.responses.questions import items_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+from pytest_adaptive_eval.mappings import ResponseMapping
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.rows import Record, within
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
 

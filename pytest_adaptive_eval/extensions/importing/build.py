@@ -28,12 +28,12 @@ from pytest_adaptive_eval.extensions.importing.free import (
     how_to_tell,
     is_list,
 )
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.items.graders.kinds.numeric import tolerance_of
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.reading.choice import choice_of
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
+from pytest_adaptive_eval.mappings import ItemMapping
 
 #: Graders whose right answers follow from the item's answer.
 _KINDS = ("choice", "yesno", "numeric", "math", "exact", "exact_match", "contains", "f1", "literal", "json")

@@ -21,7 +21,7 @@ from pytest_adaptive_eval.extensions.importing.choices import (
     without_end,
 )
 from pytest_adaptive_eval.extensions.importing.free import holds_answer
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.mappings import ItemMapping
 
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
 _MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")

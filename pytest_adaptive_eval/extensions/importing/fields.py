@@ -17,8 +17,8 @@ QUESTIONS = _words(
 )
 CONTEXTS = _words(
     "taskprefix passage context story article paragraph background body premise document situation scenario "
-    "florespassage dialogue excerpt abstract material text hint statement contexts input dialog case introduction table "
-    "system"
+    "florespassage dialogue excerpt abstract material text hint statement contexts input dialog case introduction "
+    "table system"
 )
 ANSWERS = _words(
     "answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx "

@@ -27,9 +27,9 @@ from pytest_adaptive_eval.extensions.importing.choices import (
 from pytest_adaptive_eval.extensions.importing.drafts import choices_of
 from pytest_adaptive_eval.extensions.importing.fields import normal
 from pytest_adaptive_eval.extensions.importing.free import holds_answer
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.pictures import looks_like_image
 from pytest_adaptive_eval.items.grading import JUDGE
+from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
 #: Records from which a mapping is guessed.

@@ -24,10 +24,10 @@ from pytest_adaptive_eval.extensions.importing.guess import (
     unaskable,
     unused_fields,
 )
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import check_references, label_files, open_files, read_labels
 from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.typed_tables import find_named, replaced
 

@@ -20,8 +20,8 @@ from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import file_of
 from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missing
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.inputs import open_regular
+from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")

@@ -13,11 +13,12 @@ from typing import Any
 from pytest_adaptive_eval.banks.expressions import hash_of, parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, files_of
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, own_scores, suggest_mapping
+from pytest_adaptive_eval.banks.responses.mapping import own_scores, suggest_mapping
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
 from pytest_adaptive_eval.banks.rows import SUFFIXES, Record, read_records
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.mappings import ResponseMapping
 
 #: Verdicts in words, in lower case.
 _VERDICTS: Mapping[str, float] = MappingProxyType(
@@ -136,7 +137,7 @@ class _Reader:
 
     def __init__(self, mapping: ResponseMapping, settings: ReadSettings, collected: Collected, counts: _Counts) -> None:
         self._mapping, self._settings, self._collected, self._counts = mapping, settings, collected, counts
-        self._fields = mapping.parsed()
+        self._fields = {name: parse_expression(text, name) for name, text in mapping.given.items() if name != "rows"}
 
     def read(self, file: Path) -> bool:
         """Read one file; return whether any row has a score."""

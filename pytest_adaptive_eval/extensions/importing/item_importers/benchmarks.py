@@ -13,10 +13,10 @@ from pytest_adaptive_eval.banks.code import CODE, calls_of_tests
 from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import open_files, preset, with_records
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.reading.instructions import fault
+from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import read_table
 
 _DECLARED = tomllib.loads((Path(__file__).parent.parent / "presets.toml").read_text("utf-8"))

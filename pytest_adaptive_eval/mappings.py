@@ -1,13 +1,14 @@
-"""Mapping of a published data set's fields to those of items."""
+"""Mappings of the fields of foreign records to those of items and of responses, as TOML tables hold them.
+
+Values are expressions, see `pytest_adaptive_eval.banks.expressions`.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import msgspec
-
-from pytest_adaptive_eval.typed_tables import Table, described
+from pytest_adaptive_eval.typed_tables import Table, described, replaced
 
 Counted = Literal["auto", "label", "letter", "text", "0", "1"]
 #: How an answer may name a choice.
@@ -17,7 +18,7 @@ Names = tuple[str, ...]
 
 
 class ItemMapping(Table, frozen=True):
-    """Expressions for the fields of items; see `pytest_adaptive_eval.banks.expressions`."""
+    """Fields of items."""
 
     rows: Annotated[
         str, described("place of the records in nested data, such as data[*].qas[*], or lists side by side")
@@ -45,14 +46,59 @@ class ItemMapping(Table, frozen=True):
     tolerance: Annotated[float | None, described("accepted difference of a number")] = None
     meta: Annotated[Names, described("further fields to keep under meta")] = ()
 
-    def given(self) -> dict[str, object]:
+    def given(self) -> dict[str, Any]:
         """Return the fields that differ from the defaults, as JSON data."""
-        default, values = ItemMapping(), msgspec.structs.asdict(self)
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-            if value != getattr(default, name)
-        }
+        return _given(self, ItemMapping)
+
+
+class ResponseMapping(Table, frozen=True):
+    """Fields of responses; empty where there is no expression."""
+
+    rows: Annotated[str, described("where the records lie in a file, such as results[*].samples")] = ""
+    subject: Annotated[str, described("name of the model ($file by default)")] = ""
+    item: Annotated[str, described("id of the item")] = ""
+    score: Annotated[
+        str, described("score in [0, 1], truth value or verdict; without it the answer is compared with the target")
+    ] = ""
+    answer: Annotated[str, described("what the model answered")] = ""
+    question: Annotated[str, described("text of the question, or its messages")] = ""
+    choices: Annotated[str, described("list of choices")] = ""
+    target: Annotated[str, described("right answer, or a list of accepted ones")] = ""
+    images: Annotated[str, described("images: paths, data URLs or bytes")] = ""
+    category: Annotated[str, described("category of the item")] = ""
+    error: Annotated[str, described("where it is not empty, the response is missing")] = ""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The expressions that are not empty, by field."""
+        return _given(self, ResponseMapping)
+
+    @property
+    def options(self) -> str:
+        """The mapping as options of the command line."""
+        return " ".join(f"--set {name}={_quoted(text)}" for name, text in self.given.items())
+
+    def with_defaults(self, other: ResponseMapping) -> ResponseMapping:
+        """Return a copy with the expressions of another mapping where this one has none."""
+        return replaced(other, **self.given)
+
+
+def _quoted(text: str) -> str:
+    """Return an expression as a word of a shell."""
+    if text.replace("_", "").replace(".", "").replace("-", "").isalnum():
+        return text
+    return f"'{text}'" if "'" not in text else f'"{text}"'
+
+
+def _given(table: Table, kind: type[Table]) -> dict[str, Any]:
+    """Return the fields of a kind of table that differ from its defaults, as JSON data."""
+    default = kind()
+    values = ((name, getattr(table, name)) for name in kind.__struct_fields__)
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values
+        if value != getattr(default, name)
+    }
 
 
 def split_list(text: str) -> Names:
