@@ -11,6 +11,7 @@ from typing import Any
 
 from pytest_adaptive_eval.banks.code import CODE
 from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
+from pytest_adaptive_eval.banks.images import looks_like_image
 from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing import fields
@@ -27,7 +28,6 @@ from pytest_adaptive_eval.extensions.importing.choices import (
 from pytest_adaptive_eval.extensions.importing.drafts import choices_of
 from pytest_adaptive_eval.extensions.importing.fields import normal
 from pytest_adaptive_eval.extensions.importing.free import holds_answer
-from pytest_adaptive_eval.extensions.importing.pictures import looks_like_image
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced

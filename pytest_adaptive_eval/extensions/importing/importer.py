@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
@@ -25,7 +26,6 @@ from pytest_adaptive_eval.extensions.importing.guess import (
     unused_fields,
 )
 from pytest_adaptive_eval.extensions.importing.opening import check_references, label_files, open_files, read_labels
-from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.registry import registered
