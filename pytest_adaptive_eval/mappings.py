@@ -44,7 +44,7 @@ class ItemMapping(Table, frozen=True):
     instruction: Annotated[str | None, described("sentence after the question; none where empty")] = None
     bare: Annotated[bool, described("leave choices and instruction out of the prompt, for likelihood scoring")] = False
     tolerance: Annotated[float | None, described("accepted difference of a number")] = None
-    meta: Annotated[Names, described("further fields to keep under meta")] = ()
+    meta: Annotated[Names, described("further fields to keep under meta, or NAME=EXPRESSION")] = ()
 
     def given(self) -> dict[str, Any]:
         """Return the fields that differ from the defaults, as JSON data."""

@@ -102,7 +102,12 @@ class Drafter:
         self._choices = choices_of(mapping.choices) if mapping.choices else None
         self._columns, self._distractors = several("choices"), several("distractors")
         self._accepted, self._images = several("accepted"), several("images")
-        self._category, self._meta = several("category"), dict(zip(mapping.meta, several("meta"), strict=True))
+        self._category = several("category")
+        named = [re.match(r"(\w+)=(?!=)", text) for text in mapping.meta]
+        texts = [text[match.end() :] if match else text for text, match in zip(mapping.meta, named, strict=True)]
+        keys = [match[1] if match else text for text, match in zip(mapping.meta, named, strict=True)]
+        self._meta = {key: parse_expression(text, "meta") for key, text in zip(keys, texts, strict=True)}
+        self._needed = {match[1] for match in named if match}
 
     def draft(self, record: Record, number: int) -> Draft | None:
         """Return the draft of a record; None where the mapping leaves it out.
@@ -146,6 +151,8 @@ class Drafter:
                 raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
         category = tuple(filter(None, (as_text(value(each)) for each in self._category)))
         meta = {key: kept for key, each in self._meta.items() if (kept := value(each)) is not None}
+        if lacking := self._needed - meta.keys():
+            raise DatasetError(f"it has no value for {min(lacking)} in meta")
         pictures = images + pictures
         return Draft(
             *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns),

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import Record
-from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
 from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
@@ -265,7 +265,7 @@ def _drafts(
             draft = drafter.draft(record, count - 1)
             if draft is not None:
                 draft.images = [store.add(image) for image in draft.images]
-        except DatasetError as error:
+        except (BankError, DatasetError) as error:
             refused.append((record.where, str(error)))
             continue
         if draft is not None:

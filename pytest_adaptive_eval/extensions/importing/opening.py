@@ -6,18 +6,17 @@ import contextlib
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path
 from pytest_adaptive_eval.banks.licences import licence_of
 from pytest_adaptive_eval.banks.rows import Record, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
-from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
+from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import file_of
 from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missing
 from pytest_adaptive_eval.inputs import open_regular
@@ -230,69 +229,6 @@ _ABOVE = 2
 def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:
     """Return a mapping with the user's fields in place of its own."""
     return replaced(defaults, **{name: getattr(settings, name) for name in settings.given()})
-
-
-def with_records(dataset: Dataset, change: Callable[[Record], Record]) -> Dataset:
-    """Return a data set with each record changed."""
-
-    def records(limit: int | None = None) -> Iterator[Record]:
-        return map(change, dataset.records(limit))
-
-    return replace(dataset, records=records)
-
-
-def preset(
-    name: str,
-    summary: str,
-    *variants: ItemMapping,
-    files: str = "",
-    labels: Callable[[Path], Path | None] | None = None,
-    ask: str = "generation",
-    few_shot: str = "",
-) -> Importer:
-    """Return the importer of a published benchmark.
-
-    Args:
-        *variants: One for each form in which the benchmark is published; the first that fits the first records is used.
-            Fields that it leaves out are guessed.
-        labels: Return the second file with the answers, given the source.
-    """
-    about = {"ask": ask, "few_shot": few_shot}
-
-    def opened(source: str, settings: ImportSettings) -> list[Dataset]:
-        second = settings.labels or (labels(Path(source)) if labels and not settings.split else None)
-        datasets: list[Dataset] = []
-        notes: list[str] = []
-        for number, plain in enumerate(open_files(source, settings, files, variants[0] if variants else None, name)):
-            forms = [open_files(source, settings, files, variant, name)[number] for variant in variants] or [plain]
-            fitting = next((form for form in forms if _fits(form)), None)
-            if fitting is None:
-                notes.append(f"left out: {', '.join(plain.files[:4])}: its fields are none of those of {name}")
-                continue
-            datasets.append(replace(fitting, labels=second, facts={**fitting.facts, **about}))
-        if not datasets:
-            raise DatasetError(
-                f"{source}: its fields are none of those that {name} is published with; leave --preset out, or name "
-                "the fields"
-            )
-        return [replace(datasets[0], notes=(*datasets[0].notes, *notes)), *datasets[1:]]
-
-    return Importer(name, summary, opened, ask, few_shot)
-
-
-def _fits(dataset: Dataset) -> bool:
-    """Return whether the question, chat and choices of a mapping have values in one of the first records."""
-    mapping = dataset.mapping
-    try:
-        records = list(islice(dataset.records(50), 50))
-    except DatasetError:
-        return False
-    accepted = () if mapping.choices else mapping.accepted[:1]
-    expressions = [
-        text for text in (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer, *accepted) if text
-    ]
-    parsed = [parse_expression(text) for text in expressions if not text.startswith("$label")]
-    return all(any(value(record.data, record.names) is not None for record in records) for value in parsed)
 
 
 def open_files(
