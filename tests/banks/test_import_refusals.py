@@ -287,6 +287,14 @@ REFUSED_WHOLE = {
         asking(answer=lambda n: WORDS[n % 11], label=lambda n: n % 2),
         "'label' is 0 or 1 beside 'answer', as where .* give --set where=\"label == '1'\"",
     ),
+    "what a pronoun stands for": (
+        [{"text": f"Ann met Bo at {n}, who saw her.", "pronoun": "her", "answer": WORDS[n % 11]} for n in range(COUNT)],
+        "'text' asks nothing alone, and 'pronoun' is a part of it; give --set question=",
+    ),
+    "ratings of texts": (
+        table("text,label", lambda n: [f"You are number {n}.", n / 40 + 0.01]),
+        "'label' is a number from 0 to 1 for 'text', and no field says what is asked",
+    ),
     "turns of a conversation": (
         [
             {

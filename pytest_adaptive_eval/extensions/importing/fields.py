@@ -63,7 +63,7 @@ _NEEDED = frozenset(
 _BESIDE = frozenset(
     _words(
         "the a b c d e f of source raw full main given reading problem question support supporting original str "
-        "string content body list python buggy path"
+        "string content body list python buggy path pre post"
     )
 )
 DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?)?)\d*")
@@ -77,7 +77,9 @@ FLAGS = _words("label iscorrect correct isright right iscorrectanswer correctnes
 IMPOSSIBLE = ("isimpossible", "impossible", "unanswerable")
 UNANSWERABLE = (*IMPOSSIBLE, "answerable", "isanswerable", "hasanswer")
 ATTACHED = _words("filename filepath file files attachment attachments attachedfile")
-UNITS = ("unit", "units", "answerunit")
+UNITS = ("unit", "units", "answerunit", "scale")
+#: Names of parts of a text that a question is about.
+PARTS = _words("pronoun pronountext targetword aspect aspectterm")
 #: Names of what a program is given, which asks nothing, and of a program.
 PROGRAM_INPUTS, PROGRAMS = ("input", "inputs", "args", "arguments"), ("code", "program", "snippet", "function")
 #: Names of texts that ask nothing by themselves.

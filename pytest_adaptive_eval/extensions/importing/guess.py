@@ -325,13 +325,21 @@ class _Guesser:
                 f"{question!r} only says {listed:.120}, which asks nothing alone; give --set question="
                 f"'{{{others[0]}}} .. {{{question}}}' with the words between"
             )
+        parts = [key for key in sample.paths if normal(key) in fields.PARTS and sample.filled(key)]
+        if parts and not asks:
+            raise DatasetError(
+                f"{question!r} asks nothing alone, and {parts[0]!r} is a part of it; give --set question="
+                f"'{{{question}}}\\n\\n.. {{{parts[0]}}} ..?' with the words between"
+            )
         if self.mapping.choices or self.mapping.distractors or self.mapping.grader or self.mapping.instruction:
             return
         plain = "{" in question or normal(question) in fields.PLAIN_TEXTS
         answers = [value for value in sample.values(self.mapping.answer or "$none") if not is_missing(value)]
-        if plain and answers and not asks and all(map(yes_or_no, answers)):
+        rated = all(isinstance(number := _parsed(answer), float) and 0 <= number <= 1 for answer in answers)
+        if plain and answers and not asks and (rated or all(map(yes_or_no, answers))):
+            told = "is a number from 0 to 1 for" if rated else "says yes or no to"
             raise DatasetError(
-                f"{self.mapping.answer!r} says yes or no to {question.replace(chr(10), ' ')!r}, and no field says what "
+                f"{self.mapping.answer!r} {told} {question.replace(chr(10), ' ')!r}, and no field says what "
                 f"is asked; give --set question='QUESTION {{..}}' with it"
             )
 
@@ -627,6 +635,14 @@ class _Guesser:
             if len(values) == len(self.sample.records) and len(set(values)) * 10 >= len(values) * 9:
                 return key
         return ""
+
+
+def _parsed(value: Any) -> Any:
+    """Return the number that a text is; other values as they are."""
+    try:
+        return float(value) if isinstance(value, str) and "." in value else value
+    except ValueError:
+        return value
 
 
 def _no_comparison(answer: str, found: Any) -> str:
