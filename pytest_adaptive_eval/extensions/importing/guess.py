@@ -158,8 +158,8 @@ def nested_rows(records: Sequence[Record]) -> str:
     return ""
 
 
-def unaskable(records: Sequence[Record]) -> Callable[[Record], str]:
-    """Return the function from a record to why its question cannot be asked; empty where nothing says so.
+def unaskable(records: Sequence[Record]) -> Callable[[Record], str] | None:
+    """Return the function from a record to why its question cannot be asked, or ""; None where no field may say so.
 
     A field may say that a question has no answer, or name a file where only some records have one.
     """
@@ -175,7 +175,7 @@ def unaskable(records: Sequence[Record]) -> Callable[[Record], str]:
         key = next((key for key in some if not is_missing(data.get(key))), "")
         return f"its {key!r} is {data[key]!r:.60}, which a bank does not have" if key else ""
 
-    return reason
+    return reason if flags or some else None
 
 
 def unused_fields(records: Sequence[Record], mapping: ItemMapping) -> list[str]:

@@ -200,7 +200,8 @@ def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapp
     unread: list[str] = []
     if not (given.question or given.messages):
         unread = unused_fields(sample, mapping)
-        dataset = dataset.without(unaskable([each for each in sample if not {*mapping.images} & {*each.data}]))
+        if not mapping.images and (reason := unaskable(sample)):
+            dataset = dataset.without(reason)
         if dataset.labels is None and dataset.folder is not None:
             check_references(sample, mapping, dataset.folder)
     if several and not mapping.category:
