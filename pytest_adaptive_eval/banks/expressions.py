@@ -296,10 +296,12 @@ def _join(separator: str, values: Any) -> str:
     return separator.replace(r"\n", "\n").join(map(as_text, values if isinstance(values, list) else [values]))
 
 
-def _calls(tests: Any, function: Any, setup: Any = None) -> list[dict[str, Any]]:
+def _calls(tests: Any, function: Any, setup: Any = None) -> list[dict[str, Any]] | None:
     """Return the calls of a function that assertions make, as `meta` of the grader ``code``; refuse other code."""
     from pytest_adaptive_eval.banks.code import calls_of_tests
 
+    if function is None:
+        return None
     if setup:
         raise BankError("its tests need code of their own, which the sandbox does not allow")
     return calls_of_tests("\n".join(map(str, tests)) if isinstance(tests, list) else str(tests), str(function))

@@ -507,6 +507,29 @@ def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that
     assert [item.id for item in read_bank(examples).items] == ["q20", "q21"]
 
 
+def test_programs_of_any_data_set_are_graded_by_the_calls_of_their_assertions(tmp_path):
+    rows = [
+        {
+            "task": f"Write f, which adds {n}.",
+            "name": "f",
+            "tests": [f"assert f(1) == {n + 1}", f"assert f(2) == {n + 2}"],
+        }
+        for n in range(6)
+    ]
+    rows[4]["tests"] = ["import os\nos.remove('x')"]
+    del rows[5]["name"]
+    mapping = ItemMapping(
+        question="task", grader="code", meta=("function=name", "calls=calls(tests, name)"), instruction=""
+    )
+    found = imported(write(tmp_path, "own.jsonl", rows), settings=ImportSettings(mapping, partial=True))
+    assert [item.meta["function"] for item in found.items] == ["f"] * 4
+    assert found.items[0].meta["calls"][1] == {"arguments": "[2]", "expected": "2"}
+    assert [why for _, why in found.refused] == [
+        "its tests compute (\"os.remove('x')\"), which the sandbox does not allow",
+        "it has no value for calls in meta",
+    ]
+
+
 def test_a_preset_of_ones_own_is_a_toml_file(tmp_path):
     rows = [{"text": f"Which word is {n}?", "a": "red", "b": "blue", "key": "AB"[n % 2]} for n in range(4)]
     data, own = write(tmp_path, "quiz.jsonl", rows), tmp_path / "own.toml"

@@ -38,7 +38,8 @@ class PresetTable(Table, frozen=True):
     labels_beside: bool = False
 
 
-def _preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> Importer:
+def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> Importer:
+    """Return the preset of a table with the keys of `PresetTable`; `where` begins errors."""
     about = read_table(PresetTable, data, f"{where}: {name}")
     tables = [_DECLARED["forms"][form] if isinstance(form, str) else form for form in about.forms]
     mappings = [read_table(ItemMapping, table, f"{where}: {name}") for table in tables]
@@ -103,7 +104,7 @@ def read_preset(path: Path) -> Importer:
         ) from None
     if not data.get("forms"):
         raise ConfigError(f"{path}: expected forms, a list of mappings such as {{question = 'field'}}")
-    return _preset(path.stem, data, str(path))
+    return preset(path.stem, data, str(path))
 
 
-REGISTERED = tuple(_preset(name, about) for name, about in _DECLARED["presets"].items())
+REGISTERED = tuple(preset(name, about) for name, about in _DECLARED["presets"].items())
