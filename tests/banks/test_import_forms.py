@@ -133,6 +133,10 @@ CHOICES: dict[str, tuple[str, str]] = {
         "faq.txt",
         "\n".join(f"Q: {question(n)}\nA: {right(n)}\n" for n in range(COUNT)),
     ),
+    "rows as the hub's server gives them": (
+        "rows.json",
+        json.dumps({"features": [{"name": "x"}], "rows": [{"row_idx": n, "row": row} for n, row in enumerate(PLAIN)]}),
+    ),
     "the answer first among its spellings": (
         "test.jsonl",
         lines(

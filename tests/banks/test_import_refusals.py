@@ -287,6 +287,10 @@ REFUSED_WHOLE = {
         asking(answer=lambda n: WORDS[n % 11], label=lambda n: n % 2),
         "'label' is 0 or 1 beside 'answer', as where .* give --set where=\"label == '1'\"",
     ),
+    "numbers of choices that the questions list": (
+        asking("Which is {}? (A) one (B) two", answer_index=lambda n: n % 2),
+        "numbers from 0 to 1, and the questions list choices by letters; give --set answer='letter.answer_index.'",
+    ),
     "what a pronoun stands for": (
         [{"text": f"Ann met Bo at {n}, who saw her.", "pronoun": "her", "answer": WORDS[n % 11]} for n in range(COUNT)],
         "'text' asks nothing alone, and 'pronoun' is a part of it; give --set question=",

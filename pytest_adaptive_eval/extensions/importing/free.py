@@ -287,6 +287,7 @@ def _chosen(rows: Sequence[Row], name: str, *, mixed: bool) -> list[Free | str]:
         ]
     _refuse_flags(rows, name)
     _refuse_codes(rows, name)
+    _refuse_indexes(rows, name)
     _refuse_commas(rows, name)
     if letters := _letters(rows, mixed=mixed):
         return letters
@@ -345,6 +346,19 @@ def _refuse_codes(rows: Sequence[Row], name: str) -> None:
             f"the numbers in {name!r} stand for {len(kinds)} classes, and the data set does not name them; give "
             f'--set choices="{listed}" and --set counted={min(map(int, kinds))}'
         )
+
+
+def _refuse_indexes(rows: Sequence[Row], name: str) -> None:
+    """Refuse small numbers as answers to questions that list choices by letters."""
+    shown = sum(bool(_SHOWN.search(row.question)) for row in rows)
+    if len(rows) >= _LETTERS_FROM and shown >= _KIND * len(rows) and all(len(row.answers[0]) == 1 for row in rows):
+        numbers = {row.answers[0] for row in rows}
+        if all(map(str.isdigit, numbers)):
+            raise DatasetError(
+                f"the answers of {name!r} are numbers from {min(numbers)} to {max(numbers)}, and the questions list "
+                f"choices by letters; give --set answer='letter({name})' where they count from 0, or 'letter({name}, "
+                "`1`)', or --set grader=numeric where a number is asked for"
+            )
 
 
 def _refuse_commas(rows: Sequence[Row], name: str) -> None:
