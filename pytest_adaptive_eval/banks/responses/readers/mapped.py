@@ -121,8 +121,8 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
     def read(path: Path, settings: ReadSettings) -> Responses:
         files = files_that(recognises, path, f"expected {table.content}")
         collected = Collected(str(path))
-        groups = {str(_value(table.group, row)) for file in files for row in read_records(file, table.rows)}
-        several = len(groups) > 1 if table.group else False
+        rows = (row for file in files for row in read_records(file, table.rows))
+        several = bool(table.group) and len({str(_value(table.group, row)) for row in rows}) > 1
         reader = _Reader(table, settings, collected, _Counts(), table, grouped=several)
         for file in files:
             reader.read(file)
