@@ -115,7 +115,7 @@ def _tree(text: str) -> dict[str, Any]:
     if moved := re.search(rf"\|\s*({'|'.join(_MOVED)})\b(?!\s*\(@)", text):
         raise ConfigError(
             f"the filter {moved[1]!r} has moved: write a function before its value, such as parse(x) or "
-            "lookup(x, 'C=1,I=0'), x[0] for first, x || 'y' for default; docs/reference/responses.md lists all"
+            "lookup(x, 'C=1,I=0'), x[0] for first, x || 'y' for default"
         )
     parts = re.split(r"('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|`[^`]*`)", text)
     parts[::2] = [re.sub(r"\$(\w+)", r'"$\1"', part) for part in parts[::2]]
