@@ -147,7 +147,9 @@ def nested_rows(records: Sequence[Record]) -> str:
             if keys & fields.INNER_QUESTIONS and len(keys) > 1:
                 return as_path(key)
     for key in first[0] if first else ():
-        if normal(key.removesuffix("s")) in fields.QUESTIONS and all(isinstance(data.get(key), list) for data in first):
+        asked = [data.get(key) for data in first]
+        texts = all(isinstance(each, list) and all(isinstance(part, str) for part in each) for each in asked)
+        if normal(key.removesuffix("s")) in fields.QUESTIONS and texts:
             beside = [
                 other
                 for other in first[0]

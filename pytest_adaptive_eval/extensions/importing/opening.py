@@ -166,7 +166,9 @@ def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
 
 def label_files(folder: Path | None) -> str:
     """Return the end of an error that names files beside the data which may hold the answers; empty if none does."""
-    names = sorted(path.name for path in folder.iterdir() if _LABELS.search(path.name)) if folder is not None else []
+    paths = [path for path in folder.iterdir() if _LABELS.search(path.name)] if folder is not None else []
+    inner = [file for path in paths if path.is_dir() for file in path.iterdir()]
+    names = sorted(str(path.relative_to(str(folder))) for path in paths + inner if path.is_file())
     return f"; {' and '.join(names[:3])} beside the data may be such a file" if names else ""
 
 

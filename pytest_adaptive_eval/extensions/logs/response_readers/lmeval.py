@@ -228,7 +228,9 @@ def _collect_task(
                 )
             item = f"{task}:{line.hash if hashed else line.document}"
             asking = questions.get((line.hash, line.document))
-            answers.append(Answer(line.where, subject, item, line.values, asking and asking.question, line.reply))
+            answers.append(
+                Answer(line.where, subject, item, line.values, asking.question if asking else None, line.reply)
+            )
         collected.add_answers(answers, metric, where)
 
 
