@@ -279,11 +279,12 @@ def network_against_its_baseline() -> str:
 
 def panel_against_a_baseline() -> str:
     """`not_worse_than` on the score of a panel, whose candidate lost a point."""
-    from pytest_adaptive_eval.gates.result import Measured, StudyResult
+    from pytest_adaptive_eval.gates.quantities import Measured
+    from pytest_adaptive_eval.gates.result import Result
 
-    def result(score: float, **more: Any) -> StudyResult:
+    def result(score: float, **more: Any) -> Result:
         measured = Measured([score, 3.0, 3.5], np.eye(3) * 0.01)
-        return StudyResult("council", "peers", "a", ("a", "b", "c"), ("score",), {"score": measured}, 9, 9, **more)
+        return Result("council", "peers", "a", ("a", "b", "c"), ("score",), {"score": measured}, 9, 9, **more)
 
     return str(result(3.0, baselines={"main": result(4.0)}).score.not_worse_than("main", margin=0.2).sentence)
 

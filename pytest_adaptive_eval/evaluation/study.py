@@ -26,7 +26,7 @@ from pytest_adaptive_eval.registry import Service, registered
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.gates.result import StudyResult
+    from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.models.base import Model
     from pytest_adaptive_eval.tasks import TaskFamily
@@ -65,17 +65,17 @@ class StudyPlan(Protocol):
     def to_json(self) -> dict[str, Any]:
         """Return all that replies depend on, except the models.  A run with equal data continues an interrupted one."""
 
-    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run the study with the replies of an interrupted run; a fault of the run becomes an error of the result."""
 
     def check(self, condition: Condition) -> None:
         """Raise a `ConfigError` for a gate on a metric that is not measured."""
 
-    def void(self, error: str) -> StudyResult:
+    def void(self, error: str) -> Result:
         """Return the result of a study that could not run."""
 
-    def restore(self, data: Mapping[str, Any]) -> StudyResult:
-        """Restore a result of another process from its `StudyResult.to_json`."""
+    def restore(self, data: Mapping[str, Any]) -> Result:
+        """Restore a result of another process from its `Result.to_json`."""
 
 
 @runtime_checkable
@@ -86,7 +86,7 @@ class ComparablePlan(StudyPlan, Protocol):
     def population(self) -> str:
         """Key of all that must be equal for two runs of the study to measure the same quantities."""
 
-    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+    def recall(self, account: Mapping[str, Any]) -> Result:
         """Return the recorded result of an earlier run, as a baseline.
 
         Raises:
@@ -250,13 +250,13 @@ def study_pool(plan: StudyPlan, memory: int | None, cache: Path) -> Iterator[Mod
         pool.close()
 
 
-def void_study(plan: StudyPlan, kind: str, error: str, **facts: Any) -> StudyResult:
-    """Return the result of a study that could not run, with fields of `StudyResult` that are known before."""
-    from pytest_adaptive_eval.gates.result import StudyResult
+def void_study(plan: StudyPlan, kind: str, error: str, **facts: Any) -> Result:
+    """Return the result of a study that could not run, with fields of `Result` that are known before."""
+    from pytest_adaptive_eval.gates.result import Result
 
     members = tuple(SubjectIdentity(member.name).to_json() for member, _ in plan.roles)
     names = (plan.name, kind, plan.candidate, plan.subjects, plan.metrics)
-    return StudyResult(*names, error=error, members=members, **facts)
+    return Result(*names, error=error, members=members, **facts)
 
 
 def study_costs(by_role: Iterable[Mapping[str, Usage]], loads: Mapping[str, int]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Conditi
             metric = table.metric or DEFAULT_METRIC
         else:
             refuse_keys(data, ("method",), "is for interviews: remove it")
-            metric = _study_metric(table.metric or metrics[0], kind, metrics)
+            metric = _named_metric(table.metric or metrics[0], kind, metrics)
         return Condition(metric, kind, **_target(data, kind), **_options(data))
 
 
@@ -65,10 +65,10 @@ def gate_keys(condition: Condition) -> dict[str, Any]:
     return {**written.get(kind, {kind: int(value) if kind == "rank_within" else value}), **keys}
 
 
-def _study_metric(name: str, kind: str, metrics: tuple[str, ...]) -> str:
+def _named_metric(name: str, kind: str, metrics: tuple[str, ...]) -> str:
     """Return the quantity of a study that a gate's metric names."""
     measure = registered_metric(name)
-    metric = measure.study_metric(metrics) if measure else name
+    metric = measure.among(metrics) if measure else name
     if measure is None or metric not in metrics:
         raise ConfigError(f"metric {metric!r} is not known; use {', '.join(metrics)} or rank")
     if kind not in measure.kinds:

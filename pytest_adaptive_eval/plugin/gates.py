@@ -14,7 +14,7 @@ from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation import Evaluation
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlook_sentence
-from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
+from pytest_adaptive_eval.gates.result import Result, SessionResult
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
@@ -117,7 +117,7 @@ class Results(NoVerdict):
 
     def __init__(
         self,
-        lookup: Callable[[str], tuple[EvaluationNode, SessionResult | StudyResult]],
+        lookup: Callable[[str], tuple[EvaluationNode, Result]],
         on_verdict: Callable[[EvaluationNode, Verdict], Verdict],
         on_any: Callable[[Sequence[Verdict]], object],
         declared: Callable[[], Verdicts],

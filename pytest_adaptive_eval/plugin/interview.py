@@ -19,7 +19,7 @@ from pytest_adaptive_eval import clock
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.evaluation import ComparablePlan, Evaluation, StudyPlan
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
-from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
+from pytest_adaptive_eval.gates.result import Result, SessionResult
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.finish import finish
 from pytest_adaptive_eval.plugin.gates import GatePlan
@@ -64,7 +64,8 @@ class Interview(EvaluationNode):
 
     def restore(self, data: dict[str, Any]) -> None:
         """Set the result from the JSON data of the process that ran the interview."""
-        self.result = SessionResult.from_json(data, self.evaluation.bank, **self.gate_plan.result_arguments())
+        result = SessionResult.restored(data, self.evaluation.bank)
+        self.result = replace(result, **self.gate_plan.result_arguments())
 
     def runtest(self) -> None:
         """Fail when the interview is void, or failed items that must pass with no gate to say so.
@@ -94,23 +95,23 @@ class Study(EvaluationNode):
     evaluation: StudyPlan
     kind = ""
     record: StudyRecord | None = None
-    result: StudyResult | None = None
+    result: Result | None = None
     fault: Exception | None = None  #: An error that is not of this package, such as in a grader of the user's.
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         #: Baselines by the name that gates use: another study of this run, or a recorded one.
-        self.sources: dict[str, EvaluationNode | StudyResult] = {}
+        self.sources: dict[str, EvaluationNode | Result] = {}
         self.missing: dict[str, str] = {}  #: Reasons why baselines do not exist yet, by name.
 
-    def _with_run(self, result: StudyResult) -> StudyResult:
+    def _with_run(self, result: Result) -> Result:
         """Return a result with what gates need of the run: the number of claims, and the baselines."""
         baselines = {}
         for name, source in self.sources.items():
             study_result = self.state.lookup(source.nodeid)[1] if isinstance(source, EvaluationNode) else source
-            assert isinstance(study_result, StudyResult)
+            assert isinstance(study_result, Result)
             baselines[name] = study_result
-        return replace(result, family=self.state.family, baselines=baselines, no_baselines=dict(self.missing))
+        return replace(result, family=self.state.family, baselines=baselines, absent=dict(self.missing))
 
     def administer(self) -> None:
         """Run the study, with the stored replies of an earlier run."""

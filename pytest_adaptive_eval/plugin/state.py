@@ -32,7 +32,7 @@ from pytest_adaptive_eval.typed_tables import suggestion
 if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
     from pytest_adaptive_eval.gates.condition import Condition
-    from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
+    from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model
     from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
@@ -305,7 +305,7 @@ class RunState:
         """Return whether a test is a question, an interview, a study or a gate."""
         return isinstance(item, Once) or item in self.needs
 
-    def lookup(self, name: str) -> tuple[EvaluationNode, SessionResult | StudyResult]:
+    def lookup(self, name: str) -> tuple[EvaluationNode, Result]:
         """Return the interview or study of a name or a node id, and its result."""
         node = resolve(name, self.evaluations)
         if node.result is None and (data := self.exchange.result(node.nodeid)):
@@ -382,7 +382,7 @@ class EvaluationNode(Once):
     evaluation: Evaluation | StudyPlan
     state: RunState
     record: InterviewRecord | StudyRecord | None = None
-    result: SessionResult | StudyResult | None = None
+    result: Result | None = None
     #: Marker that keeps pytest-timeout from this test; an interview's questions do not inherit it.
     no_timeout: pytest.Mark | None = None
 

@@ -11,7 +11,7 @@ import pytest
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.evaluation import gate_keys
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.plugin.gates import Results, Verdicts, failed_sentence
 from pytest_adaptive_eval.plugin.interview import Interview
@@ -59,7 +59,7 @@ class VerdictLog:
             lambda: self._judge_declared(gate),
         )
 
-    def _lookup(self, gate: pytest.Item, name: str) -> tuple[EvaluationNode, SessionResult | StudyResult]:
+    def _lookup(self, gate: pytest.Item, name: str) -> tuple[EvaluationNode, Result]:
         """Return an evaluation that the gate waits for, and its result."""
         node, needed = resolve(name, self._state.evaluations), self._state.needs[gate]
         if node not in needed:

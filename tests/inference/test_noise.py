@@ -211,7 +211,7 @@ def test_results_travel_with_their_noise() -> None:
     session = held([1.0, 0.0] * 20)
     result = SessionResult.of("toy", session, statuses={"ok": 20}, noise=0.125)
     assert result.log.noise == 0.125
-    assert SessionResult.from_json(result.to_json(), session.bank).log.noise == 0.125
+    assert SessionResult.restored(result.to_json(), session.bank).log.noise == 0.125
     assert SessionResult.of("toy", session, statuses={"ok": 20}).log.noise == 0.0
     noise = DecodingNoise(None, 0, 0, 1, None, 0.125)
     record = made(InterviewRecord, decoding_noise=noise, **_EMPTY)

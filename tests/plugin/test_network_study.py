@@ -229,7 +229,7 @@ def test_faults_of_the_run_void_it(lab: Any) -> None:
         ("models = {", "memory = 0\nmodels = {", "memory is 0, expected a whole number of at least 1"),
         ('model = "judge", ', 'model = "owl", ', "'owl' is no model here: add it under models"),
         ('name = "first"', 'name = "pupil"', "a node is called 'pupil', as the candidate is"),
-        ('subject = "first"', 'subject = "third"', "'third' is none of the study: pupil, first, second"),
+        ('subject = "first"', 'subject = "third"', "'third' is not a subject; use pupil, first, second"),
         ('subject = "first"\n', "", "energy is of the interviewee, auc and last_level are of a node"),
         ("at_least = 0.3", 'subject = "first"\nat_least = 0.3', "energy is of the interviewee"),
         ("at_least = 0.3", "rank_within = 1", "energy has no rank_within; use at_least"),

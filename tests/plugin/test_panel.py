@@ -199,7 +199,7 @@ def test_gates_in_python(lab: Any, server: PeerServer) -> None:
             assert adaptive_eval["council"].account["mode"] == "reliability"
 
         def test_mistake(adaptive_eval):
-            with pytest.raises(ConfigError, match="'owl' is none of the study"):
+            with pytest.raises(ConfigError, match="'owl' is not a subject"):
                 adaptive_eval["council"].score.above("owl")
             assert adaptive_eval["council"].score.at_least(3.5)
         """
@@ -425,7 +425,7 @@ def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: Pe
         ('name = "council"', 'name = "a::b"', ":2: name 'a::b' cannot name a test"),
         ("at_least = 3.5", "at_least = 3.5\nmargin = 0.1", ":10: not_worse_than and margin go together"),
         ("at_least = 3.5", "rank_within = 5", "rank_within(5) holds for each of the 5 subjects"),
-        ("at_least = 3.5", 'above = "owl"', "'owl' is none of the study: dog, ant, bee, cat, elk"),
+        ("at_least = 3.5", 'above = "owl"', "'owl' is not a subject; use dog, ant, bee, cat, elk"),
         (
             "at_least = 3.5",
             'metric = "accuracy"\nat_least = 0.5',

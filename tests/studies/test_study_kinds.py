@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pytest_adaptive_eval.evaluation.study import StudyKind
 from pytest_adaptive_eval.evaluation.tables import StudyTable
 from pytest_adaptive_eval.gates.condition import Metric
-from pytest_adaptive_eval.gates.result import Measured, StudyResult
+from pytest_adaptive_eval.gates.quantities import Measured
+from pytest_adaptive_eval.gates.result import Result
 
 
 class WeightsTable(StudyTable, frozen=True, kw_only=True):
@@ -33,17 +34,17 @@ class Weights:
         return {"kilograms": self.kilograms}
 
     def check(self, condition):
-        condition.check_study(self.metrics, self.subjects, self.candidate)
+        condition.check_subjects(self.metrics, self.subjects, self.candidate)
 
     def void(self, error):
-        return StudyResult(self.name, "weights", self.candidate, self.subjects, self.metrics, error=error)
+        return Result(self.name, "weights", self.candidate, self.subjects, self.metrics, error=error)
 
     def restore(self, data):
-        return StudyResult.from_json(data)
+        return Result.from_json(data)
 
     def hold(self, replies, progress):
         measured = Measured([self.kilograms, 2.0], [[0.01, 0.0], [0.0, 0.01]])
-        return StudyResult(
+        return Result(
             self.name, "weights", self.candidate, self.subjects, self.metrics, {"weight": measured}, asked=1, size=1,
             members=({"name": "ann"}, {"name": "bob"}),
         )

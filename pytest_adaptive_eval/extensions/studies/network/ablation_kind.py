@@ -42,7 +42,8 @@ from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import Bounded, StudyResult
+from pytest_adaptive_eval.gates.quantities import Bounded
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.models.pool import ModelPool
 from pytest_adaptive_eval.models.reuse import CompletionStore
@@ -184,19 +185,19 @@ class AblationPlan:
 
     def check(self, condition: Condition) -> None:
         """Raise a ConfigError for a gate on a metric that is not measured."""
-        condition.check_study(self.metrics, self.subjects, self.candidate)
+        condition.check_subjects(self.metrics, self.subjects, self.candidate)
 
-    def void(self, error: str) -> StudyResult:
+    def void(self, error: str) -> Result:
         """Return the result of variants that could not run."""
         return void_study(self, "ablation", error, size=len(self.networks), unit="networks")
 
-    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+    def restore(self, data: Mapping[str, Any]) -> Result:
         """Restore a result of another process."""
-        result = StudyResult.from_json(data)
+        result = Result.from_json(data)
         arms = [arm["quantities"]["energy"] for arm in result.account.get("arms", ())]
         return replace(result, quantities=_measured(arms)) if arms else result
 
-    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all variants with all seeds."""
         with study_pool(self, self.memory, self.folder / "cache") as pool:
             results = dict(self._results(pool, replies, progress))

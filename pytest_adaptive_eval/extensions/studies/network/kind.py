@@ -37,7 +37,8 @@ from pytest_adaptive_eval.extensions.studies.network.result import (
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import Bounded, StudyResult
+from pytest_adaptive_eval.gates.quantities import Bounded
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
@@ -132,7 +133,7 @@ class NetworkPlan:
 
     def check(self, condition: Condition) -> None:
         """Raise a ConfigError for a gate on a metric that its subject does not have."""
-        condition.check_study(self.metrics, self.subjects, self.candidate)
+        condition.check_subjects(self.metrics, self.subjects, self.candidate)
         of_node = condition.subject in self.subjects[1:]
         if of_node != (condition.metric != _METRICS[0]):
             raise ConfigError(
@@ -145,11 +146,11 @@ class NetworkPlan:
                 "on one of its nodes"
             )
 
-    def void(self, error: str) -> StudyResult:
+    def void(self, error: str) -> Result:
         """Return the result of a network that could not run."""
         return void_study(self, "network", error, size=len(self.network.nodes), unit="nodes", seed=self.network.seed)
 
-    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all nodes."""
         counting, pictures = _Counting(replies, progress, self._most), self.folder / "pictures"
         with study_pool(self, self.memory, self.folder / "cache") as pool:
@@ -182,7 +183,7 @@ class NetworkPlan:
             written["unanswered"] = self.network.unanswered
         return population_key(written)
 
-    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+    def recall(self, account: Mapping[str, Any]) -> Result:
         """Return an earlier run of the same nodes as a baseline."""
         try:
             result = NetworkResult.from_json(account)
@@ -198,15 +199,15 @@ class NetworkPlan:
         subjects = (result.interviewee, *self.subjects[1:])
         return replace(self._result(result), candidate=result.interviewee, subjects=subjects, account=account)
 
-    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+    def restore(self, data: Mapping[str, Any]) -> Result:
         """Restore a result of another process."""
-        plain = StudyResult.from_json(data)
+        plain = Result.from_json(data)
         if not plain.account:
             return plain
         result = self._result(NetworkResult.from_json(plain.account))
         return replace(plain, quantities=result.quantities, difference=result.difference)
 
-    def _result(self, result: NetworkResult) -> StudyResult:
+    def _result(self, result: NetworkResult) -> Result:
         nodes, groups = result.nodes, result.groups()
         no_group: tuple[None, ...] = (None,) * len(self.groups)
         none: tuple[None, ...] = (None,) * len(nodes) + no_group
@@ -230,7 +231,7 @@ class NetworkPlan:
             },
             asked=sum(node.opened for node in nodes),
             difference=partial(_difference, result),
-            absent={
+            unmeasured={
                 node.name: f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area "
                 f"of {node.opens_at:g}"
                 for node in nodes
@@ -239,7 +240,7 @@ class NetworkPlan:
         )
 
 
-def _difference(result: NetworkResult, metric: str, subject: str, baseline: StudyResult, confidence: float) -> Interval:
+def _difference(result: NetworkResult, metric: str, subject: str, baseline: Result, confidence: float) -> Interval:
     """Return a value of this network less that of a baseline, by question where both were asked the same by code."""
     before = NetworkResult.from_json(baseline.account)
     if metric == _METRICS[0]:

@@ -31,7 +31,8 @@ from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import Measured, StudyResult
+from pytest_adaptive_eval.gates.quantities import Measured
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Completion
@@ -115,13 +116,13 @@ class PanelPlan:
             del settings["unanswered"]
         return settings
 
-    def void(self, error: str) -> StudyResult:
+    def void(self, error: str) -> Result:
         """Return the result of an assessment that could not run."""
         return void_study(self, "peers", error, size=self.settings.rounds, seed=self.settings.seed)
 
     def check(self, condition: Condition) -> None:
         """Raise a ConfigError for a gate on a metric that is not measured."""
-        condition.check_study(self.metrics, self.subjects, self.candidate)
+        condition.check_subjects(self.metrics, self.subjects, self.candidate)
 
     @property
     def population(self) -> str:
@@ -129,7 +130,7 @@ class PanelPlan:
         settings = {name: value for name, value in self._settings.items() if name != "seed"}
         return population_key({"settings": settings, "peers": list(self.subjects[1:])})
 
-    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+    def recall(self, account: Mapping[str, Any]) -> Result:
         """Return an earlier run of the same panel as a baseline."""
         try:
             assessment = Assessment.from_json(account)
@@ -147,11 +148,11 @@ class PanelPlan:
         result = replace(self.void(assessment.fault), quantities=quantities, unsure=unsure, account=account)
         return replace(result, candidate=assessment.names[0], subjects=assessment.names)
 
-    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+    def restore(self, data: Mapping[str, Any]) -> Result:
         """Restore a result of another process."""
-        return StudyResult.from_json(data)
+        return Result.from_json(data)
 
-    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all rounds."""
         with study_pool(self, self.memory, self.cache) as pool:
             panel = [RecordedModel(pool.model(name), replies, name) for name in self.subjects]
