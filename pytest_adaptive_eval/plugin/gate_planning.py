@@ -22,7 +22,7 @@ from pytest_adaptive_eval.records.baseline import (
     is_tracked,
     locate_baseline,
     read_baseline,
-    read_study_baseline,
+    read_recorded,
 )
 
 #: What to do where the baseline that the options name is not there.
@@ -164,7 +164,7 @@ def _find_baseline(name: str, node: Interview | Study, state: RunState) -> bool:
             )
         elif isinstance(plan, ComparablePlan):
             spec = _baseline_spec(name, folders, state, "a run folder")
-            record = read_study_baseline(spec, folders, plan.name, node.kind)
+            record = read_recorded(spec, folders, plan.name, node.kind)
             node.sources[name] = plan.recall(record.account)
     except BaselineMissing as error:
         if name != "baseline" or state.settings.missing_baseline == "fail":

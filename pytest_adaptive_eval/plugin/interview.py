@@ -27,7 +27,7 @@ from pytest_adaptive_eval.plugin.progress import live_row
 from pytest_adaptive_eval.plugin.recording import STUDY_NOTE
 from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
 from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, SubjectRecord, converted, plain
-from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
 
 
@@ -37,7 +37,7 @@ class Interview(EvaluationNode):
     noun = "interview"
     evaluation: Evaluation
     gate_plan: GatePlan
-    record: InterviewRecord | None = None
+    record: EvaluationRecord | None = None
     result: SessionResult | None = None
     shared_name = ""  #: Name before it was renamed, see `state.name_apart`.
     skipped = ""  #: Why the user's own marks or fixtures skip this interview.
@@ -94,7 +94,7 @@ class Study(EvaluationNode):
     noun = "study"
     evaluation: StudyPlan
     kind = ""
-    record: StudyRecord | None = None
+    record: EvaluationRecord | None = None
     result: Result | None = None
     fault: Exception | None = None  #: An error that is not of this package, such as in a grader of the user's.
 
@@ -143,12 +143,14 @@ class Study(EvaluationNode):
         finally:
             progress.end()
         self.result = self._with_run(result)
-        self.record = StudyRecord(
+        members = converted(list[SubjectRecord], plain(result.members))
+        candidate = SubjectRecord(result.candidate)
+        self.record = EvaluationRecord(
             name=plan.name,
             nodeid=self.nodeid,
             kind=self.kind,
-            candidate=result.candidate,
-            members=converted(list[SubjectRecord], plain(result.members)),
+            subject=next((member for member in members if member.name == result.candidate), candidate),
+            members=members,
             metrics=converted(dict[str, list[QuantityRecord]], plain(result.findings())),
             asked=result.asked,
             size=result.size,

@@ -139,7 +139,7 @@ class ReportHooks:
             return {}
         if isinstance(item, EvaluationNode) and item.record is not None:
             # plain data where it travels between processes
-            return {item.noun: item.record.to_json() if self.state.worker else item.record}
+            return {"evaluation": item.record.to_json() if self.state.worker else item.record}
         gates = self._verdicts.records(item, report)
         return {} if gates is None else {"gates": [gate.to_json() for gate in gates]}
 

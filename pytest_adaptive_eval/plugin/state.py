@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model
     from pytest_adaptive_eval.models.reuse import AnswerStore
-    from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+    from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 
 class GeneratorStates:
@@ -381,7 +381,7 @@ class EvaluationNode(Once):
     noun: str  #: Word for messages, and the key of its record in a report.
     evaluation: Evaluation | StudyPlan
     state: RunState
-    record: InterviewRecord | StudyRecord | None = None
+    record: EvaluationRecord | None = None
     result: Result | None = None
     #: Marker that keeps pytest-timeout from this test; an interview's questions do not inherit it.
     no_timeout: pytest.Mark | None = None
