@@ -17,7 +17,7 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
-from pytest_adaptive_eval.evaluation import EvalSpec, StudySpec, TomlEval, bank_notes
+from pytest_adaptive_eval.evaluation import EvalSpec, TomlEval, bank_notes
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
@@ -142,11 +142,11 @@ def _passes(record: RunRecord, verdicts: Sequence[GateRecord]) -> bool:
     return decided and ended and all(gate.holds for gate in verdicts)
 
 
-def _graded(old: EvaluationRecord, banks: Mapping[str, ItemBank], spec: EvalSpec | StudySpec | None) -> _Rescored:
+def _graded(old: EvaluationRecord, banks: Mapping[str, ItemBank], spec: EvalSpec | None) -> _Rescored:
     """Return the interview with the scores by its present bank, counted as `spec` or else the record says."""
     bank = _same_items(old, banks.get(old.name))
     items = dict(zip(map(str, bank.ids), bank.items, strict=True))
-    unanswered = spec.table.unanswered if isinstance(spec, EvalSpec) else old.unanswered or WRONG
+    unanswered = spec.table.unanswered if spec else old.unanswered or WRONG
     pairs = [(entry, _regraded(entry, items[entry.item], unanswered)) for entry in old.administrations]
     unchanged = [(a.score, b.score) for a, b in pairs if a.item_hash == b.item_hash]
     if any(before != new for before, new in unchanged if None not in (before, new)):
@@ -219,7 +219,7 @@ def _file_conditions(
     """Return the conditions of a file; gates of other kinds stand as they were judged."""
     judgments = []
     for evaluation in evaluations:
-        if isinstance(evaluation.spec, StudySpec):
+        if not evaluation.spec.is_interview:
             continue
         interview = _named(interviews, evaluation.spec.name, evaluation.spec.where)
         where, _, line = evaluation.spec.where.rpartition(":")

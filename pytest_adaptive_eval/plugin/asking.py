@@ -162,7 +162,7 @@ class AskingLoop:
 
     def __init__(self, node: Once, gate_plan: GatePlan) -> None:
         self.node, self.gate_plan, self.nodeid = node, gate_plan, node.nodeid
-        self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
+        self.evaluation, self.state = gate_plan.interview, gate_plan.state
         self.fault: Fault | None = None
         self.respondent = Respondent()
         self.recorder = AnswerRecorder()

@@ -14,7 +14,6 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.plugin.gates import Results, Verdicts, failed_sentence
-from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.question import crash_line
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
@@ -96,7 +95,7 @@ class VerdictLog:
                 f"{gate.nodeid}: the test has marks, and its body sets a condition that the interview did not know: "
                 f"write {mark} on the test, and read adaptive_eval.verdicts"
             )
-        if isinstance(node, Interview) and node.gate_plan.undeclared_warning and not condition.whole:
+        if node.gate_plan.undeclared_warning and not condition.whole:
             note = (
                 f"the whole budget was asked, since no mark declares the condition; write {mark} to stop at the verdict"
             )

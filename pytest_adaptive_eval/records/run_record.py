@@ -269,7 +269,9 @@ class EvaluationRecord(Record, kw_only=True):
                 yield metric, row
 
     def facts(self) -> dict[str, object]:
-        """Return the subject, the counts and the subject's values by name, as reports of tests list them."""
+        """Return the counts, and the subject's values of other kinds than interviews, as reports of tests list them."""
+        if self.is_interview:
+            return {name: getattr(self, name) for name in ("asked", "scored", "size", "stop_sentence")}
         facts: dict[str, object] = {
             "kind": self.kind,
             "candidate": self.subject.name,

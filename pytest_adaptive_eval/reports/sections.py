@@ -13,7 +13,7 @@ import msgspec
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
-from pytest_adaptive_eval.registry import registered
+from pytest_adaptive_eval.registry import Service, registered
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup
@@ -55,7 +55,6 @@ class Section:
             candidate's whole result and the result of each node.
     """
 
-    name: str
     account: type[Any] = dict
     tables: Callable[[EvaluationRecord, Any], list[Table]] = lambda _record, _account: []
     figures: Callable[[str, Any], list[Figure]] = lambda _key, _account: []
@@ -69,8 +68,10 @@ def short(name: str | None, limit: int = 40, *, keep_end: bool = True) -> str:
 
 @cache
 def section_of(kind: str) -> Section:
-    """Return the section of a kind: the registered one, else one with rankings alone."""
-    return registered(None, "adaptive_eval.report_sections", Section).get(kind, Section(kind))
+    """Return the section that a registered kind makes, else one with rankings alone."""
+    service = registered(None, "adaptive_eval.kinds", Service).get(kind)
+    make = service.load().section if service else None
+    return make() if make else Section()
 
 
 class _Written(msgspec.Struct):

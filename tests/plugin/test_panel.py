@@ -24,10 +24,10 @@ from fake_server import SKILLS, PeerServer, said
 import pytest_adaptive_eval.extensions.studies.network.kind
 import pytest_adaptive_eval.extensions.studies.peers.kind
 import pytest_adaptive_eval.reports.page  # noqa: F401
-from pytest_adaptive_eval.evaluation.study import Member as PlanMember
 from pytest_adaptive_eval.extensions.studies.peers.assessment import Call
 from pytest_adaptive_eval.extensions.studies.peers.kind import PanelPlan, _Asking
 from pytest_adaptive_eval.extensions.studies.peers.settings import PeerSettings
+from pytest_adaptive_eval.extensions.studies.several import Member as PlanMember
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.pool import ModelPool
 

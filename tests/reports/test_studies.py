@@ -145,14 +145,18 @@ def test_section_of_another_package_is_found_by_its_entry_point(
 ) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     (tmp_path / "votes.py").write_text(
+        "from pytest_adaptive_eval.evaluation import EvaluationKind\n"
+        "from pytest_adaptive_eval.evaluation.tables import KindTable\n"
+        "from pytest_adaptive_eval.registry import Service\n"
         "from pytest_adaptive_eval.reports.sections import Section, Table\n"
         "def tables(study, account):\n    return [Table('Votes', ('model', 'votes'), [('ann', '3')])]\n"
-        "REGISTERED = (Section('vote', tables=tables),)\n"
+        "VOTE = EvaluationKind(KindTable, ('score',), print, section=lambda: Section(tables=tables))\n"
+        "REGISTERED = (Service('vote', 'votes:VOTE'),)\n"
     )
     info = tmp_path / "votes-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: votes\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[adaptive_eval.report_sections]\nvote = votes\n")
+    (info / "entry_points.txt").write_text("[adaptive_eval.kinds]\nvote = votes\n")
     monkeypatch.syspath_prepend(tmp_path)
     section_of.cache_clear()
     page = html_page(run_of(make, make.study(kind="vote")))

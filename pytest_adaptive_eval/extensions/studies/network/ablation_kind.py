@@ -1,4 +1,4 @@
-"""Studies of the kind ``ablation``: a network beside variants of it, each run with the same seeds.
+"""Evaluations of the kind ``ablation``: a network beside variants of it, each run with the same seeds.
 
 A quantity of a network, such as its energy, has one value per seed. The change from one variant to another is the mean
 of its differences by seed, with Student's interval. Welch's test takes the values of the two as independent, as in
@@ -12,23 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.evaluation import Settings
-from pytest_adaptive_eval.evaluation.study import (
-    Member,
-    Progress,
-    StudyContext,
-    StudyKind,
-    StudySpec,
-    members,
-    study_costs,
-    study_pool,
-    void_study,
-)
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.kind import (
     NetworkStudyTable,
@@ -41,7 +30,7 @@ from pytest_adaptive_eval.extensions.studies.network.kind import (
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
-from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.extensions.studies.several import Member, SeveralSubjects, costs_of, members, model_pool
 from pytest_adaptive_eval.gates.quantities import Bounded
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
@@ -51,6 +40,9 @@ from pytest_adaptive_eval.records.parts import plain
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Count, Table, described, located
 from pytest_adaptive_eval.types import Array
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.reports.sections import Section
 
 #: Confidence of each one-sided bound of a change: 95 % two-sided.
 CONFIDENCE = 0.975
@@ -131,8 +123,8 @@ AS_WRITTEN = "as written"
 
 
 @dataclass(frozen=True, slots=True)
-class AblationPlan:
-    """Variants of a network that are ready to run; see `StudyPlan`.
+class AblationPlan(SeveralSubjects):
+    """Variants of a network that are ready to run; see `evaluation.spec.Plan`.
 
     Args:
         arms: Networks of each variant by seed; the first is the network as written.
@@ -144,6 +136,11 @@ class AblationPlan:
     written: Mapping[str, Any]
     memory: int | None
     folder: Path
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind."""
+        return "ablation"
 
     @property
     def candidate(self) -> str:
@@ -183,13 +180,9 @@ class AblationPlan:
         seeds = [network.seed for network in self.arms[AS_WRITTEN]]
         return {"ablation": dict(self.written), "seeds": seeds, "subjects": list(self.subjects)}
 
-    def check(self, condition: Condition) -> None:
-        """Raise a ConfigError for a gate on a metric that is not measured."""
-        condition.check_subjects(self.metrics, self.subjects, self.candidate)
-
     def void(self, error: str) -> Result:
         """Return the result of variants that could not run."""
-        return void_study(self, "ablation", error, size=len(self.networks), unit="networks")
+        return self.void_result(error, size=len(self.networks), unit="networks")
 
     def restore(self, data: Mapping[str, Any]) -> Result:
         """Restore a result of another process."""
@@ -199,7 +192,7 @@ class AblationPlan:
 
     def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all variants with all seeds."""
-        with study_pool(self, self.memory, self.folder / "cache") as pool:
+        with model_pool(self, self.memory, self.folder / "cache") as pool:
             results = dict(self._results(pool, replies, progress))
         values = {name: quantities(networks) for name, networks in results.items()}
         every = [result for networks in results.values() for result in networks]
@@ -222,7 +215,7 @@ class AblationPlan:
             asked=len(every),
             notes=tuple(_sentences(results, lambda result: "; ".join(notes_on_answers(result)))),
             account={"arms": arms, "contrasts": plain(changes), "settings": plain(self.to_json()["ablation"])},
-            costs=study_costs([node.usage for result in every for node in result.nodes], pool.loads),
+            costs=costs_of([node.usage for result in every for node in result.nodes], pool.loads),
             members=tuple({**identity, "name": name} for name, identity in models.items()),
         )
 
@@ -275,7 +268,7 @@ class AblationTable(NetworkStudyTable, frozen=True, kw_only=True):
     variant: Annotated[list[VariantTable], described("variants of the network")] = []
 
 
-def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> AblationPlan:
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationPlan:
     table = spec.table
     assert isinstance(table, AblationTable)
     if not spec.data.get("network") or not table.variant:
@@ -324,4 +317,10 @@ def _changed(written: Mapping[str, Any], variant: VariantTable) -> dict[str, Any
     return {**written, **variant.network, "node": nodes}
 
 
-ABLATION = StudyKind(AblationTable, _METRICS, _build)
+def _section() -> Section:
+    from pytest_adaptive_eval.extensions.studies.report_sections.ablation import SECTION
+
+    return SECTION
+
+
+ABLATION = EvaluationKind(AblationTable, _METRICS, _build, section=_section)

@@ -1,4 +1,4 @@
-"""Studies of the kind ``network``: one model is interviewed at each node, by code or by other models."""
+"""Evaluations of the kind ``network``: one model is interviewed at each node, by code or by other models."""
 
 from __future__ import annotations
 
@@ -9,20 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
-from pytest_adaptive_eval.evaluation.evaluation import Settings
-from pytest_adaptive_eval.evaluation.study import (
-    Member,
-    Progress,
-    StudyContext,
-    StudyKind,
-    StudySpec,
-    members,
-    population_key,
-    study_costs,
-    study_pool,
-    void_study,
-)
-from pytest_adaptive_eval.evaluation.tables import UNANSWERED, MemberTable, StudyTable
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
+from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, SupervisorTable, read_network
 from pytest_adaptive_eval.extensions.studies.network.result import (
     Label,
@@ -36,6 +24,15 @@ from pytest_adaptive_eval.extensions.studies.network.result import (
 )
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
+from pytest_adaptive_eval.extensions.studies.several import (
+    Member,
+    MemberTable,
+    SeveralSubjects,
+    costs_of,
+    members,
+    model_pool,
+    population_key,
+)
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.quantities import Bounded
 from pytest_adaptive_eval.gates.result import Result
@@ -52,6 +49,7 @@ from pytest_adaptive_eval.typed_tables import described, replaced
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.reports.sections import Section
 
 #: The first metric is of the interviewee, the others are of nodes.
 _METRICS = ("energy", "auc", "last_level")
@@ -64,8 +62,8 @@ _FALLBACKS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkPlan:
-    """A network that is ready to run; see `StudyPlan`.
+class NetworkPlan(SeveralSubjects):
+    """A network that is ready to run; see `evaluation.spec.Plan`.
 
     Args:
         models: The interviewee first.
@@ -79,6 +77,11 @@ class NetworkPlan:
     memory: int | None
     folder: Path
     labels: tuple[Label, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind."""
+        return "network"
 
     @property
     def candidate(self) -> str:
@@ -148,12 +151,12 @@ class NetworkPlan:
 
     def void(self, error: str) -> Result:
         """Return the result of a network that could not run."""
-        return void_study(self, "network", error, size=len(self.network.nodes), unit="nodes", seed=self.network.seed)
+        return self.void_result(error, size=len(self.network.nodes), unit="nodes", seed=self.network.seed)
 
     def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all nodes."""
         counting, pictures = _Counting(replies, progress, self._most), self.folder / "pictures"
-        with study_pool(self, self.memory, self.folder / "cache") as pool:
+        with model_pool(self, self.memory, self.folder / "cache") as pool:
             result = hold_network(self.network, pool, replies=counting, pictures=pictures)
         account, notes = result.to_json(), [*_notes(result)]
         if self.labels:
@@ -171,7 +174,7 @@ class NetworkPlan:
             broken=bool(error),
             notes=tuple(notes),
             account=account,
-            costs=study_costs([node.usage for node in result.nodes], result.loads),
+            costs=costs_of([node.usage for node in result.nodes], result.loads),
             members=tuple({**model, "name": name} for name, model in result.models.items()),
         )
 
@@ -301,7 +304,7 @@ class _Counting:
         self._progress(self._done, self._most, f"reply {self._done}")
 
 
-class NetworkStudyTable(StudyTable, frozen=True, kw_only=True):
+class NetworkStudyTable(KindTable, frozen=True, kw_only=True):
     """``[[eval]]`` of the kind ``network``."""
 
     kind: Literal["network"]
@@ -310,7 +313,7 @@ class NetworkStudyTable(StudyTable, frozen=True, kw_only=True):
     unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
 
 
-def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> NetworkPlan:
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     table = spec.table
     assert isinstance(table, NetworkStudyTable)
     if not spec.data.get("network"):
@@ -337,7 +340,7 @@ def other_members(table: NetworkStudyTable) -> list[MemberTable]:
     ]
 
 
-def bank_reader(context: StudyContext) -> Callable[[str], ItemBank]:
+def bank_reader(context: Context) -> Callable[[str], ItemBank]:
     """Return a function that reads the bank at a path, which a file may name relative to its folders."""
 
     def read(path: str) -> ItemBank:
@@ -351,7 +354,7 @@ def bank_reader(context: StudyContext) -> Callable[[str], ItemBank]:
     return read
 
 
-def _labels(table: NetworkTable | None, context: StudyContext) -> tuple[Label, ...]:
+def _labels(table: NetworkTable | None, context: Context) -> tuple[Label, ...]:
     """Return the labels of the supervisor's reviews; an empty tuple without a file of them."""
     supervisor = table.supervisor if table else None
     if not isinstance(supervisor, SupervisorTable) or not supervisor.labels:
@@ -380,4 +383,10 @@ def check_members(networks: Sequence[Network], names: Sequence[str], where: str)
         raise ConfigError(f"the model {min(unused)!r} has no part in {where}: remove it")
 
 
-NETWORK = StudyKind(NetworkStudyTable, _METRICS, _build)
+def _section() -> Section:
+    from pytest_adaptive_eval.extensions.studies.report_sections.network import SECTION
+
+    return SECTION
+
+
+NETWORK = EvaluationKind(NetworkStudyTable, _METRICS, _build, section=_section)

@@ -48,4 +48,4 @@ def _row(contrast: _Contrast) -> tuple[str, ...]:
     )
 
 
-REGISTERED = (Section("ablation", _Account, _tables),)
+SECTION = Section(_Account, _tables)

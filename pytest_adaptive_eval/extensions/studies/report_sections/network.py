@@ -218,7 +218,7 @@ def _figures(key: str, account: Account) -> list[Figure]:
     return [Figure("The network", caption, network_picture(account, f"{key}n"))]
 
 
-REGISTERED = (Section("network", Account, _tables, _figures, ranks_subjects=False),)
+SECTION = Section(Account, _tables, _figures, ranks_subjects=False)
 
 
 def _columns(nodes: Sequence[Node]) -> list[list[Node]]:

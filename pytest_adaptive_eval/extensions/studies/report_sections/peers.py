@@ -118,7 +118,7 @@ def _figures(key: str, account: Account) -> list[Figure]:
     return figures
 
 
-REGISTERED = (Section("peers", Account, _tables, _figures),)
+SECTION = Section(Account, _tables, _figures)
 
 
 def _names(account: Account) -> list[str]:
