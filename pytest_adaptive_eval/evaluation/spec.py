@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.tasks import TaskFamily
 
 Loaders = Mapping[str, Callable[[], "EvaluationKind"]]  #: Functions that load kinds, by name.
+_INTERVIEW = Service("bank", "pytest_adaptive_eval.evaluation.evaluation:INTERVIEW")
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
 Progress = Callable[[int, int, str], None]
 
@@ -219,9 +220,6 @@ class EvalSpec:
         """
         with located(self.where):
             return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
-
-
-_INTERVIEW = Service("bank", "pytest_adaptive_eval.evaluation.evaluation:INTERVIEW")
 
 
 @cache

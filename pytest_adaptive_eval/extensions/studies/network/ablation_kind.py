@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -37,12 +37,10 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.models.pool import ModelPool
 from pytest_adaptive_eval.models.reuse import CompletionStore
 from pytest_adaptive_eval.records.parts import plain
+from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Count, Table, described, located
 from pytest_adaptive_eval.types import Array
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.reports.sections import Section
 
 #: Confidence of each one-sided bound of a change: 95 % two-sided.
 CONFIDENCE = 0.975
@@ -130,17 +128,14 @@ class AblationPlan(SeveralSubjects):
         arms: Networks of each variant by seed; the first is the network as written.
     """
 
+    kind: ClassVar = "ablation"
+    metrics: ClassVar = _METRICS
     name: str
     arms: Mapping[str, tuple[Network, ...]]
     models: tuple[Member, ...]
     written: Mapping[str, Any]
     memory: int | None
     folder: Path
-
-    @property
-    def kind(self) -> str:
-        """Name of the kind."""
-        return "ablation"
 
     @property
     def candidate(self) -> str:
@@ -151,11 +146,6 @@ class AblationPlan(SeveralSubjects):
     def subjects(self) -> tuple[str, ...]:
         """Names of the variants."""
         return tuple(self.arms)
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Energy, by variant."""
-        return _METRICS
 
     @property
     def networks(self) -> list[Network]:
@@ -317,10 +307,5 @@ def _changed(written: Mapping[str, Any], variant: VariantTable) -> dict[str, Any
     return {**written, **variant.network, "node": nodes}
 
 
-def _section() -> Section:
-    from pytest_adaptive_eval.extensions.studies.report_sections.ablation import SECTION
-
-    return SECTION
-
-
-ABLATION = EvaluationKind(AblationTable, _METRICS, _build, section=_section)
+_SECTION = Service("ablation", "pytest_adaptive_eval.extensions.studies.report_sections.ablation:SECTION")
+ABLATION = EvaluationKind(AblationTable, _METRICS, _build, section=_SECTION.load)

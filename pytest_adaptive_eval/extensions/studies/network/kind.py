@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
@@ -44,12 +44,12 @@ from pytest_adaptive_eval.models.caps import truncation_sentence
 from pytest_adaptive_eval.models.reuse import CompletionStore
 from pytest_adaptive_eval.records.baseline import counted_apart
 from pytest_adaptive_eval.records.parts import plain
+from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import described, replaced
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.reports.sections import Section
 
 #: The first metric is of the interviewee, the others are of nodes.
 _METRICS = ("energy", "auc", "last_level")
@@ -70,6 +70,8 @@ class NetworkPlan(SeveralSubjects):
         labels: Reviews by people or code, with which the supervisor's are compared.
     """
 
+    kind: ClassVar = "network"
+    metrics: ClassVar = _METRICS
     name: str
     network: Network
     models: tuple[Member, ...]
@@ -77,11 +79,6 @@ class NetworkPlan(SeveralSubjects):
     memory: int | None
     folder: Path
     labels: tuple[Label, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        """Name of the kind."""
-        return "network"
 
     @property
     def candidate(self) -> str:
@@ -104,11 +101,6 @@ class NetworkPlan(SeveralSubjects):
         """The models; those that are interviewed are subjects, supervisors and interviewers are agents."""
         interviewed = set(self.network.subjects)
         return tuple((member, member.name in interviewed) for member in self.models)
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Energy of the interviewee, and area and last level of a node."""
-        return _METRICS
 
     @property
     def _most(self) -> int:
@@ -383,10 +375,5 @@ def check_members(networks: Sequence[Network], names: Sequence[str], where: str)
         raise ConfigError(f"the model {min(unused)!r} has no part in {where}: remove it")
 
 
-def _section() -> Section:
-    from pytest_adaptive_eval.extensions.studies.report_sections.network import SECTION
-
-    return SECTION
-
-
-NETWORK = EvaluationKind(NetworkStudyTable, _METRICS, _build, section=_section)
+_SECTION = Service("network", "pytest_adaptive_eval.extensions.studies.report_sections.network:SECTION")
+NETWORK = EvaluationKind(NetworkStudyTable, _METRICS, _build, section=_SECTION.load)

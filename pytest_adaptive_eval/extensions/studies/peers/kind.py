@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
@@ -34,11 +34,9 @@ from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.pool import ModelPool
 from pytest_adaptive_eval.models.reuse import CompletionStore, RecordedModel
+from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import Number, Table, described
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.reports.sections import Section
 
 _METRICS = ("score",)
 #: Concurrent requests to servers.
@@ -59,16 +57,12 @@ class PanelPlan(SeveralSubjects):
         models: The candidate first.
     """
 
+    kind: ClassVar = "peers"
     name: str
     models: tuple[Member, ...]
     settings: PeerSettings
     memory: int | None
     cache: Path
-
-    @property
-    def kind(self) -> str:
-        """Name of the kind."""
-        return "peers"
 
     @property
     def candidate(self) -> str:
@@ -252,13 +246,8 @@ def _sampling(model: Member, panel: PeerSettings) -> Member:
     return replace(model, options={**sampling, **model.options})
 
 
-def _section() -> Section:
-    from pytest_adaptive_eval.extensions.studies.report_sections.peers import SECTION
-
-    return SECTION
-
-
-PEERS = EvaluationKind(PeersTable, _METRICS, _build, section=_section)
+_SECTION = Service("peers", "pytest_adaptive_eval.extensions.studies.report_sections.peers:SECTION")
+PEERS = EvaluationKind(PeersTable, _METRICS, _build, section=_SECTION.load)
 
 
 class _Asking:
