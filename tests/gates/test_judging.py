@@ -251,7 +251,7 @@ def test_a_rank_of_a_subject_unlike_the_bank_rests_on_its_own_answers():
     assert verdict.outcome is Outcome.FAIL
     with pytest.raises(ConfigError, match="cannot feed a gate"):
         result.judge(Condition("accuracy", "at_least", 0.5))
-    again = SessionResult.from_json(result.to_json(), result.bank)
+    again = SessionResult.restored(result.to_json(), result.bank)
     assert again.judge(condition).sentence == verdict.sentence
 
 
