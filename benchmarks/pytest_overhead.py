@@ -2,10 +2,10 @@
 
 Run with ``python benchmarks/pytest_overhead.py``. Three comparisons:
 
-1. questions: 500 questions with the body ``assert model.generate(...) == "yes"``, journal on, at the default settings
-   and one by one, against the same test parametrized 500 times.  From each run the CPU of the collect-only run next to
-   it is subtracted, of the same folder with the same options; it is one line long, as listing 500 tests is no part of
-   collecting them.
+1. questions: 500 and 1 000 questions with the body ``assert model.generate(...) == "yes"``, journal on, against the
+   same test parametrized as often.  What the second 500 cost is the cost of a question.  For a whole run of 500, also
+   one by one, the CPU of the collect-only run next to it is subtracted, of the same folder with the same options; it is
+   one line long, since listing 500 tests does not belong to collecting them.
 2. collection: a calibrated bank of 100 000 items against bare pytest
    collecting one test; CPU and peak memory.
 3. plain pytest: one test with and without the plugin installed, and what it imports.
@@ -51,12 +51,12 @@ class Constant(Model):
 def model():
     return Constant(SubjectIdentity("constant", "{"0" * 64}"))
 
-@pytest.mark.adaptive_eval(bank="b.bank", budget={QUESTIONS})
+@pytest.mark.adaptive_eval(bank="b.bank", budget=COUNT)
 def test_question(item, model):
     assert model.generate(item.prompt) == "yes"
 """
 
-PARAMETRIZED = f"""
+PARAMETRIZED = """
 import pytest
 
 class Constant:
@@ -67,7 +67,7 @@ class Constant:
 def model():
     return Constant()
 
-@pytest.mark.parametrize("item", range({QUESTIONS}))
+@pytest.mark.parametrize("item", range(COUNT))
 def test_question(item, model):
     assert model.generate(str(item)) == "yes"
 """
@@ -152,15 +152,25 @@ def main() -> None:
         parser.error("--instructions needs valgrind (apt-get install valgrind)")
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        folders = {kind: root / kind for kind in ("adaptive", "single", "parametrized", "large", "plain")}
+        folders = {
+            kind: root / kind for kind in ("adaptive", "single", "longer", "parametrized", "more", "large", "plain")
+        }
         for folder in folders.values():
             folder.mkdir()
             (folder / "pytest.ini").write_text("[pytest]\n")
-        for kind, size in (("adaptive", 2000), ("single", 2000), ("large", 100_000)):
-            (folders[kind] / "test_it.py").write_text(ADAPTIVE)
+        asked = ADAPTIVE.replace("COUNT", str(QUESTIONS))
+        tests = {
+            "adaptive": asked,
+            "large": asked,
+            "single": asked.replace("budget=", "batch=1, budget="),
+            "longer": ADAPTIVE.replace("COUNT", str(2 * QUESTIONS)),
+            "parametrized": PARAMETRIZED.replace("COUNT", str(QUESTIONS)),
+            "more": PARAMETRIZED.replace("COUNT", str(2 * QUESTIONS)),
+        }
+        for kind, text in tests.items():
+            (folders[kind] / "test_it.py").write_text(text)
+        for kind, size in (("adaptive", 2000), ("single", 2000), ("longer", 2000), ("large", 100_000)):
             make_bank(folders[kind], size)
-        (folders["single"] / "test_it.py").write_text(ADAPTIVE.replace("budget=", "batch=1, budget="))
-        (folders["parametrized"] / "test_it.py").write_text(PARAMETRIZED)
         (folders["plain"] / "test_it.py").write_text("def test_it():\n    assert True\n")
         for alone in (False, True):
             report(folders, alone, options.repeats, options.instructions)
@@ -178,7 +188,9 @@ def report(folders: dict[str, Path], alone: bool, repeats: int, counted: bool) -
             "questions": (folders["adaptive"], active),
             "questions, collection": (folders["adaptive"], (*active, *collect)),
             "questions, one by one": (folders["single"], active),
+            "questions, twice as many": (folders["longer"], active),
             "parametrized": (folders["parametrized"], off),
+            "parametrized, twice as many": (folders["more"], off),
             "parametrized, collection": (folders["parametrized"], (*off, *collect)),
             "100 000 items, collection": (folders["large"], (*active, *collect)),
             "one test, collection": (folders["plain"], (*off, *collect)),
@@ -200,10 +212,12 @@ def report(folders: dict[str, Path], alone: bool, repeats: int, counted: bool) -
     unit = "billion instructions" if counted else "s CPU"
     for name in seen:
         print(f"{name:32} {cost[name]:7.3f} {unit}" + ("" if counted else f" {peak[name]:8.1f} MiB"))
+    ours, theirs = (more(seen, f"{name}, twice as many", name) for name in ("questions", "parametrized"))
+    print(f"a further question: {ours / theirs:.2f}x a further parametrized test (bar: 1.6x)")
     theirs = more(seen, "parametrized", "parametrized, collection")
     for name in ("questions", "questions, one by one"):
         ours = more(seen, name, "questions, collection")
-        print(f"{QUESTIONS} {name}: {ours / theirs:.2f}x the parametrized test, collection excluded (bar: 1.25x)")
+        print(f"{QUESTIONS} {name}: {ours / theirs:.2f}x the parametrized test, collection excluded")
     large, bare = "100 000 items, collection", "one test, collection"
     memory = "" if counted else f", {peak[large] - peak[bare]:+.1f} MiB (bar: +30)"
     print(f"100 000 items: {cost[large] / cost[bare]:.2f}x (bar: 2x){memory}")

@@ -1,7 +1,7 @@
-"""Make ``docs/images/terminal.svg``, the promotion example as a terminal shows it, and ``docs/images/terminal-WIDTH.svg``.
+"""Draw terminal runs of ``examples/promotion``: ``python docs/_build/picture.py``.
 
-Those show a run with two workers, and one of a model that is not there, at 60, 80 and 120 columns.  Run from the
-repository's root with ``python docs/_build/picture.py``; needs ``rich`` besides the extras ``hf``, ``test`` and ``xdist``.
+``docs/images/terminal.svg`` shows one gate in at most 20 lines.  ``terminal-WIDTH.svg`` show a run with two workers and one
+with an unknown model, at 60, 80 and 120 columns.  Needs ``rich`` besides the extras ``hf``, ``test`` and ``xdist``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 ROOT = Path(__file__).resolve().parents[2]
-COLUMNS = 112
+COLUMNS = 100
 WIDTHS = (60, 80, 120)
 #: One thread is enough, and plugins of this environment have no place in the picture.
 SETTINGS = {
@@ -61,7 +61,7 @@ def draw(name: str, columns: int, runs: Sequence[Sequence[str]]) -> None:
 
 def main() -> None:
     """Draw all pictures."""
-    draw("terminal.svg", COLUMNS, [[], ["--adaptive-eval-model=../../fixtures/checkpoints/text-regressed"]])
+    draw("terminal.svg", COLUMNS, [["--no-header", "adaptive-eval.toml"]])
     for columns in WIDTHS:
         draw(f"terminal-{columns}.svg", columns, [["-n2"], ["--adaptive-eval-model=nowhere"]])
 

@@ -35,8 +35,22 @@ def _command_lines() -> Iterator[str]:
     for name, (summary, _) in verbs.items():
         yield f"| [`{name}`](#{name.replace(' ', '-')}) | {summary} |"
     yield ""
+    places: dict[str, str] = {}
     for name, (_, parser) in verbs.items():
-        yield f"## {name}\n\n```text\n{parser.format_help().rstrip()}\n```\n"
+        yield f"## {name}\n\n```text\n{shorten_help(parser, name, places)}\n```\n"
+
+
+def shorten_help(parser: Any, name: str, places: dict[str, str]) -> str:
+    """Return a verb's help without ``--help`` and options in its usage.  `places` has the first verb of each long list."""
+    usage = parser._get_formatter()
+    usage.add_usage(None, [action for action in parser._actions if not action.option_strings], [])
+    sections = [usage.format_help().strip().replace(parser.prog, f"{parser.prog} [OPTIONS]")]
+    for section in parser.format_help().rstrip().split("\n\n")[1:]:
+        section = re.sub(r"\n  -h, --help .*", "", section)
+        first = places.setdefault(section, name)
+        long_and_repeated = first != name and section.count("\n") > 4
+        sections.append(f"{section.partition(':')[0]}: see {first}" if long_and_repeated else section)
+    return "\n\n".join(section for section in sections if "\n" in section or not section.endswith(":"))
 
 
 def command_verbs(parser: argparse.ArgumentParser, start: str = "") -> Iterator[tuple[str, tuple[str, Any]]]:

@@ -392,11 +392,11 @@ class AskingLoop:
         unseen = self.finding.random or (response.score is not None and test.requests.asks(test.asked.item) is None)
         if request := UNKNOWN if unseen else test.requests.other_than(test.asked.item):
             administration.request = request
-        for file in self.gate_plan.baselines().values():
-            file.check_requests([administration])
+        if self.gate_plan.sources:
+            for file in self.gate_plan.baselines().values():
+                file.check_requests([administration])
         self._live.count(len(self.recorder.administrations))
-        with captured(self.node):
-            self.state.pipeline.advance(self)
+        self.state.pipeline.advance(self)
         return response
 
     @property

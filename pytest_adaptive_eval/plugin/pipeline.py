@@ -22,6 +22,7 @@ from typing import Any
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.models.base import Completion, Model, Usage
 from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.plugin.notices import captured
 from pytest_adaptive_eval.plugin.question import Draw, Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.records.journal import Journal
@@ -82,7 +83,7 @@ class Pipeline:
         """Take answers that came while a test of an interview ran, and begin further questions."""
         subject = loop.respondent.subject
         if loop is self._leader and self._open[id(subject)]:
-            with contextlib.suppress(Exception):  # a fault that lasts is that of the tests too
+            with captured(loop.node), contextlib.suppress(Exception):  # a fault that lasts is that of the tests too
                 self._take(subject, wait=False)
                 self._fill(subject, [])
 

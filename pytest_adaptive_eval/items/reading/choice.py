@@ -97,7 +97,11 @@ def _bare(text: str) -> str:
 
 
 def _normal(text: str) -> str:
-    return " ".join(_bare(text).casefold().split()).strip(" .!,;:\"'`*$(){}[]")
+    return _cased(text).casefold()
+
+
+def _cased(text: str) -> str:
+    return " ".join(_bare(text).split()).strip(" .!,;:\"'`*$(){}[]")
 
 
 class _Choices:
@@ -120,7 +124,11 @@ class _Choices:
         return index if index < self.count else None
 
     def equal(self, text: str) -> int | None:
-        """Return the choice that a text equals, apart from an article."""
+        """Return the choice that a text equals, apart from an article, and from case where that tells none apart."""
+        alike = [index for index, choice in enumerate(self.texts) if choice == _normal(text)]
+        if len(alike) > 1:
+            exact = [index for index in alike if _cased(self.raw[index]) == _cased(text)]
+            return exact[0] if len(exact) == 1 else None
         for form in dict.fromkeys((_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))))):
             if form and self.texts.count(form) == 1:
                 index = self.texts.index(form)
@@ -151,7 +159,7 @@ class _Choices:
         return None
 
     def within(self, text: str) -> list[int]:
-        """Return the choices whose texts stand in a text, without those that are part of another there."""
+        """Return the choices whose texts occur in a text, except as part of another choice."""
         form = " ".join(_bare(text).casefold().split())
         spans: list[tuple[int, int, int]] = []
         for index, choice in enumerate(self.texts):
@@ -237,7 +245,7 @@ class _Choices:
         return [(self.truths.index(value),) for value in read_truth(text).values if value in self.truths]
 
     def _listed(self, text: str) -> list[Chosen]:
-        """Return the choices of a text that holds several of them, and nothing else, whatever stands between."""
+        """Return the choices of a text that lists several of them and nothing else, whatever separates them."""
         lines = [line.strip() for line in text.split("\n") if line.strip()]
         labels = [_LABELLED.fullmatch(line) for line in lines]
         if len(lines) > 1 and all(labels):
@@ -322,7 +330,7 @@ def _parser(choices: tuple[str, ...], subjects: bool) -> Parser[Chosen]:
 
 
 def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> Reading[Chosen]:
-    """Return the choices that a text gives as its answer; any letter is one if they stand in the prompt.
+    """Return the choices that a text gives as its answer; any letter is one if the prompt lists them.
 
     "A is wrong" denies A unless the question asks for what is wrong.
     """
