@@ -178,7 +178,8 @@ def test_no_gate_passes_on_what_guessing_reaches():
     assert "cannot be told from guessing, which scores .250" in guessed.sentence
     told = interview(plain, scores, policy=uniform, planned=[condition]).judge(condition)
     assert told.outcome is Outcome.PASS
-    able = interview(plain, np.ones(N), policy=uniform, planned=[condition], chance=0.25).judge(condition)
+    whole = replace(uniform, stop="budget")
+    able = interview(plain, np.ones(N), policy=whole, planned=[condition], chance=0.25).judge(condition)
     assert able.outcome is Outcome.PASS
 
 
