@@ -92,14 +92,14 @@ def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
     """Keep the level from a run on as accepted, of the series whose alarms last.
 
     Raises:
-        ConfigError: There is no such run or alarm, the drop began later, or the history is not a folder.
+        ConfigError: The run or alarm is missing, the drop began later, or the history is not a folder.
     """
     from pytest_adaptive_eval.records.history import AcceptedLevel, accept_levels
 
     if not history.source.is_dir():
         raise ConfigError(f"--accept keeps the level in the history's folder, and {history.source} is a file")
     if not alarms:
-        raise ConfigError(f"--accept {name}: no alarm lasts, so there is no level to accept; remove it")
+        raise ConfigError(f"--accept {name}: no alarm lasts; remove it")
     run, levels = history.identify(name), []
     for alarm in alarms:
         entry = alarm.series

@@ -13,7 +13,7 @@ _NAME = "pytest-adaptive-eval"
 
 
 def extras() -> tuple[str, ...]:
-    """Return the names of the extras, without those that only collect others."""
+    """Return the names of the extras, except collections of other extras."""
     names = metadata(_NAME).get_all("Provides-Extra") or []
     return tuple(sorted(name for name in names if name != "all"))
 

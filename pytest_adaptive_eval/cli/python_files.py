@@ -42,7 +42,7 @@ class Interviews:
 
 
 def pytest_settings(root: Path) -> dict[str, Any]:
-    """Return the settings that pytest reads in a folder; those of the first file that has some."""
+    """Return the settings that pytest reads in a folder: the first file that has some."""
     for name, keys in _SETTINGS:
         path = root / name
         text = _text(path) if path.is_file() else None

@@ -77,7 +77,7 @@ class Screen:
             self.say(text)
 
     def begin(self, text: str) -> None:
-        """Tell of the first step at once, on a terminal or not, and count the seconds from now on."""
+        """Report the first step at once, on a terminal or not, and count the seconds from now on."""
         if sys.stderr.isatty():
             self.progress(text)
         else:

@@ -89,7 +89,7 @@ def _export(options: argparse.Namespace) -> int:
     if output.exists():
         raise ConfigError(f"-o {output} exists; name a folder that is not there yet")
     if fault := next(faults(bank), None):
-        raise ConfigError(f"{options.bank}: {fault}; mend it before it is shared")
+        raise ConfigError(f"{options.bank}: {fault}; fix it before sharing")
     text = card(bank)
     if is_bank(options.bank):
         _copy(options.bank, bank, output)

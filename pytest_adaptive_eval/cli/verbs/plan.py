@@ -166,7 +166,7 @@ REGISTERED = (
         "plan",
         "how many questions a gate will take on a bank",
         "Print the questions that gates take on a bank: expected, for nine verdicts in ten, and for a required power, "
-        "with those of a test of fixed size. Nothing is asked.",
+        "and for a test of fixed size. Nothing is asked.",
         _add_arguments,
         _run,
         (
