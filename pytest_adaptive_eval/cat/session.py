@@ -385,20 +385,13 @@ class Session:
 
     def _first_items(self, k: int) -> Proposal:
         """Return the next `k` items of `take_all`, whose propensity is 1."""
-        items = np.tile(self.take_all[self.drawn : self.drawn + k], (self.subjects, 1))
-        p = self._predicted(slice(None))
-        design = np.full((len(DESIGN), *items.shape), np.nan)
-        design[1] = chosen = np.take_along_axis(p, items, axis=1)
+        new = slice(self.drawn, self.drawn + k)
+        self._items[:, new] = items = np.tile(self.take_all[new], (self.subjects, 1))
+        design = self._uniform_design(new)
         if self.designed:
-            spread = p * (1.0 - p)
-            left = len(self.bank) - self.drawn - np.arange(k)
-            for row, total in ((2, p), (3, spread)):
-                earlier = np.take_along_axis(total, self.take_all[None, : self.drawn].repeat(len(p), 0), axis=1)
-                here = np.take_along_axis(total, items, axis=1)
-                rest = (total.sum(axis=1) - earlier.sum(axis=1))[:, None]
-                design[row] = rest - (here.cumsum(axis=1) - here)
-            design[3] *= left  # as of a uniform draw
-            design[0], design[4], design[5] = 1.0, chosen, 1.0 - chosen
+            design[0], design[4], design[5] = 1.0, design[1], 1.0 - design[1]
+        else:
+            design[[0, 2, 3, 4, 5]] = np.nan
         return Proposal(items, design)
 
     def _alike(self) -> list[slice]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -22,6 +23,8 @@ T = TypeVar("T")
 OTHER = "other"
 #: Most questions in one prompt for sorting.
 SORTED_AT_ONCE = 20
+#: Unusable replies in a row after which the model is not asked to choose, or to sort, any more.
+PATIENCE = 5
 
 
 class AgentInterviewer:
@@ -30,7 +33,8 @@ class AgentInterviewer:
     The agent sees candidates ordered by content hash, so their order in the call has no effect. After an unusable reply
     the agent gets one more attempt. Then code takes the most distant candidate, or the category `OTHER`, and counts the
     fallback by its kind: ``no-json``, ``no-choice``, ``outside``, ``no-category``, ``unsorted`` (missing in the first
-    sorting), or the status of a call.
+    sorting), ``given-up``, or the status of a call. An agent that fails `PATIENCE` times in a row to choose, or to
+    sort, is given up: code does it from then on.
 
     Args:
         mode: Choose by the likelihood of a yes to each candidate, which needs an agent that rates, or by JSON. Ratings
@@ -70,6 +74,8 @@ class AgentInterviewer:
         self._usage = Usage()
         self._fallbacks: Counter[str] = Counter()  # of choices
         self._unsorted: Counter[str] = Counter()  # of categories
+        self._in_a_row: Counter[str] = Counter()  # unusable replies by task
+        self._problem = ""
         self._asked_again = self._recalled = self._hidden_images = 0
 
     @property
@@ -102,7 +108,8 @@ class AgentInterviewer:
             categories = self.categorise([candidate.item for candidate in offered], [row.name for row in memory.rows])
             offered = [replace(candidate, categories=c) for candidate, c in zip(offered, categories, strict=True)]
         try:
-            index, reason = (self._rate if self.mode == "rate" else self._reply)(offered, memory, ability)
+            with self._attempt("choose", [] if self.mode == "rate" else [one.item for one in offered]):
+                index, reason = (self._rate if self.mode == "rate" else self._reply)(offered, memory, ability)
         except Unreadable as error:
             self._fallbacks[error.kind] += 1
             index = int(first_largest([candidate.distance for candidate in offered]))
@@ -128,11 +135,31 @@ class AgentInterviewer:
             "images_not_shown": self._hidden_images,
             "fallbacks": dict(sorted(self._fallbacks.items())),
             "category_fallbacks": dict(sorted(self._unsorted.items())),
+            "problem": self._problem,
         }
 
     def close(self) -> None:
         """Close the agent."""
         self.agent.close()
+
+    @contextlib.contextmanager
+    def _attempt(self, task: str, items: Sequence[Item] = ()) -> Iterator[None]:
+        """Count the unusable replies to a task; raise Unreadable after too many in a row.
+
+        Args:
+            items: Questions whose pictures the agent is shown.
+        """
+        if self._in_a_row[task] >= PATIENCE:
+            raise Unreadable("given-up", f"its {PATIENCE} replies before could not be used")
+        try:
+            yield
+        except Unreadable as error:
+            self._in_a_row[task] += 1
+            shown = self.form.images and any(item.images for item in items)
+            advice = "; set visual = false in [eval.interview] if it reads no pictures" if shown else ""
+            self._problem = self._problem or error.problem + advice
+            raise
+        self._in_a_row[task] = 0
 
     def _rate(self, offered: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> tuple[int, str]:
         if self.form.images:
@@ -172,7 +199,8 @@ class AgentInterviewer:
         messages = prompts.sort_first(items, existing, self.form)
         schema = prompts.assignment_schema(len(items))
         try:
-            categories = self._ask(messages, schema, lambda text: read_assignment(text, ids, existing))
+            with self._attempt("sort", items):
+                categories = self._ask(messages, schema, lambda text: read_assignment(text, ids, existing))
         except Unreadable as error:
             self._unsorted[error.kind] += len(items)
             return [(OTHER,)] * len(items)
@@ -183,7 +211,8 @@ class AgentInterviewer:
     def _sort_one(self, item: Item, existing: Sequence[str]) -> tuple[str, ...]:
         messages = prompts.sort_one(item, existing, self.form)
         try:
-            return self._ask(messages, prompts.CATEGORY_SCHEMA, lambda text: read_categories(text, existing))
+            with self._attempt("sort", [item]):
+                return self._ask(messages, prompts.CATEGORY_SCHEMA, lambda text: read_categories(text, existing))
         except Unreadable as error:
             self._unsorted[error.kind] += 1
             return (OTHER,)

@@ -358,17 +358,22 @@ class RecordedModel(Model):
     def _find(self, key: str) -> Completion | None:
         known = self._store.find(key)
         if known is None and self._shared is not None:
-            known = self._shared.find(request_key(key, __version__))  # other versions may ask otherwise
+            known = self._shared.find(_shared_key(key))
             return None if known is None else replace(known, cost=Usage())
         return known
 
     def _keep_both(self, key: str, completion: Completion, item: str = "") -> None:
         self._store.keep(key, completion, item)
         if self._shared is not None:
-            self._shared.keep(request_key(key, __version__), completion)
+            self._shared.keep(_shared_key(key), completion)
 
     def _key(self, *request: Any) -> str:
         return request_key(*identity_key(self.identity), *request)
+
+
+def _shared_key(key: str) -> str:
+    """Return the key of a request among runs: other versions may build prompts or read answers otherwise."""
+    return request_key(key, __version__)
 
 
 def _chat(messages: Sequence[Message]) -> list[list[Any]]:
@@ -393,7 +398,7 @@ class KnownAnswers:
         """Return the answer to an item, or None; raise ConfigError if the store is damaged."""
         key = self._key(item)
         known = self._completions.find(key) if key else None
-        return None if known is None else scored(item, replace(known, reused=True))
+        return None if known is None else scored(item, replace(known, reused=True, cost=Usage()))
 
     def keep(self, item: Item, completion: Completion) -> None:
         """Store the answer to an item, unless it failed, its score is all that is known, or it may not be reused."""
@@ -406,8 +411,7 @@ class KnownAnswers:
         """Return the key of an answer; empty for repeated draws and for pictures without a file."""
         if sample_of(item) or not all(map(os.path.isfile, item.image_paths)):
             return ""
-        # other versions of this package may build prompts or read answers otherwise
-        return completion_key(self._model, item, __version__)
+        return _shared_key(completion_key(self._model, item, 0))
 
 
 #: Fields of an item that are not asked.  The grader's name says how likelihoods are read, which has a field of its own.

@@ -336,11 +336,12 @@ class AgentRecord(Spent):
         recalled: Decisions of an interrupted run.
         images_not_shown: Pictures of candidates that it did not see.
         fallbacks, category_fallbacks: Choices by code, and questions that it sorted into no category, by reason.
+        problem: What was wrong with its first unusable reply.
     """
 
     sparse = frozenset(Spent.__struct_fields__) | {
         "model", "checkpoint", "mode", "memory", "difficulty", "images", "sort_candidates", "recalled", "asked_again",
-        "images_not_shown", "fallbacks", "category_fallbacks",
+        "images_not_shown", "fallbacks", "category_fallbacks", "problem",
     }  # fmt: skip
     name: str = ""
     model: str = ""
@@ -355,6 +356,7 @@ class AgentRecord(Spent):
     images_not_shown: int = 0
     fallbacks: dict[str, int] = {}
     category_fallbacks: dict[str, int] = {}
+    problem: str = ""
 
 
 class InterviewerRecord(Record):
@@ -411,6 +413,8 @@ class InterviewerRecord(Record):
                 f"the interviewer sorted {counted(unsorted, 'question')} into no category"
                 f"{listed_kinds(agent.category_fallbacks)}: they count as other"
             )
+        if faults and agent.problem:
+            faults[0] += f" (at first: {agent.problem})"
         if agent.images_not_shown:
             faults.append(
                 f"the interviewer did not see {counted(agent.images_not_shown, 'picture')} of its candidates: mode "

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.interviewer.agent import OTHER, SORTED_AT_ONCE, AgentInterviewer
+from pytest_adaptive_eval.interviewer.agent import OTHER, PATIENCE, SORTED_AT_ONCE, AgentInterviewer
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, CategoryRow, Interviewer, MemoryTable
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.models.base import Completion, Message, Model, Preference, SubjectIdentity, Usage
@@ -101,6 +101,39 @@ def test_rating_takes_the_highest() -> None:
     assert "| sums | 3 |" in message.text
     assert not any("question" in line and line[0].isdigit() for line in message.text.splitlines())
     assert len(continuations) == 4
+
+
+def test_a_useless_interviewer_is_given_up() -> None:
+    agent = FakeAgent(say=lambda _: "the second")
+    interviewer = AgentInterviewer(agent, mode="reply")
+    given = [interviewer.choose(CANDIDATES, MEMORY, 0.4) for _ in range(PATIENCE + 3)]
+    assert {one.index for one in given} == {1}, "the farthest"
+    assert [one.fallback for one in given] == ["no-json"] * PATIENCE + ["given-up"] * 3
+    assert len(agent.asked) == 2 * PATIENCE, "each choice has a second attempt"
+    assert interviewer.account()["problem"] == "there is no JSON object in it"
+
+
+def test_replies_that_fail_now_and_then_do_not_end_the_interviewer() -> None:
+    says = iter(["?", "?", picks("question 2")] * 3 * PATIENCE)
+
+    def say(prompt: str) -> str:
+        said = next(says)
+        return said(prompt) if callable(said) else said
+
+    interviewer = AgentInterviewer(FakeAgent(say=say), mode="reply")
+    fallbacks = [interviewer.choose(CANDIDATES, MEMORY, 0.4).fallback for _ in range(2 * PATIENCE)]
+    assert fallbacks == ["no-json", ""] * PATIENCE
+
+
+def test_an_agent_that_reads_no_pictures_says_so_once(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"")
+    items = [Item(f"i{n}", f"q {n}", images=("a.png",), root=str(tmp_path)) for n in range(2 * SORTED_AT_ONCE)]
+    refusal = Completion("", Status.ERROR, detail="'fake' is shown no pictures in a chat")
+    agent = FakeAgent(say=lambda _: refusal)
+    interviewer = AgentInterviewer(agent, mode="reply")
+    assert interviewer.categorise(items, []) == [(OTHER,)] * len(items)
+    problem = "'fake' is shown no pictures in a chat; set visual = false in [eval.interview] if it reads no pictures"
+    assert interviewer.account()["problem"] == problem
 
 
 def test_replying_takes_what_was_said() -> None:
@@ -286,6 +319,7 @@ def test_the_account() -> None:
         "images_not_shown": 0,
         "fallbacks": {},
         "category_fallbacks": {},
+        "problem": "",
     }
 
 

@@ -201,3 +201,12 @@ def test_plugins_register_graders(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.undo()
         grader_kinds.cache_clear()
     assert "reversed" not in grader_kinds()
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [("Rr", 1), ("Answer: Rr.", 1), ("C. Rr", 1), ("C", 1), ("RR", 0), ("rr", 0), ("rR", 0), ("R", 0)],
+)
+def test_choices_that_only_case_tells_apart_are_named_as_they_are_written(text: str, score: float) -> None:
+    prompt = "Which alleles?\n\nA. R\nB. rr\nC. Rr\nD. RR"
+    assert Item("alleles", prompt, "C", "choice", choices=("R", "rr", "Rr", "RR")).grade(text) == score

@@ -175,8 +175,9 @@ def test_a_server_that_cannot_be_used_is_a_usage_error(
         load_subject(f"serve:{command}", cache=tmp_path, **options)
 
 
-def test_an_unknown_preset_names_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_preset_names_the_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)  # as where the package is not installed
     for model in (f"serve:llama.cpp#{tmp_path}", f"serve:llama.cpp#{tmp_path / 'model.gguf'}"):
         with pytest.raises(ConfigError, match="the server 'llama-server' is not installed"):
             load_subject(model, cache=tmp_path)

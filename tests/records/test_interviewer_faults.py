@@ -16,6 +16,7 @@ ACCOUNT = {
         "fallbacks": {"no-json": 4, "timeout": 1},
         "category_fallbacks": {"unsorted": 2},
         "images_not_shown": 30,
+        "problem": "it timed out",
     },
     "chosen": 20,
     "fallbacks": 5,
@@ -28,6 +29,7 @@ def test_choices_categories_and_pictures_have_a_sentence_each() -> None:
     assert account.fallback_counts == (5, 2)
     choices, categories, pictures = account.faults
     assert choices.startswith("the interviewer made no choice of its own 5 times (no-json 4, timeout 1)")
+    assert choices.endswith("(at first: it timed out)")
     assert categories.startswith("the interviewer sorted 2 questions into no category (unsorted 2)")
     assert pictures.startswith("the interviewer did not see 30 pictures of its candidates")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -42,6 +44,13 @@ def _gguf(folder: Path) -> Path:
     return first[0]
 
 
+def _llama_server() -> tuple[str, ...]:
+    """Return the program of llama.cpp, or the module that runs the server of the package xllamacpp in its place."""
+    if shutil.which("llama-server") or importlib.util.find_spec("xllamacpp") is None:
+        return ("llama-server",)
+    return (sys.executable, "-m", "pytest_adaptive_eval.extensions.serving.llama_cpp")
+
+
 _ADDRESS = ("--host", HOST, "--port", "{port}")
 #: What decodes is what a request says, not what generation_config.json says.
 _OWN_DECODING = ("--generation-config", "vllm")
@@ -55,7 +64,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         ),
         "sglang": Preset(lambda folder, name: [*_SGLANG, str(folder), *_ADDRESS, "--served-model-name", name]),
         "llama.cpp": Preset(
-            lambda folder, name: ["llama-server", "--model", str(_gguf(folder)), *_ADDRESS, "--alias", name],
+            lambda folder, name: [*_llama_server(), "--model", str(_gguf(folder)), *_ADDRESS, "--alias", name],
             weights=_gguf,
         ),
         "transformers": Preset(

@@ -97,7 +97,11 @@ def _bare(text: str) -> str:
 
 
 def _normal(text: str) -> str:
-    return " ".join(_bare(text).casefold().split()).strip(" .!,;:\"'`*$(){}[]")
+    return _cased(text).casefold()
+
+
+def _cased(text: str) -> str:
+    return " ".join(_bare(text).split()).strip(" .!,;:\"'`*$(){}[]")
 
 
 class _Choices:
@@ -120,7 +124,11 @@ class _Choices:
         return index if index < self.count else None
 
     def equal(self, text: str) -> int | None:
-        """Return the choice that a text equals, apart from an article."""
+        """Return the choice that a text equals, apart from an article, and from case where that tells none apart."""
+        alike = [index for index, choice in enumerate(self.texts) if choice == _normal(text)]
+        if len(alike) > 1:
+            exact = [index for index in alike if _cased(self.raw[index]) == _cased(text)]
+            return exact[0] if len(exact) == 1 else None
         for form in dict.fromkeys((_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))))):
             if form and self.texts.count(form) == 1:
                 index = self.texts.index(form)
