@@ -1,4 +1,4 @@
-"""Mapping of a published data set's fields to those of items."""
+"""Mapping of a published data set's fields to fields of items."""
 
 from __future__ import annotations
 
