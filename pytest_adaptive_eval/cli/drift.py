@@ -89,7 +89,7 @@ def _watched(history: History, options: argparse.Namespace) -> tuple[list[Series
 
 
 def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
-    """Keep the level from a run on as accepted, of the series whose alarms last.
+    """Accept the level from a run on, for the series whose alarms last.
 
     Raises:
         ConfigError: The run or alarm is missing, the drop began later, or the history is not a folder.
@@ -115,7 +115,7 @@ def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
 
 
 def _alert(alert: Alert, service: Any, path: Path | None) -> None:
-    """Write an alert to a file and send it by a service, where they are named."""
+    """Write an alert to a file and send it by a service, if requested."""
     from pytest_adaptive_eval.records.alerts import send, slack_payload
 
     if path:

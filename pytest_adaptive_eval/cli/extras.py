@@ -1,4 +1,4 @@
-"""Extras of this distribution: what each installs, and what of it is missing."""
+"""Extras of this distribution: their requirements, and the missing ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def extras() -> tuple[str, ...]:
 
 
 def missing_packages(extra: str) -> tuple[str, ...]:
-    """Return the requirements of an extra that are not installed in a version that fits, as pip takes them."""
+    """Return the requirements of an extra that are missing or too old, as arguments for pip."""
     return tuple(_missing(extra, {}))
 
 

@@ -89,7 +89,7 @@ class PrintCompletion(argparse.Action):
 
 
 def _complete_files(parser: argparse.ArgumentParser, files: Any) -> None:
-    """Have every argument that takes a text complete to the names of files."""
+    """Complete every text argument to file names."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for child in action.choices.values():

@@ -173,7 +173,7 @@ def _write_questions(options: argparse.Namespace) -> int:
 
 
 def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any]:
-    """Return where the questions come from: what the bank of ``--items`` records, else the file or the logs."""
+    """Return the source of the questions: as recorded by the bank of ``--items``, else the file or the logs."""
     from pytest_adaptive_eval.banks.licences import licence_of
 
     source = bank.report.get("source") if bank is not None else None
@@ -214,7 +214,7 @@ def _policy_names(options: argparse.Namespace) -> list[str]:
 
 
 def _read_formats(options: argparse.Namespace) -> FormatResponses | None:
-    """Return the responses in formats, None where they are not."""
+    """Return the responses in formats, else None."""
     if options.formats is None:
         return None
     refuse(options, ("format", "orientation", "metric"), "is not for responses in formats")
