@@ -2,7 +2,7 @@
 
 Collecting a bank costs one item whatever its size. When the placeholder's turn comes it asks its session for questions,
 runs each through pytest's own protocol as an ordinary parametrized test, and then lets pytest run the placeholder,
-which fails if the interview is void. Questions and placeholder have the same parent, so that module- and session-scoped
+which fails if the interview is void. Questions and placeholder have the same parent, so module- and session-scoped
 fixtures (the model) are set up once.
 """
 
@@ -48,7 +48,7 @@ class Interview(EvaluationNode):
         return super().aliases | {self.evaluation.bank.name, self.shared_name or self.nodeid}
 
     def rename(self, name: str) -> None:
-        """Give the evaluation another name; its draws stay those of the old one."""
+        """Give the evaluation another name; its draws stay as under the old one."""
         self.shared_name = self.evaluation.name
         self.gate_plan.evaluation = self.evaluation = replace(self.evaluation, name=name)
 
