@@ -311,7 +311,7 @@ def test_a_server_that_fails_ends_the_study_soon(lab: Any) -> None:
         assert result.ret == 1
         assert lab.outcomes() == [("council-score[at-least-3.5]", "ERROR")]
         (study,) = lab.record["evaluations"]
-        assert "3 replies of bee in a row could not be had; the last: " in study["error"]
+        assert "3 replies of bee in a row failed; the last: " in study["error"]
         assert "void: 3 replies of bee in a row" in result.stdout.str()
         assert len(lab.journals) == 1  # it may go on later
 
