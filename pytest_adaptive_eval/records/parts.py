@@ -50,7 +50,7 @@ def fields_json(value: Any) -> dict[str, Any]:
 
 
 class Part(msgspec.Struct):
-    """Base of records and their parts: fields are JSON keys, but for those that have another name; those in `sparse` are left out where they are empty."""
+    """Base of records and their parts: fields are JSON keys. Those in `sparse` are left out where they are empty."""
 
     sparse: ClassVar[frozenset[str]] = frozenset()
 
