@@ -74,7 +74,7 @@ def origin(settings: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 def add_low_quality_argument(parser: argparse.ArgumentParser) -> None:
     """Add the option for responses to items of low quality."""
-    text = "responses in formats to items all known to be of low quality, beside those that --items marks"
+    text = "responses in formats to known low-quality items, in addition to the ones that --items marks"
     parser.add_argument("--low-quality", metavar="FILE", type=Path, action="append", default=[], help=text)
 
 
@@ -182,7 +182,7 @@ def names_of(options: argparse.Namespace, flag: str) -> list[str]:
 
 
 def budgets_of(options: argparse.Namespace, items: int) -> list[str]:
-    """Return the budgets, each of which is valid for a bank of that size."""
+    """Return the budgets, after checking them for a bank of that size."""
     from pytest_adaptive_eval.cat.stopping import resolve_budget
 
     names = names_of(options, "budget")

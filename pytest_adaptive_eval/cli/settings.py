@@ -35,7 +35,7 @@ class ReadingTable(ResponseMapping, frozen=True):
 
 
 class FitTable(ReadingTable, frozen=True):
-    """Settings by which items are calibrated, beside those of reading."""
+    """Settings of calibration, in addition to the settings of reading."""
 
     dimensions: Annotated[
         Count | Literal["auto"] | None, described("abilities of mirt (4), or auto by held-out likelihood")

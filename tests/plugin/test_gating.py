@@ -544,7 +544,7 @@ def test_banks_and_baselines_that_do_not_go_together(lab: Any) -> None:
     lab.tests(tests.format(bank="two"))
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: *test_gate: the evaluations 'one' and 'other' ask different banks: *"])
+    result.stderr.fnmatch_lines(["ERROR: *test_gate: the evaluations 'one' and 'other' ask different questions: *"])
     lab.tests(
         tests.format(bank="one").replace("test_gate", "test_first")
         + "\n        @pytest.mark.adaptive_gate('other', not_worse_than='test_it.py::test_one[aeval:one]', margin=.1)\n"

@@ -61,13 +61,13 @@ def test_error(project: Any) -> None:
     assert result.ret == 1
     assert project.outcomes() == [("test_gate", "ERROR")]
     (interview,) = project.record["interviews"]
-    assert interview["error"] == "2 answers could not be had, more than 5% of the budget; the last: " + (
+    assert interview["error"] == "2 answers failed, more than 5% of the budget; the last: " + (
         "RuntimeError: no device"
     )
     result.stdout.fnmatch_lines(
-        ["ERROR toy: 2 answers could not be had, more than 5% of the budget; the last: RuntimeError: no device"]
+        ["ERROR toy: 2 answers failed, more than 5% of the budget; the last: RuntimeError: no device"]
     )
-    result.stdout.fnmatch_lines(["E *assert ERROR accuracy >= .50 required, 95 %, 2 of 60 items; 2 answers could not*"])
+    result.stdout.fnmatch_lines(["E *assert ERROR accuracy >= .50 required, 95 %, 2 of 60 items; 2 answers failed*"])
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_three_errors_in_a_row(lab: Any) -> None:
     )
     assert lab.run().ret == 1
     (interview,) = lab.record["interviews"]
-    assert interview["error"].startswith("3 answers in a row could not be had; the last: OSError: no answer 6")
+    assert interview["error"].startswith("3 answers in a row failed; the last: OSError: no answer 6")
     assert (interview["asked"], interview["scored"], interview["stop"]) == (6, 3, "ERRORS")
 
 

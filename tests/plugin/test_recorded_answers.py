@@ -26,7 +26,7 @@ def test_answers_of_a_record_are_told_by_a_hash_whatever_the_order_of_its_keys(
 ) -> None:
     project.run()
     (written,) = (
-        path for path in Path(project.path, ".adaptive-eval").rglob("*.json") if "interviews" in path.read_text()
+        path for path in Path(project.path, ".adaptive-eval").rglob("*.json") if "administrations" in path.read_text()
     )
     turned = Path(project.path, "turned.json")
     turned.write_text(json.dumps(reversed_keys(json.loads(written.read_text()))))

@@ -353,7 +353,7 @@ def test_a_test_that_scores_in_its_own_way_keeps_its_scores(project: Project) ->
     assert project.run("good", "--adaptive-eval-record=own.json") == 0
     code, out, _ = project.command("gate", "--rescore", "own.json")
     assert code == 0
-    assert "the test scores answers in its own way, so that the recorded scores stand" in out
+    assert "the test scores answers in its own way, so the recorded scores are kept" in out
 
 
 def test_merging_puts_jobs_together(two: Project) -> None:
@@ -392,7 +392,7 @@ def test_report_writes_what_is_asked_for(two: Project) -> None:
     assert err.splitlines() == [
         "note: page: r.html",
         "note: answers: r.jsonl, 80 rows",
-        "note: studies: s.csv, 0 rows: the run held no study",
+        "note: studies: s.csv, 0 rows: the run has interviews alone",
     ]
     assert len((two.path / "r.jsonl").read_text().splitlines()) == 80
 

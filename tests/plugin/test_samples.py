@@ -248,7 +248,7 @@ def test_a_stop_before_the_repeats_is_no_result(lab: Any) -> None:
 def test_errors_of_repeats_end_the_interview(lab: Any) -> None:
     project(lab, 'budget=10, stop="budget", repeat=5', fault="if n > 10: raise OSError('down')")
     assert lab.run().ret == 1
-    assert "could not be had" in interview(lab)["error"]
+    assert "1 answers failed" in interview(lab)["error"]
     assert lab.outcomes() == [("test_gate", "ERROR")]
 
 

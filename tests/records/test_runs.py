@@ -16,7 +16,7 @@ from made import made
 from msgspec.structs import replace
 
 from pytest_adaptive_eval.errors import JournalError
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.records.runs import new_run_id, read_run, write_record, write_run
 
 NOW = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
@@ -25,7 +25,7 @@ NOW = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
 def record(run: str = "run-1") -> RunRecord:
     asked = Administration(position=1, item="a", item_hash="h", status="timeout", detail="60 s", theta_after=[0.5])
     interview = made(
-        InterviewRecord,
+        EvaluationRecord,
         name="m",
         nodeid="t.py::m",
         subject={"name": "s"},
@@ -44,7 +44,7 @@ def record(run: str = "run-1") -> RunRecord:
         administrations=[asked],
     )
     gate = made(GateRecord, "g", "t.py::g", "m", {"outcome": "ERROR", "sentence": "ERROR"})
-    return RunRecord(run, NOW.isoformat(), interviews=[interview], gates=[gate], extra={"later": {"key": [1]}})
+    return RunRecord(run, NOW.isoformat(), evaluations=[interview], gates=[gate], extra={"later": {"key": [1]}})
 
 
 def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
