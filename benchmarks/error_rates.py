@@ -178,12 +178,12 @@ def results(session: Session, condition: Condition, baselines: Sequence[Baseline
     for s in range(session.subjects):
         yield SessionResult(
             "simulated",
-            session.bank,
-            session.log(s),
-            session.estimate.theta[s].tolist() if calibrated else None,
-            session.estimate.standard_error[s].tolist() if calibrated else None,
-            session.stop[s],
-            {},
+            bank=session.bank,
+            log=session.log(s),
+            theta=session.estimate.theta[s].tolist() if calibrated else None,
+            standard_error=session.estimate.standard_error[s].tolist() if calibrated else None,
+            stop=session.stop[s],
+            statuses={},
             climb=levels if isinstance(levels := session.policy.levelled, Climb | AdaptiveClimb) else None,
             sequential=session.sequential,
             invalid=session.policy.design_based,

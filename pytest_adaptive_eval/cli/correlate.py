@@ -26,7 +26,6 @@ SUBJECT = "subject"
 def correlate(options: argparse.Namespace) -> int:
     """Show how alike evaluations order the subjects; returns the exit code."""
     from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, table
-    from pytest_adaptive_eval.records.run_record import StudyRecord
     from pytest_adaptive_eval.reports.history import correlation_lines
 
     writes = {"--json": options.json}
@@ -35,7 +34,7 @@ def correlate(options: argparse.Namespace) -> int:
     history = open_history(options.source, writes)
     patterns = history_patterns(options)
     own = [evaluation for record, evaluation in history.evaluations(**patterns) if not record.copied_from]
-    measured = measures(sorted(own, key=lambda evaluation: isinstance(evaluation, StudyRecord)))
+    measured = measures(sorted(own, key=lambda evaluation: not evaluation.is_interview))
     if not measured:
         raise ConfigError(f"nothing in {options.source} is like that and has an accuracy, area, energy or score")
     for measure in measured:
@@ -80,7 +79,7 @@ def _reference(path: Path, subjects: set[str]) -> list[Measure]:
 
 
 def _read_scores(path: Path) -> tuple[dict[str, dict[str, float]], set[str]]:
-    """Return the scores of a CSV by column and subject, where an empty cell is no score, and its subjects."""
+    """Return the scores of a CSV by column and subject, without empty cells, and its subjects."""
     names: set[str] = set()
     try:
         with open_text(path) as file:
@@ -93,13 +92,13 @@ def _read_scores(path: Path) -> tuple[dict[str, dict[str, float]], set[str]]:
                     raise ConfigError(f"{where}: expected {len(heads)} cells, as in the first line")
                 subject = row[SUBJECT].strip()
                 if subject in names:
-                    raise ConfigError(f"{where}: the subject {subject!r} stands there twice")
+                    raise ConfigError(f"{where}: duplicate subject {subject!r}; keep one row")
                 names.add(subject)
                 cells = {head: cell for head in columns if (cell := row[head].strip())}
                 for head, cell in cells.items():
                     columns[head][subject] = _score(cell, f"{where}: {head}")
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"--correlate {path} is no CSV in UTF-8: {error}") from None
+        raise ConfigError(f"--correlate {path} is not UTF-8 CSV: {error}") from None
     return columns, names
 
 

@@ -123,7 +123,7 @@ def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterat
     """Yield what ``pytest --adaptive-eval`` in a folder would do, and which models it would need.
 
     Args:
-        model: Model in place of those that the files name.
+        model: Model that replaces the files' models.
         ask: See `diagnose_model`.
     """
     from pytest_adaptive_eval.cli.project import look_at
@@ -182,13 +182,13 @@ def _fixture(
 
 def _run(root: Path, name: str, evaluation: TomlEval) -> Finding:
     """Return what one evaluation would ask."""
-    from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation.spec import Settings
 
     spec = evaluation.spec
     topic = f"{name}: {spec.name}"
     gates = counted(len(evaluation.gates), "gate")
-    if not isinstance(spec, EvalSpec):
-        return Finding("ok", topic, f"a study, {gates}")
+    if not spec.is_interview:
+        return Finding("ok", topic, f"kind {spec.table.kind}, {gates}")
     try:
         built = spec.build(Settings(root, root / ".adaptive-eval"))
     except AdaptiveEvalError as error:

@@ -25,7 +25,7 @@ from pytest_adaptive_eval.records.parts import (
 )
 from pytest_adaptive_eval.records.run_record import (
     Administration,
-    InterviewRecord,
+    EvaluationRecord,
     by_item,
     must_pass_answers,
     noise_of,
@@ -35,7 +35,7 @@ from pytest_adaptive_eval.text import counted, relative
 FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers are equal.
 
 
-def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRecord]:
+def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationRecord]:
     """Return the result and the record of an interview that took `seconds`."""
     evaluation, recorder = loop.evaluation, loop.recorder
     noise = None
@@ -97,7 +97,7 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     if identity.name in evaluation.bank.subjects:
         yield f"{identity.name} is one of the subjects that calibrated the bank"
     if plan.missing and evaluation.policy.stop != "level":
-        yield "the whole budget was asked, so that the run's record can serve as a baseline"
+        yield "the whole budget was asked, so the run's record can serve as a baseline"
     if loop.reruns:
         yield (
             f"another plugin ran questions again, {loop.reruns} times in all: each was asked once, and its first "
@@ -109,7 +109,7 @@ def _notes_of_noise(loop: AskingLoop, noise: DecodingNoise | None) -> Iterator[s
     if noise is not None:
         yield noise.sentence
         if loop.respondent.identity.decoding.get("temperature") == 0:
-            yield "decoding is greedy, so that answers to an item can differ by device or batch noise only"
+            yield "decoding is greedy, so answers to an item can differ by device or batch noise only"
         elif count := _equal_repeats(loop.recorder.administrations):
             yield (
                 f"all answers to each of {count} repeated items are the same: a model that samples would differ, "
@@ -130,7 +130,7 @@ def _equal_repeats(answers: Sequence[Administration]) -> int:
     return len(repeated) if equal and len(repeated) >= FEWEST_REPEATED else 0
 
 
-def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> InterviewRecord:
+def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> EvaluationRecord:
     evaluation, bank, respondent = loop.evaluation, loop.evaluation.bank, loop.respondent
     answers = loop.recorder.administrations
     items = by_item(answers, evaluation.samples)
@@ -139,9 +139,10 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     if isinstance(respondent.subject, Model):  # the environment as it is at the end: batches may have become smaller
         identity = replace(identity, environment=respondent.subject.identity.environment)
     judge, journal = evaluation.judge, loop.recorder.journal
-    record = InterviewRecord(
+    record = EvaluationRecord(
         name=evaluation.name,
         nodeid=loop.nodeid,
+        kind="bank" if evaluation.path else "ladder",
         subject=SubjectRecord.of(identity),
         bank=BankRecord.of(
             bank,

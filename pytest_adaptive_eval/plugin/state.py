@@ -30,23 +30,23 @@ from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
+    from pytest_adaptive_eval.evaluation import Evaluation, Plan, Settings
     from pytest_adaptive_eval.gates.condition import Condition
-    from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
+    from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model
     from pytest_adaptive_eval.models.reuse import AnswerStore
-    from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+    from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 
 class GeneratorStates:
     """States of the generators of `random`, `numpy.random` and torch that belong to one interview.
 
     A sampling model may draw from a global generator. A plugin that seeds the generators before every test would give
-    it the same draws for every question, so that repeated answers are copies of one answer. Each question has states of
-    its own, so that those of a resumed run are the same, although it asks for fewer answers.
+    it the same draws for every question, so repeated answers are copies of one answer. Each question has states of
+    its own, so those of a resumed run are the same, although it asks for fewer answers.
 
     Attributes:
-        seed: Seed of all states, drawn when they are first used, so that two runs differ.
+        seed: Seed of all states, drawn when they are first used, so two runs differ.
     """
 
     def __init__(self, key: str) -> None:
@@ -243,7 +243,7 @@ class Exchange:
         return data
 
     def break_off(self) -> None:
-        """Publish that a worker died, so that no process waits for its results."""
+        """Publish that a worker died, so no process waits for its results."""
         self._put("broken", True)
 
     def wait(self, nodeids: Iterable[str]) -> None:
@@ -271,11 +271,11 @@ class RunState:
     """State of a run in one process.  Under xdist, the controller and each worker have their own.
 
     Args:
-        evaluations: Every interview and study that collection met, selected or not.
+        evaluations: Every evaluation that collection met, selected or not.
         needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
         declared: Conditions of gates with marks, and of TOML files.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
-            studies.
+            other kinds.
         pipeline: `pipeline.Pipeline`, which imports this module.
         answers: Answers that runs share; None where every answer is asked for.
     """
@@ -302,16 +302,16 @@ class RunState:
         return hasattr(self.config, "workerinput")
 
     def owns(self, item: pytest.Item) -> bool:
-        """Return whether a test is a question, an interview, a study or a gate."""
+        """Return whether a test is a question, an evaluation or a gate."""
         return isinstance(item, Once) or item in self.needs
 
-    def lookup(self, name: str) -> tuple[EvaluationNode, SessionResult | StudyResult]:
-        """Return the interview or study of a name or a node id, and its result."""
+    def lookup(self, name: str) -> tuple[EvaluationNode, Result]:
+        """Return the evaluation of a name or a node id, and its result."""
         node = resolve(name, self.evaluations)
         if node.result is None and (data := self.exchange.result(node.nodeid)):
             node.restore(data)
         if node.result is None:
-            raise ConfigError(f"adaptive_eval[{name!r}]: the {node.noun} {node.nodeid} gave no result in this run")
+            raise ConfigError(f"adaptive_eval[{name!r}]: the evaluation {node.nodeid} gave no result in this run")
         return node, node.result
 
 
@@ -376,13 +376,15 @@ class OwnModel:
 
 
 class EvaluationNode(Once):
-    """An interview or a study: a test whose result gates judge."""
+    """An evaluation: a test whose result gates judge."""
 
-    noun: str  #: Word for messages, and the key of its record in a report.
-    evaluation: Evaluation | StudyPlan
+    evaluation: Evaluation | Plan
+    gate_plan: Any  #: `gates.GatePlan`, which imports this module.
     state: RunState
-    record: InterviewRecord | StudyRecord | None = None
-    result: SessionResult | StudyResult | None = None
+    is_interview = True  #: Whether it asks one subject items.
+    shared_name = ""  #: Name before it was renamed, see `name_apart`.
+    record: EvaluationRecord | None = None
+    result: Result | None = None
     #: Marker that keeps pytest-timeout from this test; an interview's questions do not inherit it.
     no_timeout: pytest.Mark | None = None
 
@@ -397,7 +399,7 @@ class EvaluationNode(Once):
     @property
     def aliases(self) -> set[str]:
         """Names by which a gate may ask for this evaluation."""
-        return {self.evaluation.name, self.nodeid}
+        return {self.shared_name or self.nodeid, self.nodeid, *self.evaluation.aliases}
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -405,12 +407,12 @@ class EvaluationNode(Once):
         path, _, names = self.nodeid.partition("[")[0].partition("::")
         return path, names, *(part for part in self.ids if not part.startswith(PARAMETER))
 
-    def rename(self, name: str) -> None:
-        """Give the evaluation another name."""
-        raise NotImplementedError
-
     def setup(self) -> None:
         """Do nothing: fixtures belong to the questions, and some of them would read the placeholder."""
+
+    def rename(self, name: str) -> None:
+        """Give an interview another name; its draws stay those of the old one."""
+        raise NotImplementedError
 
     def administer(self) -> None:
         """Run the evaluation, and set its result and its record."""
@@ -427,7 +429,7 @@ class Finding:
     Attributes:
         methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
         fault: Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
-        asks_item: Whether the test asked for an answer to its item as it stands, and for nothing else; None if unknown.
+        asks_item: Whether the test asked for an answer to its item as it is, and for nothing else; None if unknown.
         grades_answer: Whether the test gave made-up answers to ``item.grade`` as they are, and all real ones so far.
         random: Whether the test drew from the generators of `random` or `numpy.random`, as for a part of its prompt.
     """
@@ -452,7 +454,7 @@ class Finding:
 
 
 class QuestionOwner(Protocol):
-    """The interview of a question, as far as the question needs it."""
+    """The interview of a question, with what the question needs."""
 
     nodeid: str
     skipped: str  #: Why the user's own marks or fixtures skip the interview; empty where they do not.
@@ -468,17 +470,17 @@ class QuestionOwner(Protocol):
         """Return the latest of the completions that the model under evaluation gave; None if it is no `Model`."""
 
     def begin(self, test: Any) -> None:
-        """Have a question answered before its test runs, if the test asks its item as it stands."""
+        """Have a question answered before its test runs, if the test asks its item as it is."""
 
     def answers_of(self, subject: Model) -> AnswerSource | None:
         """Return the answers of a subject that the interview keeps; None where it keeps none."""
 
     def give_up(self, sentence: str, *, usage: bool = False) -> None:
-        """End the interview as void; the first reason stands."""
+        """End the interview as void; the first reason is kept."""
 
 
 def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
-    """Return the one interview or study named `name`.
+    """Return the one evaluation named `name`.
 
     Raises:
         ConfigError: No evaluation has that name, or several have it.
@@ -506,10 +508,10 @@ def empty_flag(flag: str) -> ConfigError:
 
 
 def name_apart(nodes: Iterable[EvaluationNode]) -> None:
-    """Rename evaluations that share a name, such as those of a parametrized test, by what differs in their node ids.
+    """Rename evaluations that share a name, such as those from a parametrized test, by what differs in their node ids.
 
     Raises:
-        ConfigError: One of them is a study, whose name is part of its plan, or a test is collected twice.
+        ConfigError: One of them is no interview, so that its name is part of its plan, or a test is collected twice.
     """
     groups: dict[str, list[EvaluationNode]] = {}
     for node in nodes:
@@ -519,7 +521,7 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
             continue
         if len({node.nodeid for node in group}) < len(group):
             raise ConfigError(f"{group[0].nodeid} is collected twice: leave out --keep-duplicates")
-        if any(node.noun == "study" for node in group):
+        if not all(node.is_interview for node in group):
             nodeids = " and ".join(node.nodeid for node in group)
             raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
         places = itertools.zip_longest(*(node.place for node in group), fillvalue="")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from fake_server import JsonServer, PeerServer, completion
 
-from pytest_adaptive_eval.evaluation.study import STUDIES
+from pytest_adaptive_eval.evaluation import evaluation_kinds
 from pytest_adaptive_eval.evaluation.toml import read_toml
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -180,7 +180,7 @@ def test_doctor_names_what_is_to_be_mended(run, tmp_path):
     code, out, _ = run("doctor")
     assert "at most 1 of 1 questions of the uncalibrated bank q, 1 gate" in out
     assert "model replay:answers.jsonl: recorded answers" in out
-    assert "nothing to mend" in out
+    assert "nothing to fix" in out
     assert code == 0
 
 
@@ -251,7 +251,7 @@ def test_doctor_takes_a_fixture_of_conftest_as_the_model_and_counts_interviews_t
     (tmp_path / "conftest.py").write_text("from made_up import model\n")
     code, out, _ = run("doctor")
     assert code == 0
-    assert "nothing to mend" in out
+    assert "nothing to fix" in out
 
 
 def test_doctor_follows_the_settings_of_pytest(run, tmp_path):
@@ -276,7 +276,7 @@ def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path,
     assert f"found: {specs[0]} is the candidate" in out
     assert out.count("takes part") == len(names) - 1
     assert next_commands(out)[-1] == "pytest --adaptive-eval"
-    written, _ = read_toml(tmp_path / "adaptive-eval.toml", STUDIES)
+    written, _ = read_toml(tmp_path / "adaptive-eval.toml", evaluation_kinds())
     assert [len(evaluation.gates) for evaluation in written] == [1]
     assert all(json.dumps(spec) in (tmp_path / "adaptive-eval.toml").read_text() for spec in specs)
 

@@ -139,7 +139,7 @@ def test_ability_at_inverts_the_characteristic_curve():
 def test_a_result_survives_the_way_to_another_process():
     bank = calibrated_bank()
     result = result_of(bank, Policy(budget=40), lambda i: float("nan") if i == 3 else float(i % 2))
-    back = SessionResult.from_json(json.loads(json.dumps(result.to_json())), bank)
+    back = SessionResult.restored(json.loads(json.dumps(result.to_json())), bank)
     for target in (0.2, 0.5, 0.8):
         assert back.accuracy.at_least(target) == result.accuracy.at_least(target)
     assert (back.theta, back.stop, back.scored) == (result.theta, result.stop, result.scored)
@@ -221,9 +221,9 @@ def test_faults_in_a_row_are_counted_by_source_and_all_faults_together():
     limit = FaultLimit(100, "replies", "calls")
     assert not any(limit.add("no answer", name) for name in ("bee", "dog", "bee", "dog"))
     assert limit.add(None, "dog") == ""
-    assert limit.add("no\n answer", "bee") == "3 replies of bee in a row could not be had; the last: no answer"
-    assert limit.add(" late ", "dog") == "6 replies could not be had, more than 5% of the calls; the last of dog: late"
-    assert limit.add(None, "dog").startswith("6 replies could not be had")
+    assert limit.add("no\n answer", "bee") == "3 replies of bee in a row failed; the last: no answer"
+    assert limit.add(" late ", "dog") == "6 replies failed, more than 5% of the calls; the last of dog: late"
+    assert limit.add(None, "dog").startswith("6 replies failed")
 
 
 def test_deterministic_and_data_dependent_interviews_cannot_feed_a_gate():

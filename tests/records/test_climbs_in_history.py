@@ -10,7 +10,7 @@ import pytest
 from climbs import bare, climb, run
 
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.records.run_record import InterviewRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.records.runs import write_run
 
 #: Right answers by level of subjects, by task; `counting` orders them as `addition` does.
@@ -29,7 +29,7 @@ class Verbs:
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder, self.capsys, self.day = folder, capsys, 0
 
-    def add(self, *interviews: InterviewRecord) -> str:
+    def add(self, *interviews: EvaluationRecord) -> str:
         self.day += 1
         record = run(self.day, *interviews)
         write_run(self.folder, record)
@@ -209,13 +209,13 @@ def test_correlations_with_scores_of_ones_own(five: Verbs, tmp_path: Path) -> No
         ("", "found nothing"),
         ("subject,mmlu\nstep-1,3,4\n", ":2: expected 2 cells"),
         ("subject,mmlu\nstep-1\n", ":2: expected 2 cells"),
-        ("subject,mmlu\nstep-1,3\nstep-1,4\n", ":3: the subject 'step-1' stands there twice"),
+        ("subject,mmlu\nstep-1,3\nstep-1,4\n", ":3: duplicate subject 'step-1'"),
         ("subject,mmlu\nstep-1,high\n", ":2: mmlu is 'high', expected a number"),
         ("subject,mmlu\nstep-1,nan\n", ":2: mmlu is 'nan', expected a number"),
         ("subject,mmlu\nstep-1,1e999\n", ":2: mmlu is '1e999', expected a number"),
         ("subject,mmlu\nx,3\n", "has none of the subjects: the history has step-1, step-2, step-3; the file has x"),
-        ('subject,mmlu\n"step-1,3\n', "is no CSV in UTF-8"),
-        ("subject,mmlu\nst\udcffep,3\n", "is no CSV in UTF-8"),
+        ('subject,mmlu\n"step-1,3\n', "is not UTF-8 CSV"),
+        ("subject,mmlu\nst\udcffep,3\n", "is not UTF-8 CSV"),
     ],
 )
 def test_references_that_cannot_be_read(five: Verbs, tmp_path: Path, text: str, said: str) -> None:

@@ -2,8 +2,8 @@
 
 The logistic likelihood is bounded from below by a Gaussian (Jaakkola & Jordan 2000), abilities are integrated out under
 that bound (Tipping 1999 for binary factors), and every block of the bound has its maximum in closed form. The normal
-prior of the items' parameters is learned with them (empirical Bayes), so that an item that all subjects got right, or a
-dimension that explains nothing, stays finite without a tuning constant.
+prior of the items' parameters is learned with them (empirical Bayes). An item that all subjects got right, or a
+dimension that explains nothing, therefore stays finite without a tuning constant.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _starting_abilities(scores: Array, D: int, weights: Array | None) -> Array:
 class _State:
     """Blocks of the bound, on numpy or torch, which share the function names used here.
 
-    Arrays have the axis of items or subjects last, so that no operation goes over axes of a few elements.
+    Arrays have the axis of items or subjects last. No operation then goes over axes of a few elements.
     """
 
     def __init__(
