@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration import replay
+from pytest_adaptive_eval.cat.lockstep import servable
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import MaximumInformation
 from pytest_adaptive_eval.cat.session import Session
@@ -113,8 +114,8 @@ def replays(n: int) -> None:
         ("draws of decide", replace(POLICIES["decide"], stop="budget")),
     ):
         taken = []
-        for servable in (replay.servable, lambda *_: False):
-            with patch.object(replay, "servable", servable):
+        for serves in (servable, lambda *_: False):
+            with patch.object(replay, "servable", serves):
                 policies = [replace(policy, budget="20%")]
                 work = partial(replay.replay_each, bank, policies, scores, seed=list(range(60)), designed=False)
                 taken.append(seconds(work))
