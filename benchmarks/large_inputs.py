@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.parts import converted
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "import sys; from pytest_adaptive_eval.cli.command import main; sys.exit(main())"
@@ -167,7 +167,7 @@ def recorded(run: int, answers: int, rng: np.random.Generator) -> RunRecord:
     accuracy = float(right.mean())
     interval = {"estimate": accuracy, "low": accuracy - 0.05, "high": accuracy + 0.05, "confidence": 0.975}
     interview = converted(
-        InterviewRecord,
+        EvaluationRecord,
         {
             "name": "large",
             "nodeid": "large.eval.toml::large",
@@ -188,7 +188,7 @@ def recorded(run: int, answers: int, rng: np.random.Generator) -> RunRecord:
         },
     )
     day = np.datetime64("2031-01-01T00:00:00") + np.timedelta64(run, "h")
-    return RunRecord(f"run-{run:05}", f"{day}Z", exit_status=0, interviews=[interview])
+    return RunRecord(f"run-{run:05}", f"{day}Z", exit_status=0, evaluations=[interview])
 
 
 def write_record(path: Path, record: RunRecord) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.extensions.studies.peers.reliability import fit_reliability
-from pytest_adaptive_eval.gates.result import Measured
+from pytest_adaptive_eval.gates.quantities import Measured
 
 Array = NDArray[np.float64]
 SIZES = ((3, 3), (3, 10), (3, 40), (4, 5), (5, 10), (8, 5), (8, 10), (8, 40), (12, 40))

@@ -27,7 +27,7 @@ from PIL import Image
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.parts import converted
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports.page import html_page
 
 BANK, ASKED, PICTURES = 4_000, 2_000, 200
@@ -120,7 +120,7 @@ def largest(folder: Path) -> tuple[RunRecord, ItemBank]:
             )
         )
     interview = converted(
-        InterviewRecord,
+        EvaluationRecord,
         {
             "name": "large",
             "nodeid": "large.eval.toml::large",
@@ -140,7 +140,7 @@ def largest(folder: Path) -> tuple[RunRecord, ItemBank]:
             "administrations": asked,
         },
     )
-    return RunRecord("benchmark", "2031-05-06T07:08:09Z", exit_status=0, interviews=[interview]), bank
+    return RunRecord("benchmark", "2031-05-06T07:08:09Z", exit_status=0, evaluations=[interview]), bank
 
 
 def with_measuring(page: str, word: str) -> str:

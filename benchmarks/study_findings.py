@@ -90,7 +90,7 @@ def staged() -> dict[str, Any]:
     with loopback() as url:
         toml = declared(url, STAR, "judge", "ann", "bob", "pal")
         before = run(toml.replace(', labels = "labels.jsonl"', ""))
-        reviews = [(node["name"], r) for node in before["studies"][0]["account"]["nodes"] for r in node["reviews"]]
+        reviews = [(node["name"], r) for node in before["evaluations"][0]["account"]["nodes"] for r in node["reviews"]]
         labels = [
             {
                 "node": node,
@@ -109,11 +109,11 @@ def last_level_of_a_climb() -> str:
     from pytest_adaptive_eval.ladder.result import Ladder
     from pytest_adaptive_eval.records.parts import converted
     from pytest_adaptive_eval.records.repetitions import ladder_of
-    from pytest_adaptive_eval.records.run_record import InterviewRecord
+    from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
     levels = {"cap": 4, "accuracy": [1.0, 0.9, 0.6, 0.3]}
     settings = {"queries": 10, "stop_at": 0.5, "settle": False}
-    record = converted(InterviewRecord, {
+    record = converted(EvaluationRecord, {
         "name": "x", "nodeid": "x", "subject": {}, "bank": {}, "policy": {"settings": settings},
         "asked": 40, "scored": 40, "size": 40, "statuses": {"ok": 40}, "stop": "LEVEL", "stop_sentence": "",
         "levels": levels, "theta": None,
@@ -180,7 +180,7 @@ def truncated() -> str:
         toml = declared(server.url, settings, options="model_options = { max_tokens = 16 }")
         record = run(toml.replace("models = {  }\n", ""))
     sentence = record["verdicts"][0]
-    return str(sentence).partition("; ")[0][:60] + " ...; " + "; ".join(record["studies"][0]["notes"])
+    return str(sentence).partition("; ")[0][:60] + " ...; " + "; ".join(record["evaluations"][0]["notes"])
 
 
 def not_sure() -> str:
@@ -200,7 +200,7 @@ import pytest
 def test_it(item, model):
     assert item.grade(model.generate(item.prompt))
 """
-    (interview,) = run("", files={"conftest.py": conftest, "test_it.py": test})["interviews"]
+    (interview,) = run("", files={"conftest.py": conftest, "test_it.py": test})["evaluations"]
     return f"{interview['stop']}: {interview['error'][:70] or interview['levels']['accuracy']}"
 
 
@@ -208,7 +208,7 @@ def verbs(kind: str, metric: str, start: float, subject: str = "") -> str:
     """`compare`, `drift` and `correlate` over 14 runs of a study, whose quantity falls at the end."""
     from pytest_adaptive_eval.cli import main
     from pytest_adaptive_eval.records.parts import converted
-    from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
+    from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
     from pytest_adaptive_eval.records.runs import write_run
 
     told = []
@@ -220,14 +220,14 @@ def verbs(kind: str, metric: str, start: float, subject: str = "") -> str:
             row |= {"high": value + 0.033, "confidence": 0.95, "method": "by levels and routes"}
             record = RunRecord(f"203105{day:02d}T0Z-{day}", f"2031-05-{day:02d}T00:00:00+00:00", exit_status=0)
             metrics = {metric: [row]}
-            record.studies = [
+            record.evaluations = [
                 converted(
-                    StudyRecord,
+                    EvaluationRecord,
                     {
                         "name": "web",
                         "nodeid": "t::web",
                         "kind": kind,
-                        "candidate": name,
+                        "subject": {"name": name},
                         "members": [{"name": name}],
                         "metrics": metrics,
                         "asked": 1,
@@ -279,11 +279,12 @@ def network_against_its_baseline() -> str:
 
 def panel_against_a_baseline() -> str:
     """`not_worse_than` on the score of a panel, whose candidate lost a point."""
-    from pytest_adaptive_eval.gates.result import Measured, StudyResult
+    from pytest_adaptive_eval.gates.quantities import Measured
+    from pytest_adaptive_eval.gates.result import Result
 
-    def result(score: float, **more: Any) -> StudyResult:
+    def result(score: float, **more: Any) -> Result:
         measured = Measured([score, 3.0, 3.5], np.eye(3) * 0.01)
-        return StudyResult("council", "peers", "a", ("a", "b", "c"), ("score",), {"score": measured}, 9, 9, **more)
+        return Result("council", "peers", "a", ("a", "b", "c"), ("score",), {"score": measured}, 9, 9, **more)
 
     return str(result(3.0, baselines={"main": result(4.0)}).score.not_worse_than("main", margin=0.2).sentence)
 
@@ -299,7 +300,7 @@ def read_back() -> str:
 def mean_opinion() -> str:
     """The mean opinion of a star of two interviewers, and the gate on it."""
     record = staged()
-    (study,) = record["studies"]
+    (study,) = record["evaluations"]
     opinion = study["account"]["opinions"]["addition"]
     shown = "Mean opinions" in record["reports"]["page"]
     return f"{opinion['estimate']:.2f}, on the page: {shown}; {record['verdicts'][0].partition(', 95')[0]}"
@@ -308,7 +309,7 @@ def mean_opinion() -> str:
 def supervisor() -> str:
     """A supervisor's ratings, refusals, and agreement with labels of a file."""
     record = staged()
-    account = record["studies"][0]["account"]
+    account = record["evaluations"][0]["account"]
     agreement = account["agreement"]
     numbers = ", ".join(f"{name} {agreement[name]:.2f}" for name in ("spearman",) if agreement[name] is not None)
     on_page = [part for part in ("mean rating", "Agreement with labels") if part in record["reports"]["page"]]
@@ -321,7 +322,7 @@ def supervisor() -> str:
 def debate_and_exchanges() -> str:
     """What a debate mended and spoiled, and the exchanges, on the page of a star with discussion."""
     record = staged()
-    node = next(node for node in record["studies"][0]["account"]["nodes"] if node["name"] == "debated")
+    node = next(node for node in record["evaluations"][0]["account"]["nodes"] if node["name"] == "debated")
     members = "; ".join(
         f"{m['name']} {' '.join(f'{a:.2f}' for a in m['accuracies'])}, mended {m['mended']}, spoiled {m['spoiled']}"
         for m in node["panel"]
@@ -370,7 +371,7 @@ def paper() -> str:
             f'[[eval]]\nkind = "peers"\nmodel = "{server.url}#ant"\npeers = [{peers}]\n[eval.panel]\nmode = "paper"\n'
         )
         record = run(toml + 'rounds = 8\ntopics = ["maths", "logic", "law", "art", "music", "sport"]\n')
-    (study,) = record["studies"]
+    (study,) = record["evaluations"]
     decoding = study["members"][0]["decoding"]
     top_p = (decoding.get("extra") or {}).get("top_p")
     weight = study["account"]["paper"]["weights"][[m["name"] for m in study["members"]].index("bee")]
@@ -391,7 +392,7 @@ def paper_checkpoints() -> str:
     peers = ", ".join(f'{{ name = "p{n}", model = "{folder}" }}' for n, folder in enumerate(folders[1:]))
     toml = f'[[eval]]\nkind = "peers"\nmodel = "{folders[0]}"\npeers = [{peers}]\n[eval.panel]\nmode = "paper"\n'
     record = run(toml + "rounds = 1\nretries = 1\ntask_tokens = 16\n")
-    decodings = [member["decoding"] for member in record["studies"][0]["members"]]
+    decodings = [member["decoding"] for member in record["evaluations"][0]["members"]]
     return "; ".join(f"temperature {d.get('temperature')}, top_p {d.get('top_p')}" for d in decodings[:1])
 
 
@@ -460,7 +461,7 @@ def ablations() -> str:
     with loopback() as url:
         toml = declared(url, LINE, "ann", "weak", "pal", kind="ablation", options="seeds = 5") + variants
         record = run(toml, files={"b.jsonl": "".join(json.dumps(item) + "\n" for item in items)})
-    (study,) = record["studies"]
+    (study,) = record["evaluations"]
     rows = {(row["variant"], row["quantity"]): row for row in study["account"]["contrasts"]}
     told = []
     for name, (_, quantity) in VARIANTS.items():

@@ -9,10 +9,10 @@ import numpy as np
 from made import made
 
 from pytest_adaptive_eval.ladder.result import Ladder
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 
-def bare(**changes: Any) -> InterviewRecord:
+def bare(**changes: Any) -> EvaluationRecord:
     """An interview of a bank that measured nothing, with changes."""
     values: dict[str, Any] = {
         "name": "text",
@@ -31,10 +31,10 @@ def bare(**changes: Any) -> InterviewRecord:
         "accuracy": None,
         "accuracy_model": None,
     }
-    return made(InterviewRecord, **{**values, **changes})
+    return made(EvaluationRecord, **{**values, **changes})
 
 
-def climb_of(scores: Sequence[Sequence[float]], cap: int, *, seed: int = 0, **changes: Any) -> InterviewRecord:
+def climb_of(scores: Sequence[Sequence[float]], cap: int, *, seed: int = 0, **changes: Any) -> EvaluationRecord:
     """A climb with these scores by level, as its interview records it."""
     ladder = Ladder(tuple(np.array(level, dtype=float) for level in scores), cap)
     queries = len(scores[0])
@@ -56,16 +56,16 @@ def climb_of(scores: Sequence[Sequence[float]], cap: int, *, seed: int = 0, **ch
     return bare(**{**values, **changes})
 
 
-def climb(right: Sequence[int], *, queries: int = 10, cap: int = 4, **changes: Any) -> InterviewRecord:
+def climb(right: Sequence[int], *, queries: int = 10, cap: int = 4, **changes: Any) -> EvaluationRecord:
     """A climb with so many right answers by level."""
     return climb_of([[1.0] * n + [0.0] * (queries - n) for n in right], cap, **changes)
 
 
-def run(day: int, *interviews: InterviewRecord) -> RunRecord:
+def run(day: int, *interviews: EvaluationRecord) -> RunRecord:
     """The run of a day."""
     return RunRecord(
         f"203105{day:02d}T000000000Z-{day:08x}",
         f"2031-05-{day:02d}T00:00:00+00:00",
         exit_status=0,
-        interviews=list(interviews),
+        evaluations=list(interviews),
     )

@@ -6,19 +6,32 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pytest_adaptive_eval.records.parts import Part, converted
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 T = TypeVar("T", bound=Part)
+#: Fields of an interview in the order in which tests give them.
+INTERVIEW = (
+    "name", "nodeid", "subject", "bank", "policy", "asked", "scored", "size", "statuses", "stop", "stop_sentence",
+    "theta", "standard_error", "accuracy", "accuracy_model",
+)  # fmt: skip
 
 
 def made(kind: type[T], /, *values: Any, **named: Any) -> T:
     """A record or a part of one, whose parts may be dicts; fields in order, then by name."""
-    data = {**dict(zip(kind.__struct_fields__, values, strict=False)), **named}
-    if kind is InterviewRecord:
+    fields = INTERVIEW if kind is EvaluationRecord else kind.__struct_fields__
+    data = {**dict(zip(fields, values, strict=False)), **named}
+    if kind is EvaluationRecord:
         data |= {name: _interval(data[name]) for name in ("accuracy", "accuracy_model") if name in data}
         data["categories"] = [_category(row) for row in data.get("categories", ())]
     record: T = converted(kind, data)
     return record
+
+
+def several(name: str, nodeid: str, kind: str, candidate: str, members: Any = (), **named: Any) -> EvaluationRecord:
+    """An evaluation of several models, of which one is the candidate."""
+    subject = next((member for member in members if member["name"] == candidate), {"name": candidate})
+    data = {"asked": 0, "size": 0, "unit": "rounds", "members": list(members), **named}
+    return made(EvaluationRecord, name, nodeid, subject, kind=kind, **data)
 
 
 def changed(part: T, /, **fields: Any) -> T:
@@ -26,7 +39,7 @@ def changed(part: T, /, **fields: Any) -> T:
     return made(type(part), **{**part.to_json(), **fields})
 
 
-def of_schema_1(**interview: Any) -> InterviewRecord:
+def of_schema_1(**interview: Any) -> EvaluationRecord:
     """An interview as records of schema 1 are read."""
     run = {"run": "r", "started": "2031-05-06T07:08:09+00:00", "schema_version": 1, "interviews": [interview]}
     return RunRecord.from_json(run).interviews[0]

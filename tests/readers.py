@@ -33,7 +33,7 @@ from pytest_adaptive_eval.models.reuse import Completions
 from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.records.history import History
 from pytest_adaptive_eval.records.journal import Journal
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.records.runs import read_run, write_run
 from pytest_adaptive_eval.tasks.instructions import read_texts
 
@@ -57,7 +57,7 @@ class Reader:
 
 def _record(run: str = "20310506T000000000Z-00000001", bank: str = "b1") -> RunRecord:
     interview = made(
-        InterviewRecord,
+        EvaluationRecord,
         name="text",
         nodeid="t.toml::text",
         subject={"name": "step-1", "checkpoint": "c1"},
@@ -75,7 +75,7 @@ def _record(run: str = "20310506T000000000Z-00000001", bank: str = "b1") -> RunR
         accuracy_model=None,
         administrations=[Administration(i + 1, f"q-{i}", f"h{i}", text="0", score=1.0) for i in range(3)],
     )
-    return RunRecord(run, datetime(2031, 5, 6, tzinfo=UTC).isoformat(), exit_status=0, interviews=[interview])
+    return RunRecord(run, datetime(2031, 5, 6, tzinfo=UTC).isoformat(), exit_status=0, evaluations=[interview])
 
 
 def _items() -> list[Item]:

@@ -14,12 +14,12 @@ from pytest_adaptive_eval.evaluation.tables import (
     GateTable,
     InterviewTable,
     JudgeTable,
-    MemberTable,
     PriceTable,
     RunTable,
 )
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, SupervisorTable
 from pytest_adaptive_eval.extensions.studies.network.kind import NetworkStudyTable
+from pytest_adaptive_eval.extensions.studies.several import MemberTable
 from pytest_adaptive_eval.extensions.studies.peers.kind import PanelTable, PeersTable
 from pytest_adaptive_eval.plugin import entry
 from pytest_adaptive_eval.typed_tables import Table, describe

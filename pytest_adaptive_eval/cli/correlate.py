@@ -26,7 +26,6 @@ SUBJECT = "subject"
 def correlate(options: argparse.Namespace) -> int:
     """Show how alike evaluations order the subjects; returns the exit code."""
     from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, table
-    from pytest_adaptive_eval.records.run_record import StudyRecord
     from pytest_adaptive_eval.reports.history import correlation_lines
 
     writes = {"--json": options.json}
@@ -35,7 +34,7 @@ def correlate(options: argparse.Namespace) -> int:
     history = open_history(options.source, writes)
     patterns = history_patterns(options)
     own = [evaluation for record, evaluation in history.evaluations(**patterns) if not record.copied_from]
-    measured = measures(sorted(own, key=lambda evaluation: isinstance(evaluation, StudyRecord)))
+    measured = measures(sorted(own, key=lambda evaluation: not evaluation.is_interview))
     if not measured:
         raise ConfigError(f"nothing in {options.source} is like that and has an accuracy, area, energy or score")
     for measure in measured:

@@ -182,13 +182,13 @@ def _fixture(
 
 def _run(root: Path, name: str, evaluation: TomlEval) -> Finding:
     """Return what one evaluation would ask."""
-    from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation.spec import Settings
 
     spec = evaluation.spec
     topic = f"{name}: {spec.name}"
     gates = counted(len(evaluation.gates), "gate")
-    if not isinstance(spec, EvalSpec):
-        return Finding("ok", topic, f"a study, {gates}")
+    if not spec.is_interview:
+        return Finding("ok", topic, f"kind {spec.table.kind}, {gates}")
     try:
         built = spec.build(Settings(root, root / ".adaptive-eval"))
     except AdaptiveEvalError as error:

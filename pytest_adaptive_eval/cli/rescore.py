@@ -17,7 +17,7 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
-from pytest_adaptive_eval.evaluation import EvalSpec, StudySpec, TomlEval, bank_notes
+from pytest_adaptive_eval.evaluation import EvalSpec, TomlEval, bank_notes
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
@@ -34,8 +34,8 @@ from pytest_adaptive_eval.records.findings import findings
 from pytest_adaptive_eval.records.parts import BaselineSource, ConditionRecord, VerdictRecord
 from pytest_adaptive_eval.records.run_record import (
     Administration,
+    EvaluationRecord,
     GateRecord,
-    InterviewRecord,
     RunRecord,
     noise_of,
     recorded_must_pass,
@@ -57,7 +57,7 @@ class _Rescored:
         absent: Reasons why a baseline is missing, by the same names.
     """
 
-    old: InterviewRecord
+    old: EvaluationRecord
     bank: ItemBank
     administrations: list[Administration]
     unanswered: str
@@ -69,7 +69,7 @@ class _Rescored:
     result: SessionResult | None = None
 
     @property
-    def regraded(self) -> InterviewRecord:
+    def regraded(self) -> EvaluationRecord:
         """The record with the new scores, and with what unanswered items count as now."""
         changes = {"administrations": self.administrations, "unanswered": self.unanswered, "schema1_hash": ""}
         return msgspec.structs.replace(self.old, **changes)
@@ -109,13 +109,14 @@ def rescore(
     """
     settings = {evaluation.spec.name: evaluation.spec for evaluation in gates}
     interviews = [_graded(interview, banks, settings.get(interview.name)) for interview in record.interviews]
-    study_names = {name for study in record.studies for name in (study.name, study.nodeid)}
-    study_gates = [gate for gate in record.gates if gate.interview in study_names]
-    judgments = _conditions(record, interviews, gates, study_gates)
+    others = [evaluation for evaluation in record.evaluations if not evaluation.is_interview]
+    names = {name for evaluation in others for name in (evaluation.name, evaluation.nodeid)}
+    standing = [gate for gate in record.gates if gate.interview in names]
+    judgments = _conditions(record, interviews, gates, standing)
     for interview in interviews:
         recorded_gates = [gate for gate in record.gates if gate.interview in interview.names]
         _compare_with(interview, interviews, recorded_gates, baseline, folders)
-    verdicts = [*_verdicts(interviews, judgments), *study_gates]
+    verdicts = [*_verdicts(interviews, judgments), *standing]
     # gates of a file do not depend on what the recorded run missed
     carried = ("required",) if gates else ("missing", "deselected", "shard", "required")
     carried_facts: dict[str, Any] = {name: getattr(record, name) for name in carried}
@@ -124,8 +125,7 @@ def rescore(
         now.astimezone(UTC).isoformat(timespec="milliseconds"),
         versions=dict(record.versions),
         exit_status=0 if _passes(record, verdicts) and not carried_facts.get("missing") else 1,
-        interviews=[_new_record(interview) for interview in interviews],
-        studies=record.studies,
+        evaluations=[*map(_new_record, interviews), *others],
         gates=verdicts,
         rescored_from=record.run,
         **carried_facts,
@@ -142,11 +142,11 @@ def _passes(record: RunRecord, verdicts: Sequence[GateRecord]) -> bool:
     return decided and ended and all(gate.holds for gate in verdicts)
 
 
-def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank], spec: EvalSpec | StudySpec | None) -> _Rescored:
+def _graded(old: EvaluationRecord, banks: Mapping[str, ItemBank], spec: EvalSpec | None) -> _Rescored:
     """Return the interview with the scores by its present bank, counted as `spec` or else the record says."""
     bank = _same_items(old, banks.get(old.name))
     items = dict(zip(map(str, bank.ids), bank.items, strict=True))
-    unanswered = spec.table.unanswered if isinstance(spec, EvalSpec) else old.unanswered or WRONG
+    unanswered = spec.table.unanswered if spec else old.unanswered or WRONG
     pairs = [(entry, _regraded(entry, items[entry.item], unanswered)) for entry in old.administrations]
     unchanged = [(a.score, b.score) for a, b in pairs if a.item_hash == b.item_hash]
     if any(before != new for before, new in unchanged if None not in (before, new)):
@@ -163,7 +163,7 @@ def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank], spec: EvalSpec 
     return rescored
 
 
-def _same_items(old: InterviewRecord, bank: ItemBank | None) -> ItemBank:
+def _same_items(old: EvaluationRecord, bank: ItemBank | None) -> ItemBank:
     """Return the interview's bank; refuse a missing one, and one with other items."""
     if bank is None:
         raise ConfigError(
@@ -194,7 +194,7 @@ def _regraded(entry: Administration, item: Item, unanswered: str) -> Administrat
 
 
 def _conditions(
-    record: RunRecord, interviews: Sequence[_Rescored], gates: Sequence[TomlEval], study_gates: Sequence[GateRecord]
+    record: RunRecord, interviews: Sequence[_Rescored], gates: Sequence[TomlEval], standing: Sequence[GateRecord]
 ) -> list[tuple[GateRecord, _Rescored, Condition]]:
     """Return the conditions to judge, each with its gate in the new record and its interview."""
     if gates:
@@ -203,9 +203,9 @@ def _conditions(
         judgments = [
             (gate, _named(interviews, gate.interview, gate.nodeid), _recorded_condition(gate))
             for gate in record.gates
-            if gate not in study_gates
+            if gate not in standing
         ]
-    if not judgments and not study_gates:
+    if not judgments and not standing:
         raise ConfigError("the run has no gates to judge again: give some with --gates FILE.toml")
     for _, interview, condition in judgments:
         condition.check(interview.bank, climbed=interview.old.policy.stop == "level")
@@ -216,10 +216,10 @@ def _conditions(
 def _file_conditions(
     interviews: Sequence[_Rescored], evaluations: Sequence[TomlEval]
 ) -> list[tuple[GateRecord, _Rescored, Condition]]:
-    """Return the conditions of a file; gates of studies keep their verdicts."""
+    """Return the conditions of a file; gates of other kinds keep their verdicts."""
     judgments = []
     for evaluation in evaluations:
-        if isinstance(evaluation.spec, StudySpec):
+        if not evaluation.spec.is_interview:
             continue
         interview = _named(interviews, evaluation.spec.name, evaluation.spec.where)
         where, _, line = evaluation.spec.where.rpartition(":")
@@ -384,7 +384,7 @@ def _verdicts(
         yield msgspec.structs.replace(gate, verdict=VerdictRecord.of(interview.result.verdict(condition)))
 
 
-def _new_record(interview: _Rescored) -> InterviewRecord:
+def _new_record(interview: _Rescored) -> EvaluationRecord:
     assert interview.result is not None
     old, bank = interview.old, interview.bank
     items = interview.regraded.by_item()

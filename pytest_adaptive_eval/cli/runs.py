@@ -43,7 +43,7 @@ def history_patterns(options: argparse.Namespace) -> dict[str, str]:
 def no_runs_text(options: argparse.Namespace) -> str:
     """Return the reason why no run matches the patterns."""
     if set(history_patterns(options).values()) == {"*"}:
-        return f"no run in {options.source} has held an interview or a study yet"
+        return f"no run in {options.source} has an evaluation yet"
     return f"no run in {options.source} is like that"
 
 

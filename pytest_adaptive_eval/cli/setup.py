@@ -245,7 +245,7 @@ def _add_planned(
     setup: Setup,
 ) -> None:
     """Add an evaluation whose budget is planned on its bank, which `readable` names."""
-    from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Settings
+    from pytest_adaptive_eval.evaluation.spec import EvalSpec, Settings
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, outlooks
 

@@ -1,14 +1,13 @@
-"""Settings of a run, and the assembly of an evaluation, its policy and its presentation from written settings."""
+"""Interviews: the assembly of bank, policy and presentation from written settings."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, POLICIES, Policy
@@ -16,9 +15,11 @@ from pytest_adaptive_eval.cat.selection import MODES, Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Settings
 from pytest_adaptive_eval.evaluation.spending import Spending, spending_of
 from pytest_adaptive_eval.evaluation.tables import AUTOJUDGER, EvalTable, InterviewTable
 from pytest_adaptive_eval.gates.planning import default_budget
+from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, Item, items_naming
@@ -34,13 +35,13 @@ from pytest_adaptive_eval.items.presentation import (
 from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.judging import RUBRIC, Judge, judged_bank
+from pytest_adaptive_eval.records.baseline import BaselineFile, read_baseline
 from pytest_adaptive_eval.text import counted
-from pytest_adaptive_eval.typed_tables import find_named, located, read_table, refuse_keys, suggestion
+from pytest_adaptive_eval.typed_tables import find_named, refuse_keys, suggestion
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.claims.paired import Baseline
     from pytest_adaptive_eval.gates.condition import Condition
-    from pytest_adaptive_eval.tasks import TaskFamily
 
 LADDER_ITEMS, BANK_ITEMS = 10, 50  #: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
 
@@ -196,40 +197,6 @@ def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """Flags and ini settings, which apply to every evaluation; None leaves a setting to the evaluation.
-
-    Args:
-        root: Folder for relative paths that do not exist beside the file.
-        folder: Folder of the journal and the records.
-        fresh: Start every interview anew, whatever the journal holds.
-        record, junit: Additional files for the run's record and the gate report.
-        baseline: File that gates call ``"baseline"``: a run's record, a history of runs, or recorded answers.
-        missing_baseline: Action where there is no baseline yet.
-        required_gates: Node ids, or ends of them, of gates without whose results nothing is promoted.
-        reuse: Store of answers that runs share; None where every answer is asked for.
-    """
-
-    root: Path
-    folder: Path
-    model: str | None = None
-    budget: str | None = None
-    seed: int | None = None
-    fresh: bool = False
-    record: Path | None = None
-    junit: Path | None = None
-    graders: tuple[str, ...] = ()
-    baseline: str | None = None
-    missing_baseline: str = "warn"
-    html: Path | None = None
-    unsafe_code: bool = False
-    model_options: Mapping[str, Any] = field(default_factory=dict)
-    required_gates: tuple[str, ...] = ()
-    reuse: Path | None = None
-    models: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Evaluation:
     """A bank, a policy and a seed, ready for a `Session`.
 
@@ -280,6 +247,46 @@ class Evaluation:
         return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
 
     @property
+    def kind(self) -> str:
+        """``bank``, or ``ladder`` of a task."""
+        return "bank" if self.path else "ladder"
+
+    @property
+    def metrics(self) -> None:
+        """None, since all metrics of banks apply."""
+        return None
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """Names by which a gate may ask for it."""
+        return frozenset({self.name, self.bank.name})
+
+    def check(self, condition: Condition) -> None:
+        """Raise a ConfigError for a gate that the bank or the policy cannot decide."""
+        condition.check(self.bank, climbed=self.policy.stop == "level")
+        if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
+            condition.measure.check_ladder(ladder)
+        reason = self.policy.design_based
+        if reason and not condition.measure.by_levels and not condition.by_rank:
+            raise ConfigError(f"{self.name}: this interview cannot feed a gate: {reason}")
+
+    def denials(self, condition: Condition) -> int:
+        """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
+        return condition.denials(self.bank)
+
+    def comparable(self, other: Any) -> bool:
+        """Return whether another interview asks the same items."""
+        return bool(other.bank.comparable(self.bank))
+
+    def read_baseline(self, spec: str, folders: Sequence[Path]) -> BaselineFile:
+        """Return the recorded answers of an earlier run; see `records.baseline.read_baseline`."""
+        return read_baseline(spec, folders, self.bank, self.name, unanswered=self.unanswered)
+
+    def restore(self, data: Mapping[str, Any]) -> SessionResult:
+        """Restore a result of another process from its `SessionResult.to_json`."""
+        return SessionResult.restored(data, self.bank)
+
+    @property
     def must_pass_ids(self) -> list[str]:
         """Ids of the items that must pass."""
         return [str(self.bank.ids[n]) for n in self.must_pass]
@@ -313,149 +320,42 @@ class Evaluation:
         return self.samples if self.questions > self.budget else 0
 
 
-@dataclass(frozen=True, slots=True)
-class EvalSpec:
-    """One evaluation as written by the user; the bank's path is relative to `base`.
+class _Assembly(NamedTuple):
+    """Bank, models and repeats of an interview, from its written settings."""
 
-    Raises:
-        ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
-    """
-
-    data: Mapping[str, Any]
-    where: str
-    base: Path
-    table: EvalTable = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "table", read_table(EvalTable, self.data, self.where))
-        with located(self.where):
-            if not self.table.bank and not self.table.task:
-                raise ConfigError(
-                    'bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task that is '
-                    'generated: task="addition"'
-                )
-            if "task" in self.data:
-                of_banks = ("bank", "category", "must_pass", "values", "formats", *PRESENTATION_KEYS)
-                refuse_keys(self.data, of_banks, "and task exclude each other: remove one of them")
-            else:
-                of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels", "terse")
-                refuse_keys(self.data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
-                check_keys(self.table, self.data)
+    spec: EvalSpec
+    settings: Settings
+    context: Context
 
     @property
-    def bank_stem(self) -> str:
-        """The task, or the bank's file name without its suffixes."""
-        if self.table.task:
-            return self.table.task
-        stem = Path(self.table.bank).name
-        for suffix in (".bank", ".jsonl", ".items"):
-            stem = stem.removesuffix(suffix)
-        return stem
+    def _folders(self) -> tuple[Path, Path]:
+        return self.spec.base, self.settings.root
 
-    @property
-    def name(self) -> str:
-        """The evaluation's own name, else the bank's stem with the category."""
-        if self.table.name is not None:
-            return self.table.name
-        return f"{self.bank_stem}-{self.table.category}" if self.table.category else self.bank_stem
-
-    @property
-    def parameter_id(self) -> str:
-        """Id of the placeholder among a function's parameters."""
-        return "aeval:" + re.sub(r"[^A-Za-z0-9._+-]+", "_", self.bank_stem)
-
-    def build(
-        self,
-        settings: Settings,
-        *,
-        read: Callable[[Path], ItemBank] | None = None,
-        selector: Callable[[str], Selector | None] = SELECTORS.get,
-        tasks: Callable[[], Mapping[str, TaskFamily]] | None = None,
-    ) -> Evaluation:
-        """Read the bank and check every setting; functions read banks, and find plugins' selectors and tasks.
-
-        Raises:
-            ConfigError, BankError: Anything the user can correct.
-        """
-        fixed = self.table.policy == FIXED_FORM
-        seed = self.table.seed if settings.seed is None else settings.seed
-        lead, interviewer = "", None
-        with located(self.where):
-            bank, path = self._bank(settings, seed, read, tasks)
-            if self.table.selector == AUTOJUDGER:
-                judger, interviewer, lead = self._interviewer(settings, bank, seed)
-                selector = {AUTOJUDGER: judger}.get
-            judge = self._judge(settings)
-            bank = bank if judge is None else judged_bank(bank, judge)
-            policy = make_policy(self.table, self.data, bank, selector, settings.budget)
-            budget = policy.budget_on(bank)
-            spending = spending_of(self.table, policy.stop)
-            open_budget = policy.stop == "decision" and self.table.budget is None and settings.budget is None
-            must_pass = _must_pass(bank, self.table.must_pass, len(bank) if open_budget else budget)
-            samples, repeat = self._decodings(bank, policy)
-            if bank.report.get("textless"):
-                raise ConfigError(
-                    f"the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it with "
-                    "--items ITEMS.jsonl"
-                )
-        notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
-        if fixed:
-            seed = self.table.seed
-            notes.insert(0, "a fixed form, drawn once: all checkpoints get the same items and share the sampling error")
-        stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
-        return Evaluation(
-            self.name,
-            bank,
-            policy,
-            seed,
-            stream,
-            budget,
-            tuple(notes),
-            path,
-            lead,
-            samples,
-            repeat,
-            interviewer,
-            judge,
-            self.table.max_tokens,
-            must_pass,
-            open_budget,
-            spending,
-            self.table.wrong_answer,
-            self.table.unanswered,
-        )
-
-    def _bank(
-        self,
-        settings: Settings,
-        seed: int,
-        read: Callable[[Path], ItemBank] | None,
-        tasks: Callable[[], Mapping[str, TaskFamily]] | None,
-    ) -> tuple[ItemBank, Path | None]:
+    def bank(self, seed: int) -> tuple[ItemBank, Path | None]:
         """Return the bank as it is administered, and its path unless it was generated."""
-        if self.table.task:
-            return self._generated(settings, seed, tasks), None
-        path = self._bank_path(self.table.bank, settings.root)
-        bank = read(path) if read else read_bank(path, graders=settings.graders)
-        if self.table.category is not None:
-            bank = bank.only(self.table.category)
-        if self.table.values is not None:
+        if self.spec.table.task:
+            return self._generated(seed), None
+        path = self._bank_path(self.spec.table.bank)
+        bank = self.context.read(path)
+        if self.spec.table.category is not None:
+            bank = bank.only(self.spec.table.category)
+        if self.spec.table.values is not None:
             from pytest_adaptive_eval.tasks.twin import twin_bank
 
-            bank = twin_bank(bank, self.table.values, seed)
-        if self.table.formats is not None:
+            bank = twin_bank(bank, self.spec.table.values, seed)
+        if self.spec.table.formats is not None:
             from pytest_adaptive_eval.items.modalities import asked_in_formats
 
-            bank = asked_in_formats(bank, self.table.formats)
-        return self._presented(bank, path, settings), path
+            bank = asked_in_formats(bank, self.spec.table.formats)
+        return self._presented(bank, path), path
 
-    def _presented(self, bank: ItemBank, path: Path, settings: Settings) -> ItemBank:
+    def _presented(self, bank: ItemBank, path: Path) -> ItemBank:
         """Return the bank as its items are asked, each of which is checked, since all are to be asked in one form."""
 
         def read(path: str) -> Sequence[Item]:
-            return read_bank(self._bank_path(path, settings.root), graders=settings.graders).items
+            return self._read(self._bank_path(path)).items
 
-        presentation = presentation_of(self.table, read)
+        presentation = presentation_of(self.spec.table, read)
         if presentation is None or bank.report.get("textless"):
             return bank
         try:
@@ -465,14 +365,14 @@ class EvalSpec:
             raise BankError(f"{path}: {error}") from None
         return presented(bank, presentation)
 
-    def _generated(
-        self, settings: Settings, seed: int, tasks: Callable[[], Mapping[str, TaskFamily]] | None
-    ) -> ItemBank:
-        from pytest_adaptive_eval.tasks import FAMILIES
+    def _read(self, path: Path) -> ItemBank:
+        return read_bank(path, graders=self.settings.graders)
+
+    def _generated(self, seed: int) -> ItemBank:
         from pytest_adaptive_eval.tasks.bank import task_bank
 
-        table = self.table
-        family = find_named("task", table.task, FAMILIES if tasks is None else tasks())
+        table = self.spec.table
+        family = find_named("task", table.task, self.context.tasks())
         if table.pixels is not None:
             family = family.at_pixels(table.pixels)
         if table.terse:
@@ -481,7 +381,7 @@ class EvalSpec:
         if table.scale is not None:
             from pytest_adaptive_eval.tasks.difficulty import level_parameters
 
-            reference = read_bank(self._bank_path(table.scale, settings.root), graders=settings.graders)
+            reference = self._read(self._bank_path(table.scale))
             levels = family.levels if table.levels is None else table.levels
             difficulty = level_parameters(reference, table.task, levels, same_form=family.has_form)
             scaled = {"difficulty": difficulty, "scale": reference.scale}
@@ -490,48 +390,46 @@ class EvalSpec:
             queries=item_count(table),
             levels=table.levels,
             seed=seed,
-            pictures=settings.folder / "pictures",
+            pictures=self.settings.folder / "pictures",
             guess_by_level=policy_name(table) == LADDER and table.width is None,
             **scaled,
         )
 
-    def _bank_path(self, path: str, root: Path) -> Path:
-        folders = (self.base, root)
+    def _bank_path(self, path: str) -> Path:
+        folders = self._folders
         if (existing := find_input(Path(path).expanduser(), folders)) is not None:
             return existing
         paths = dict.fromkeys(str(folder / Path(path).expanduser()) for folder in folders)
         raise ConfigError(f"there is no bank at {' or '.join(paths)}: give a folder NAME.bank or a JSONL file of items")
 
-    def _judge(self, settings: Settings) -> Judge | None:
+    def judge(self) -> Judge | None:
         """Return the judge that grades the answers, which is loaded at its first judgment."""
-        if (table := self.table.judge) is None:
+        if (table := self.spec.table.judge) is None:
             return None
         if not table.model:
             raise ConfigError('judge has no model: write judge = { model = "http://HOST:PORT/v1#MODEL" }')
-        kind, spec = resolve(table.model, (self.base, settings.root), chats=True)
-        load = partial(kind.load, spec, table.options, settings.folder / "cache", chats=True)
+        kind, spec = resolve(table.model, self._folders, chats=True)
+        load = partial(kind.load, spec, table.options, self.settings.folder / "cache", chats=True)
         return Judge(kind.model_name(spec), load, table.rubric or RUBRIC, table.max_tokens, (spec, table.options))
 
-    def _interviewer(
-        self, settings: Settings, bank: ItemBank, seed: int
-    ) -> tuple[Selector, tuple[str, Mapping[str, Any]] | None, str]:
+    def interviewer(self, bank: ItemBank, seed: int) -> tuple[Selector, tuple[str, Mapping[str, Any]] | None, str]:
         from pytest_adaptive_eval.evaluation.interviewing import interviewed
 
-        name = hashlib.sha256(f"{seed}:{self.name}".encode()).hexdigest()[:16]
+        name = hashlib.sha256(f"{seed}:{self.spec.name}".encode()).hexdigest()[:16]
         return interviewed(
-            self.table.interview or InterviewTable(),
+            self.spec.table.interview or InterviewTable(),
             bank,
-            (self.base, settings.root),
-            cache=settings.folder / "cache",
-            decisions=settings.folder / "decisions" / f"{name}.jsonl",
-            fresh=settings.fresh,
+            self._folders,
+            cache=self.settings.folder / "cache",
+            decisions=self.settings.folder / "decisions" / f"{name}.jsonl",
+            fresh=self.settings.fresh,
             seed=seed,
         )
 
-    def _decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
+    def decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
         """Return the samples of each item, and the items that are asked again at the end."""
-        samples, repeat = self.table.samples, self.table.repeat
-        if self.table.ask == LIKELIHOOD:
+        samples, repeat = self.spec.table.samples, self.spec.table.repeat
+        if self.spec.table.ask == LIKELIHOOD:
             return 1, 0
         if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
             repeat = 0
@@ -545,6 +443,77 @@ class EvalSpec:
                 "remove samples and repeat"
             )
         return samples, repeat
+
+
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> Evaluation:
+    """Read the bank and check every setting."""
+    table, assembly = spec.table, _Assembly(spec, settings, context)
+    seed = spec.seed(settings)
+    lead, interviewer = "", None
+    bank, path = assembly.bank(seed)
+    find_selector = context.selector
+    if table.selector == AUTOJUDGER:
+        judger, interviewer, lead = assembly.interviewer(bank, seed)
+        find_selector = {AUTOJUDGER: judger}.get
+    judge = assembly.judge()
+    bank = bank if judge is None else judged_bank(bank, judge)
+    policy = make_policy(table, spec.data, bank, find_selector, settings.budget)
+    budget = policy.budget_on(bank)
+    open_budget = policy.stop == "decision" and table.budget is None and settings.budget is None
+    must_pass = _must_pass(bank, table.must_pass, len(bank) if open_budget else budget)
+    samples, repeat = assembly.decodings(bank, policy)
+    if bank.report.get("textless"):
+        raise ConfigError(
+            f"the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it with "
+            "--items ITEMS.jsonl"
+        )
+    notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
+    if table.policy == FIXED_FORM:
+        seed = table.seed
+        notes.insert(0, "a fixed form, drawn once: all checkpoints get the same items and share the sampling error")
+    stream = int.from_bytes(hashlib.sha256(f"{seed}:{spec.name}".encode()).digest()[:8])
+    return Evaluation(
+        spec.name,
+        bank,
+        policy,
+        seed,
+        stream,
+        budget,
+        tuple(notes),
+        path,
+        lead,
+        samples,
+        repeat,
+        interviewer,
+        judge,
+        table.max_tokens,
+        must_pass,
+        open_budget,
+        spending_of(table, policy.stop),
+        table.wrong_answer,
+        table.unanswered,
+    )
+
+
+def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
+    """Refuse settings of banks with a task, those of tasks with a bank, and a presentation that contradicts itself."""
+    if not table.bank and not table.task:
+        raise ConfigError(
+            'bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task that is generated: '
+            'task="addition"'
+        )
+    if table.kind is not None and (table.kind == "ladder") != bool(table.task):
+        raise ConfigError('kind = "ladder" goes with a task, and kind = "bank" with a bank: correct the kind')
+    if "task" in data:
+        of_banks = ("bank", "category", "must_pass", "values", "formats", *PRESENTATION_KEYS)
+        refuse_keys(data, of_banks, "and task exclude each other: remove one of them")
+    else:
+        of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels", "terse")
+        refuse_keys(data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
+        check_keys(table, data)
+
+
+INTERVIEW = EvaluationKind(EvalTable, None, _build, _check)  #: The kinds ``bank`` and ``ladder``.
 
 
 def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from pytest_adaptive_eval.registry import service
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.base import Model
-    from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+    from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
     from pytest_adaptive_eval.tasks import TaskFamily
     from pytest_adaptive_eval.tasks.family import Run, Runner
 
@@ -154,7 +154,7 @@ def recorded_banks(
     return banks
 
 
-def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
+def _part(bank: ItemBank, interview: EvaluationRecord) -> ItemBank:
     """Return the part of a bank that an interview used, or variants of its items."""
     if interview.bank.category:
         bank = bank.only(interview.bank.category)

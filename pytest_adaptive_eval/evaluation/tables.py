@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pytest_adaptive_eval.cat.policy import POLICIES
@@ -67,7 +68,7 @@ class GateTable(Table, frozen=True, kw_only=True):
     """``[[eval.gate]]``, and keywords of the marker ``adaptive_gate``: exactly one condition."""
 
     metric: Annotated[
-        str | None, described(f"{', '.join(metric_names())}, or ability.PART; accuracy by default, or a study's first")
+        str | None, described(f"{', '.join(metric_names())}, or ability.PART; accuracy by default, or a kind's first")
     ] = None
     at_least: Annotated[
         Number | str | None, described('condition: the metric reaches this threshold, such as 0.6 or "60%"')
@@ -82,7 +83,7 @@ class GateTable(Table, frozen=True, kw_only=True):
         None
     )
     method: Annotated[str | None, described("test of an ability, draws by default", METHODS)] = None
-    subject: Annotated[str | None, described("subject or node of a study; the candidate by default")] = None
+    subject: Annotated[str | None, described("one of several subjects or nodes; the candidate by default")] = None
 
 
 class EvalTable(Table, frozen=True, kw_only=True):
@@ -178,21 +179,28 @@ class EvalTable(Table, frozen=True, kw_only=True):
         described("money at most for the model under evaluation, by `price`; no judge or interviewer counts"),
     ] = None
 
+    @property
+    def stem(self) -> str:
+        """The task, or the bank's file name without its suffixes."""
+        if self.task:
+            return self.task
+        stem = Path(self.bank).name
+        for suffix in (".bank", ".jsonl", ".items"):
+            stem = stem.removesuffix(suffix)
+        return stem
+
+    @property
+    def default_name(self) -> str:
+        """The bank's stem with the category."""
+        return f"{self.stem}-{self.category}" if self.category else self.stem
+
 
 #: Keys of ``[[eval]]`` that a marker has not.
 TOML_KEYS = ("model", "model_options", "gate", "kind")
 
 
-class MemberTable(Table, frozen=True, kw_only=True):
-    """A model of a study, in place of its folder or URL alone."""
-
-    name: Annotated[str | None, described("name in the study; the folder's or the server's name by default")] = None
-    model: Annotated[str, described("checkpoint folder, or URL#MODEL")] = ""
-    options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
-
-
-class StudyTable(Table, frozen=True, kw_only=True):
-    """``[[eval]]`` of a study of any kind."""
+class KindTable(Table, frozen=True, kw_only=True):
+    """``[[eval]]`` of another kind than an interview."""
 
     kind: str
     name: Annotated[str | None, described("name of the evaluation; its kind by default")] = None
@@ -204,6 +212,11 @@ class StudyTable(Table, frozen=True, kw_only=True):
     ] = None
     seed: Annotated[Index, described("seed of every draw")] = 0
     gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
+
+    @property
+    def default_name(self) -> str:
+        """The kind."""
+        return self.kind
 
 
 class RunTable(Table, frozen=True, kw_only=True):

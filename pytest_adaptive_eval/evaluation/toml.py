@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.evaluation import EvalSpec
-from pytest_adaptive_eval.evaluation.study import STUDIES, StudyKind, StudySpec
-from pytest_adaptive_eval.evaluation.tables import EvalTable, GateTable, RunTable
+from pytest_adaptive_eval.evaluation.spec import EvalSpec, Loaders, evaluation_kinds
+from pytest_adaptive_eval.evaluation.tables import GateTable, RunTable
 from pytest_adaptive_eval.gates.condition import KINDS, Condition, registered_metric
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.registry import lacking
@@ -37,7 +36,7 @@ def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Conditi
 
     Args:
         where: File and line, or the test with the mark.
-        metrics: Metrics of a study; None for a bank or a task.
+        metrics: Metrics of the evaluation, see `EvaluationKind`.
 
     Raises:
         ConfigError: Names the place, and a correct gate.
@@ -47,11 +46,11 @@ def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Conditi
             raise ConfigError("a gate is written [[eval.gate]] with metric and at_least")
         table, kind = read_table(GateTable, data, where), _only_kind(data)
         if metrics is None:
-            refuse_keys(data, ("subject",), "is for studies, and an interview has one: remove it")
+            refuse_keys(data, ("subject",), "is for several subjects, and an interview has one: remove it")
             metric = table.metric or DEFAULT_METRIC
         else:
             refuse_keys(data, ("method",), "is for interviews: remove it")
-            metric = _study_metric(table.metric or metrics[0], kind, metrics)
+            metric = _named_metric(table.metric or metrics[0], kind, metrics)
         return Condition(metric, kind, **_target(data, kind), **_options(data))
 
 
@@ -65,10 +64,10 @@ def gate_keys(condition: Condition) -> dict[str, Any]:
     return {**written.get(kind, {kind: int(value) if kind == "rank_within" else value}), **keys}
 
 
-def _study_metric(name: str, kind: str, metrics: tuple[str, ...]) -> str:
-    """Return the quantity of a study that a gate's metric names."""
+def _named_metric(name: str, kind: str, metrics: tuple[str, ...]) -> str:
+    """Return the quantity among `metrics` that a gate's metric names."""
     measure = registered_metric(name)
-    metric = measure.study_metric(metrics) if measure else name
+    metric = measure.among(metrics) if measure else name
     if measure is None or metric not in metrics:
         raise ConfigError(f"metric {metric!r} is not known; use {', '.join(metrics)} or rank")
     if kind not in measure.kinds:
@@ -111,7 +110,7 @@ def _options(data: Mapping[str, Any]) -> dict[str, Any]:
 class TomlEval:
     """One ``[[eval]]`` of a TOML file, with its gates and the line of its header, from 1."""
 
-    spec: EvalSpec | StudySpec
+    spec: EvalSpec
     model: str | None
     gates: tuple[GateSpec, ...] = field(default=())
     line: int = 0
@@ -125,7 +124,7 @@ class TomlFile(NamedTuple):
     required: list[str]
 
 
-def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDIES) -> TomlFile:
+def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
     """Read ``adaptive-eval.toml`` or ``*.eval.toml``.
 
     Raises:
@@ -144,7 +143,7 @@ def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDI
     eval_lines, gate_lines = (iter(_header_lines(text, header)) for header in ("[[eval]]", "[[eval.gate]]"))
     evaluations: list[TomlEval] = []
     for table in tables:
-        evaluation = _evaluation(table, path, next(eval_lines, 0), gate_lines, studies)
+        evaluation = _evaluation(table, path, next(eval_lines, 0), gate_lines, kinds or evaluation_kinds())
         name = evaluation.spec.name
         if any(other.spec.name == name for other in evaluations):
             raise ConfigError(f"{path}:{evaluation.line}: two evaluations have the name {name!r}; rename one")
@@ -190,33 +189,25 @@ def _evaluation(
     path: Path,
     line: int,
     gate_lines: Iterator[int],
-    studies: Mapping[str, Callable[[], StudyKind]],
+    kinds: Loaders,
 ) -> TomlEval:
     """Return one evaluation with its gates, whose lines follow in `gate_lines`."""
     where = f"{path}:{line}"
     with located(where):
         kind = data.get("kind", "ladder" if "task" in data else "bank")
-        kinds = ("bank", "ladder", *studies)
         if kind not in kinds:
-            raise ConfigError(f"kind {kind!r} is not known; {suggestion(str(kind), kinds)}{lacking()}")
-        spec: EvalSpec | StudySpec
-        if kind in studies:
-            spec = StudySpec(data, where, path.parent, studies[kind]())
-        else:
-            spec = EvalSpec({key: value for key, value in data.items() if key != "gate"}, where, path.parent)
-            if (kind == "ladder") != ("task" in data):
-                raise ConfigError('kind = "ladder" goes with a task, and kind = "bank" with a bank: correct the kind')
+            raise ConfigError(f"kind {kind!r} is not known; {suggestion(str(kind), [*kinds])}{lacking()}")
+        spec = EvalSpec(data, where, path.parent, kinds[kind]())
         if any(character in spec.name for character in "[]") or "::" in spec.name or not spec.name.strip():
             raise ConfigError(
                 f"name {spec.name!r} cannot name a test: leave out square brackets and two colons in a row"
             )
         if "model" not in data:
             refuse_keys(data, ("model_options",), "goes with a model, and there is none")
-    metrics = spec.kind.metrics if isinstance(spec, StudySpec) else None
     gates = []
     for gate in data.get("gate", []):
         gate_line = next(gate_lines, line)
-        gates.append(GateSpec(read_gate(gate, f"{path}:{gate_line}", metrics), gate_line))
+        gates.append(GateSpec(read_gate(gate, f"{path}:{gate_line}", spec.kind.metrics), gate_line))
     if len({gate.name for gate in gates}) < len(gates):
         raise ConfigError(f"{where}: two gates of {spec.name!r} are the same: remove one")
     return TomlEval(spec, data.get("model"), tuple(gates), line, data.get("model_options", {}))
@@ -224,7 +215,9 @@ def _evaluation(
 
 def file_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file of evaluations."""
-    (run, *evaluations), definitions = json_schema([RunTable, EvalTable, *(load().table for load in STUDIES.values())])
+    (run, *evaluations), definitions = json_schema(
+        [RunTable, *dict.fromkeys(load().table for load in evaluation_kinds().values())]
+    )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Adaptive evaluations",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_names
@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
 
 LadderPolicy: TypeAlias = "Climb | AdaptiveClimb"
-Result_contra = TypeVar("Result_contra", contravariant=True)
+
+
+class _Judged(Protocol):
+    def judge_quantity(self, condition: Condition, verdict: Verdict) -> Verdict: ...
+
+
+Result_contra = TypeVar("Result_contra", bound=_Judged, contravariant=True)
 
 #: Condition kinds, each with the name of its argument.
 KINDS: Mapping[str, str] = {"at_least": "target", "not_worse_than": "margin", "rank_within": "k", "above": "name"}
@@ -47,7 +53,7 @@ class Metric(Generic[Result_contra]):
         minimum, maximum: Range of the values; None if there is no limit.
         kinds: Condition kinds that the metric has.
         margin: Bound above a margin, and what is expected of one, with an example; None if margins are not checked.
-        on_banks: True if interviews of a bank measure it; a metric of studies alone sets False.
+        on_banks: True if interviews of a bank measure it; a metric of other kinds alone sets False.
         by_bets: True if bets on the draws decide ``at_least`` and ``not_worse_than``.
         by_levels: True if a ladder decides it level by level, from items that need not be drawn at random.
         whole_budget: True if the interview must use its whole budget, since no stopping rule serves the metric.
@@ -85,8 +91,8 @@ class Metric(Generic[Result_contra]):
         name = self.name.replace("_", " ")
         return f"{name} less that of {condition.name}" if condition.kind == "not_worse_than" else name
 
-    def study_metric(self, metrics: Sequence[str]) -> str:
-        """Return the name of the quantity of a study that measures `metrics`, for gates in TOML files."""
+    def among(self, metrics: Sequence[str]) -> str:
+        """Return the name of the quantity of an evaluation that measures `metrics`, for gates in TOML files."""
         return self.name
 
     def methods(self, kind: str) -> tuple[str, ...]:
@@ -129,8 +135,11 @@ class Metric(Generic[Result_contra]):
         return ()
 
     def judge(self, result: Result_contra, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict on a result with some score; `verdict` lacks the outcome, the interval and own notes."""
-        raise NotImplementedError(f"{type(self).__name__}.judge")
+        """Return the verdict on a result with some score; `verdict` lacks the outcome, the interval and own notes.
+
+        The default judges the quantity of the metric's name.
+        """
+        return result.judge_quantity(condition, verdict)
 
     def forecast(
         self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
@@ -318,23 +327,23 @@ class Condition:
             ConfigError: The bank has no ability scale, no levels, or no such reference subject.
         """
         if not self.measure.on_banks:
-            raise ConfigError(f"the bank {bank.name!r} has no {self.metric}, which studies measure: gate on accuracy")
+            raise ConfigError(f"the bank {bank.name!r} has no {self.metric}, which other kinds have: gate on accuracy")
         if self.subject:
-            raise ConfigError(f"an interview has one subject: remove subject = {self.subject!r}, which is for studies")
+            raise ConfigError(f"an interview has one subject: remove subject = {self.subject!r}")
         self.measure.check_bank(self, bank, climbed=climbed)
 
-    def check_study(self, metrics: Sequence[str], subjects: Sequence[str], candidate: str) -> None:
-        """Refuse a quantity that the study does not measure, or an unknown subject.
+    def check_subjects(self, metrics: Sequence[str], subjects: Sequence[str], candidate: str) -> None:
+        """Refuse a quantity that is not measured, or an unknown subject.
 
         Raises:
             ConfigError: Another quantity, an unknown subject, or a subject that is to be above itself.
         """
         if self.metric not in metrics:
             raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(metrics)}")
-        other = "" if self.kind == "not_worse_than" else self.name  # a baseline is another study
+        other = "" if self.kind == "not_worse_than" else self.name  # a baseline is no subject
         for name in filter(None, (self.subject, other)):
             if name not in subjects:
-                raise ConfigError(f"{name!r} is none of the study: {', '.join(subjects)}")
+                raise ConfigError(f"{name!r} is not a subject; use {', '.join(subjects)}")
         if self.kind == "above" and self.name == (self.subject or candidate):
             raise ConfigError(f"{self.name!r} cannot be above itself: name another")
         if self.kind == "rank_within" and self.value >= len(subjects):

@@ -55,7 +55,7 @@ class ModelKind:
         return spec
 
     def model_name(self, spec: str) -> str:
-        """Return the name of a model in a study that gives it no name; raise ConfigError if `spec` names no model."""
+        """Return the name of a model where nothing else names it; raise ConfigError if `spec` names no model."""
         return self.label(spec)
 
     def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, chats: bool = False) -> Model:

@@ -29,7 +29,7 @@ from pytest_adaptive_eval.plugin.recording import NOT_NEEDED, AnswerRecorder, Re
 from pytest_adaptive_eval.plugin.state import Finding, GeneratorStates, Once, sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.parts import plain
-from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, InterviewRecord
+from pytest_adaptive_eval.records.run_record import UNKNOWN, Administration, EvaluationRecord
 from pytest_adaptive_eval.text import counted
 
 
@@ -40,7 +40,7 @@ class DecodingCheck:
         self._by_default = evaluation.repeat is None
         self._samples = identity.samples
         self.reason = "decoding samples" if self._samples else ""
-        self._earlier: InterviewRecord | None = None
+        self._earlier: EvaluationRecord | None = None
         if not self._samples and identity.checkpoint and (self._by_default or not evaluation.decodings):
             self._earlier = _latest(folder, evaluation, identity)
             noise = self._earlier.decoding_noise if self._earlier is not None else None
@@ -84,7 +84,7 @@ class DecodingCheck:
         return []
 
 
-def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> InterviewRecord | None:
+def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity) -> EvaluationRecord | None:
     """Read the latest interview, not void, of the same checkpoint, decoding and bank, with its answers."""
     if not (folder / "runs").is_dir():
         return None
@@ -162,7 +162,7 @@ class AskingLoop:
 
     def __init__(self, node: Once, gate_plan: GatePlan) -> None:
         self.node, self.gate_plan, self.nodeid = node, gate_plan, node.nodeid
-        self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
+        self.evaluation, self.state = gate_plan.interview, gate_plan.state
         self.fault: Fault | None = None
         self.respondent = Respondent()
         self.recorder = AnswerRecorder()

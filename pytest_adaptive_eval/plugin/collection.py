@@ -1,4 +1,4 @@
-"""Collect marked tests and TOML files as interviews and studies, put gates after them, and report mistakes."""
+"""Collect marked tests and TOML files as evaluations, put gates after them, and report mistakes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.errors import ConfigError, UsageError
-from pytest_adaptive_eval.evaluation import STUDIES, CodeRunner, EvalSpec, StudyContext, StudySpec, TaskGraders
+from pytest_adaptive_eval.evaluation import CodeRunner, Context, EvalSpec, Evaluation, TaskGraders, evaluation_kinds
 from pytest_adaptive_eval.evaluation.tables import TOML_KEYS
 from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function, subject
 from pytest_adaptive_eval.plugin.gate_planning import count_fail_claims, plan_gate
-from pytest_adaptive_eval.plugin.gates import GatePlan, is_gate, named_evaluations, order
-from pytest_adaptive_eval.plugin.interview import Interview, Study
+from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
 from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
+from pytest_adaptive_eval.plugin.node import EvaluationTest
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import (
     PLACEHOLDER,
@@ -52,7 +52,7 @@ from pytest_adaptive_eval.text import guard, relative
 from pytest_adaptive_eval.typed_tables import located, refuse_keys
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.evaluation.study import StudyKind
+    from pytest_adaptive_eval.evaluation.spec import EvaluationKind
     from pytest_adaptive_eval.plugin.state import RunState
     from pytest_adaptive_eval.tasks import TaskFamily
 
@@ -65,7 +65,7 @@ class Collection:
         self._mistakes: list[str] = []
         self._mistaken: set[object] = set()  #: Functions of evaluations with a mistake, which need no second message.
         self._banks: dict[Path, ItemBank] = {}
-        self._marked: set[pytest.Item] = set()  #: Gates and studies that got the marker here.
+        self._marked: set[pytest.Item] = set()  #: Gates and evaluations that got the marker here.
         self._gates: dict[str, pytest.Item] = {}  #: Every gate that collection met, by node id, selected or not.
         self._own_models: dict[tuple[str, ...], OwnModel] = {}
         self._toml_names: set[str] = set()  #: Names of the evaluations of TOML files.
@@ -83,8 +83,8 @@ class Collection:
         file = EvalFile.from_parent(parent, path=file_path)
         file.settings, file.mistake, file.require = self.state.settings, self.mistake, self._required.extend
         file.names, file.notice = self._toml_names, self._notice
-        file.plan_interview, file.plan_study, file.own_model = self._plan_interview, self._plan_study, self._own_model
-        file.kinds = self.config.hook.pytest_adaptive_eval_study_kinds(config=self.config)
+        file.plan, file.own_model = self._plan, self._own_model
+        file.kinds = self.config.hook.pytest_adaptive_eval_kinds(config=self.config)
         return file
 
     def _register_metrics(self) -> None:
@@ -93,9 +93,9 @@ class Collection:
             register_metrics(self.config.hook.pytest_adaptive_eval_metrics(config=self.config))
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_adaptive_eval_study_kinds(self) -> Mapping[str, Callable[[], StudyKind]]:
-        """Provide the built-in kinds of studies."""
-        return STUDIES
+    def pytest_adaptive_eval_kinds(self) -> Mapping[str, Callable[[], EvaluationKind]]:
+        """Provide the built-in kinds of evaluations."""
+        return evaluation_kinds()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_adaptive_eval_task_families(self) -> Sequence[TaskFamily]:
@@ -166,36 +166,36 @@ class Collection:
         gates = (node for node in nodes if isinstance(node, pytest.Item) and is_gate(node))
         self._gates |= {gate.nodeid: gate for gate in gates}
 
-    def _plan_study(self, study: Study, spec: StudySpec) -> None:
-        folders = (self.config.invocation_params.dir, self.config.rootpath)
-        settings = self.state.settings
-        if spec.name in settings.models:
-            settings = dataclasses.replace(settings, model=settings.models[spec.name])
-        study.evaluation = spec.build(settings, StudyContext(folders, lambda: self._tasks, self._bank))
-        study.kind = spec.data["kind"]
-        study.register(self.state)
-
     def _interview(self, node: pytest.Function) -> list[pytest.Item]:
         """Return an interview in place of a function of a Python file, and questions that the command line names."""
         mark = node.get_closest_marker(MARKER)
         assert mark is not None
-        interview: Interview = Interview.from_parent(
+        interview: EvaluationTest = EvaluationTest.from_parent(
             node.parent,
             name=node.name,
             callspec=node.callspec,
             fixtureinfo=node._fixtureinfo,
             originalname=node.originalname,
         )
-        return [interview, *self._plan_interview(interview, self._spec(node, mark))]
+        return [interview, *self._plan(interview, self._spec(node, mark))]
 
-    def _plan_interview(self, interview: Interview, spec: EvalSpec) -> list[Question]:
-        """Read bank and settings of an interview.  Return its questions that the command line names."""
-        evaluation = spec.build(
-            self.state.settings,
-            read=self._bank,
-            selector=lambda name: self.config.hook.pytest_adaptive_eval_selector(name=name, config=self.config),
-            tasks=lambda: self._tasks,
-        )
+    def _plan(self, test: EvaluationTest, spec: EvalSpec) -> list[Question]:
+        """Read the settings of an evaluation.  Return the questions of an interview that the command line names."""
+        settings = self.state.settings
+        if spec.name in settings.models:
+            settings = dataclasses.replace(settings, model=settings.models[spec.name])
+        find = self.config.hook.pytest_adaptive_eval_selector
+        folders = (self.config.invocation_params.dir, self.config.rootpath)
+        context = Context(folders, lambda: self._tasks, self._bank, lambda name: find(name=name, config=self.config))
+        evaluation = spec.build(settings, context)
+        if not isinstance(evaluation, Evaluation):
+            test.plan(evaluation, self.state)
+            return []
+        test.plan(self._with_model(test, spec, evaluation), self.state)
+        return self._named(test)
+
+    def _with_model(self, interview: EvaluationTest, spec: EvalSpec, evaluation: Evaluation) -> Evaluation:
+        """Check the model of an interview, and return its evaluation with a note on a model that flags do not name."""
         definitions = interview._fixtureinfo.name2fixturedefs.get("model", ())
         if definitions and definitions[-1].func is model_function and self.state.settings.model is None:
             raise ConfigError(f"{spec.where}: {NO_MODEL}")
@@ -213,9 +213,7 @@ class Collection:
                 f"{spec.where}: the fixture {several[0]!r} has params, and an evaluation in TOML asks one model: write "
                 "one [[eval]] per model (model = ...), or the evaluation in Python"
             )
-        interview.evaluation, interview.gate_plan = evaluation, GatePlan(self.state, evaluation)
-        interview.register(self.state)
-        return self._named(interview)
+        return evaluation
 
     def _own_model(
         self, spec: EvalSpec, model: str, base: Path, options: Mapping[str, Any], file: pytest.Module
@@ -229,7 +227,7 @@ class Collection:
         key = (file.nodeid, model, str(base), repr(sorted(options.items())))
         return self._own_models.setdefault(key, OwnModel(model, base, options, load, file))
 
-    def _at_temperature(self, interview: Interview, spec: EvalSpec, definitions: Sequence[Any]) -> OwnModel:
+    def _at_temperature(self, interview: EvaluationTest, spec: EvalSpec, definitions: Sequence[Any]) -> OwnModel:
         """Return the model of the run at an evaluation's temperature.
 
         Raises:
@@ -266,9 +264,9 @@ class Collection:
             self._banks[path] = bank
         return self._banks[path]
 
-    def _named(self, interview: Interview) -> list[Question]:
+    def _named(self, interview: EvaluationTest) -> list[Question]:
         """Return the questions that the command line names, such as ``file::test[item-id]``."""
-        bank, ids = interview.evaluation.bank, interview.ids
+        bank, ids = interview.gate_plan.interview.bank, interview.ids
         at = next(n for n, part in enumerate(ids) if part.startswith(PARAMETER))
         before = "".join(f"{part}-" for part in ids[:at])
         after = "".join(f"-{part}" for part in ids[at + 1 :])
@@ -312,7 +310,7 @@ class Collection:
         """Put each gate after its interviews, restore interviews that a selection dropped, and report mistakes."""
         self._register_metrics()
         for item in items:  # so that -m selects interviews and gates alike
-            if (is_gate(item) or isinstance(item, Study)) and item.get_closest_marker(MARKER) is None:
+            if (is_gate(item) or isinstance(item, EvaluationTest)) and item.get_closest_marker(MARKER) is None:
                 item.add_marker(MARKER)
                 self._marked.add(item)
         self._notice(items)
@@ -350,7 +348,7 @@ class Collection:
         with self._keep_mistake():
             check_named(self.state.settings.models, self._toml_names)
         for node in self.state.evaluations:
-            if isinstance(node, Interview):
+            if isinstance(node.evaluation, Evaluation):
                 plan, sources = node.gate_plan, node.gate_plan.sources.items()
                 known = {name: source.baseline for name, source in sources if isinstance(source, BaselineFile)}
                 plan.evaluation = node.evaluation = node.evaluation.with_default_budget(plan.conditions, known)
@@ -370,7 +368,7 @@ class Collection:
         planned = [
             Planned(
                 item.nodeid,
-                item.evaluation.questions if isinstance(item, Interview) else 0,
+                getattr(getattr(item, "evaluation", None), "questions", 0),
                 [node.nodeid for node in state.needs.get(item, ())],
             )
             for item in items
@@ -379,14 +377,15 @@ class Collection:
         state.exchange.plan(planned, self._selection(left_out, collected))
 
     def _check_run(self, items: Sequence[pytest.Item]) -> None:
-        interviews = [item for item in items if isinstance(item, Interview)]
+        evaluations = [item for item in items if isinstance(item, EvaluationTest)]
         planned = [item for item in items if isinstance(item, EvaluationNode) or item in self.state.needs]
-        check_collected(self.config, planned, bool(interviews))
-        for interview in interviews:
-            _ = interview.evaluation.bank.items[0]  # checks the hash of all texts
+        check_collected(self.config, planned, any(item.is_interview for item in evaluations))
+        for evaluation in (item.evaluation for item in evaluations):
+            if isinstance(evaluation, Evaluation):
+                _ = evaluation.bank.items[0]  # checks the hash of all texts
         probe(self.state.folder)
         if not sets_up_only(self.config):
-            check_models(self.config, interviews, [item for item in items if isinstance(item, Study)])
+            check_models(self.config, evaluations)
 
     def _selection(self, left_out: Sequence[pytest.Item], collected: set[str]) -> Selection:
         """Return what the run leaves out, and which gates the settings require."""
@@ -402,11 +401,7 @@ class Collection:
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """Report the expected result of each gate before the first question."""
         planned = [item for item in items if item in self.state.evaluations]  # without those that have a mistake
-        studies = [item.evaluation for item in planned if isinstance(item, Study)]
-        lines = [f"{study.name}: {study.outlook}" for study in studies]
-        for interview in planned:
-            if isinstance(interview, Interview):
-                lines += _outlook(interview)
+        lines = [line for item in planned if isinstance(item, EvaluationTest) for line in _outlook(item)]
         quiet = self.config.get_verbosity() < 0
         told = [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
         return [part for line in told for part in told_lines(self.config, line)]
@@ -419,7 +414,7 @@ class Collection:
             raise ConfigError(fault)
         if item in self._marked:
             return
-        if not isinstance(item, Interview | Question):
+        if not isinstance(item, EvaluationTest | Question):
             if getattr(item, "function", None) in self._mistaken:
                 return
             raise ConfigError(
@@ -444,11 +439,14 @@ class Collection:
             return False
 
 
-def _outlook(interview: Interview) -> Iterator[str]:
-    """Yield lines on an interview's expected result: missing baselines, the ladder, and each gate."""
-    evaluation, plan = interview.evaluation, interview.gate_plan
+def _outlook(node: EvaluationTest) -> Iterator[str]:
+    """Yield lines on an evaluation's expected result: missing baselines, the ladder, and each gate."""
+    evaluation, plan = node.evaluation, node.gate_plan
     for sentence in plan.missing.values():
         yield f"WARNING: {evaluation.name}: {sentence}"
+    if not isinstance(evaluation, Evaluation):
+        yield f"{evaluation.name}: {evaluation.outlook}"
+        return
     if plan.undeclared_warning:
         yield f"WARNING: {evaluation.name}: {plan.undeclared_warning}"
     if evaluation.lead:

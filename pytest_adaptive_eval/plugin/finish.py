@@ -25,7 +25,7 @@ from pytest_adaptive_eval.records.parts import (
 )
 from pytest_adaptive_eval.records.run_record import (
     Administration,
-    InterviewRecord,
+    EvaluationRecord,
     by_item,
     must_pass_answers,
     noise_of,
@@ -35,7 +35,7 @@ from pytest_adaptive_eval.text import counted, relative
 FEWEST_REPEATED = 5  #: Fewest repeated items for a note that all their answers are equal.
 
 
-def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRecord]:
+def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, EvaluationRecord]:
     """Return the result and the record of an interview that took `seconds`."""
     evaluation, recorder = loop.evaluation, loop.recorder
     noise = None
@@ -130,7 +130,7 @@ def _equal_repeats(answers: Sequence[Administration]) -> int:
     return len(repeated) if equal and len(repeated) >= FEWEST_REPEATED else 0
 
 
-def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> InterviewRecord:
+def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> EvaluationRecord:
     evaluation, bank, respondent = loop.evaluation, loop.evaluation.bank, loop.respondent
     answers = loop.recorder.administrations
     items = by_item(answers, evaluation.samples)
@@ -139,9 +139,10 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     if isinstance(respondent.subject, Model):  # the environment as it is at the end: batches may have become smaller
         identity = replace(identity, environment=respondent.subject.identity.environment)
     judge, journal = evaluation.judge, loop.recorder.journal
-    record = InterviewRecord(
+    record = EvaluationRecord(
         name=evaluation.name,
         nodeid=loop.nodeid,
+        kind="bank" if evaluation.path else "ladder",
         subject=SubjectRecord.of(identity),
         bank=BankRecord.of(
             bank,

@@ -15,7 +15,7 @@ from pytest_adaptive_eval.plugin.state import STATE, Once
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.interview import Interview, Study
+    from pytest_adaptive_eval.plugin.state import EvaluationNode
 
 #: Subjects that `check_models` loaded, until an interview takes them.
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
@@ -42,10 +42,10 @@ def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, 
     return spec, base, repr(sorted(options.items()))
 
 
-def check_models(config: pytest.Config, interviews: Iterable[Interview], studies: Iterable[Study]) -> None:
+def check_models(config: pytest.Config, evaluations: Sequence[EvaluationNode]) -> None:
     """Check each model that a setting or a TOML file names, before the first question.
 
-    Those are the subjects of the interviews, their interviewers and judges, and the members of the studies. `subject`
+    Those are the subjects of interviews, their interviewers and judges, and the members of other evaluations. `subject`
     yields a subject that was loaded here. The user's own fixture `model` cannot be checked before it runs.
 
     Raises:
@@ -53,7 +53,7 @@ def check_models(config: pytest.Config, interviews: Iterable[Interview], studies
     """
     checked = config.stash.setdefault(_CHECKED, {})
     cache = config.stash[STATE].folder / "cache"
-    for spec, base, options in _named_subjects(config, interviews):
+    for spec, base, options in _named_subjects(config, evaluations):
         loaded = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
         if loaded is None:
             loaded = assembly.check_model(spec, (config.invocation_params.dir, base), cache, options)
@@ -61,7 +61,7 @@ def check_models(config: pytest.Config, interviews: Iterable[Interview], studies
             checked[_key(spec, base, options)] = loaded
             config.add_cleanup(getattr(loaded, "close", lambda: None))
     checked_keys = {(spec, options, False) for spec, _, options in checked}
-    for spec, options, chats in _other_models(interviews, studies):
+    for spec, options, chats in _other_models(evaluations):
         if (key := (spec, repr(sorted(options.items())), chats)) not in checked_keys:
             checked_keys.add(key)
             other = assembly.check_model(spec, (), cache, options, chats=chats)
@@ -70,12 +70,12 @@ def check_models(config: pytest.Config, interviews: Iterable[Interview], studies
 
 
 def _named_subjects(
-    config: pytest.Config, interviews: Iterable[Interview]
+    config: pytest.Config, evaluations: Iterable[EvaluationNode]
 ) -> Collection[tuple[str, Path, Mapping[str, Any]]]:
     """Return spec, base folder and options of each subject that a setting or a TOML file names."""
     settings = config.stash[STATE].settings
     subjects: dict[tuple[str, Path, str], tuple[str, Path, Mapping[str, Any]]] = {}
-    for interview in interviews:
+    for interview in (node for node in evaluations if node.is_interview):
         if (own := interview.own_model) is not None:
             subjects[_key(own.spec, own.base, own.options)] = own.spec, own.base, own.options
             continue
@@ -86,19 +86,17 @@ def _named_subjects(
     return subjects.values()
 
 
-def _other_models(
-    interviews: Iterable[Interview], studies: Iterable[Study]
-) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """Yield spec and options of interviewers, judges and members of studies, and whether each is to hold chats."""
-    for interview in interviews:
-        judge = interview.evaluation.judge
-        for model in (interview.evaluation.interviewer, None if judge is None else judge.model):
-            if model is not None:
-                spec, options = model
-                yield spec, options, True
-    for study in studies:
-        for member, is_subject in study.evaluation.roles:
-            yield member.spec, member.options, not is_subject
+def _other_models(evaluations: Iterable[EvaluationNode]) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+    """Yield spec and options of interviewers, judges and members, and whether each is to hold chats."""
+    for evaluation in (node.evaluation for node in evaluations):
+        if isinstance(evaluation, assembly.Evaluation):
+            judge = evaluation.judge
+            for model in (evaluation.interviewer, None if judge is None else judge.model):
+                if model is not None:
+                    yield *model, True
+        else:
+            for member, is_subject in evaluation.roles:
+                yield member.spec, member.options, not is_subject
 
 
 def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:

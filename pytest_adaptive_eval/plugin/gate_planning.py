@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
-from pytest_adaptive_eval.evaluation import ComparablePlan, read_gate
+from pytest_adaptive_eval.evaluation import read_gate
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
 from pytest_adaptive_eval.plugin.gates import gate_marks, judges_itself
-from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
 from pytest_adaptive_eval.plugin.state import Declared, EvaluationNode, RunState, resolve
-from pytest_adaptive_eval.records.baseline import (
-    baseline_path,
-    is_tracked,
-    locate_baseline,
-    read_baseline,
-    read_study_baseline,
-)
+from pytest_adaptive_eval.records.baseline import baseline_path, is_tracked, locate_baseline
 
 #: What to do where the baseline that the options name is not there.
 _ADVICE = (
@@ -43,19 +34,15 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
     if not declared:
         state.family += len(state.needs[gate])  # it probably asks each for one verdict
         for node in state.needs[gate]:
-            if isinstance(node, Interview):
-                node.gate_plan.undeclared.append(gate.name)
+            node.gate_plan.undeclared.append(gate.name)
         return
     state.declared[gate] = declared
     try:
         for node, condition in declared:
-            if isinstance(node, Interview):
-                _plan_condition(condition, node, state)
-            elif isinstance(node, Study):
-                node.evaluation.check(condition)
-                if condition.kind == "not_worse_than":
-                    _find_baseline(condition.name, node, state)
-                state.family += _fail_claims(condition, node)
+            node.evaluation.check(condition)
+            if condition.kind != "not_worse_than" or _find_baseline(condition.name, node, state):
+                node.gate_plan.conditions.append(condition)
+                state.family += node.evaluation.denials(condition)
     except UsageError as error:
         raise type(error)(f"{gate.nodeid}: {error}") from None
 
@@ -67,7 +54,7 @@ def count_fail_claims(gate: pytest.Item, state: RunState) -> int:
         needs = _needs(gate, declared, state.evaluations)
     except UsageError:  # only a run of this gate needs to report the mistake
         return 1
-    return sum(_fail_claims(condition, node) for node, condition in declared) if declared else len(needs)
+    return sum(node.evaluation.denials(condition) for node, condition in declared) if declared else len(needs)
 
 
 def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[EvaluationNode]) -> list[EvaluationNode]:
@@ -111,8 +98,7 @@ def _declared_by(mark: pytest.Mark, gate: pytest.Item, nodes: Sequence[Evaluatio
             return Declared(_resolve(name, gate, nodes), condition)
         case (str(name),):
             node = _resolve(name, gate, nodes)
-            metrics = node.evaluation.metrics if isinstance(node, Study) else None
-            return Declared(node, read_gate(dict(mark.kwargs), gate.nodeid, metrics))
+            return Declared(node, read_gate(dict(mark.kwargs), gate.nodeid, node.evaluation.metrics))
         case _:
             raise ConfigError(
                 f"{gate.nodeid}: the mark {GATE_MARKER} has the arguments {mark.args!r:.80}, expected the name of one "
@@ -127,79 +113,40 @@ def _resolve(name: str, gate: pytest.Item, nodes: Sequence[EvaluationNode]) -> E
         raise ConfigError(f"{gate.nodeid}: {error}") from None
 
 
-def _fail_claims(condition: Condition, node: EvaluationNode) -> int:
-    """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
-    if isinstance(node, Interview):
-        return condition.denials(node.evaluation.bank)
-    return int(not condition.by_rank)
-
-
-def _plan_condition(condition: Condition, interview: Interview, state: RunState) -> None:
-    evaluation = interview.evaluation
-    condition.check(evaluation.bank, climbed=evaluation.policy.stop == "level")
-    if isinstance(ladder := evaluation.policy.selector, Climb | AdaptiveClimb):
-        condition.measure.check_ladder(ladder)
-    reason = evaluation.policy.design_based
-    if reason and not condition.measure.by_levels and not condition.by_rank:
-        raise ConfigError(f"{evaluation.name}: this interview cannot feed a gate: {reason}")
-    if condition.kind != "not_worse_than" or _find_baseline(condition.name, interview, state):
-        interview.gate_plan.conditions.append(condition)
-        state.family += _fail_claims(condition, interview)
-
-
-def _find_baseline(name: str, node: Interview | Study, state: RunState) -> bool:
-    """Add the baseline of a paired gate to its interview or study.  Return whether there is one yet."""
-    plan = node.evaluation
-    if isinstance(node, Study) and not isinstance(plan, ComparablePlan):
-        raise ConfigError(f"{plan.name}: a study of the kind {node.kind!r} has no baseline: gate on it by at_least")
+def _find_baseline(name: str, node: EvaluationNode, state: RunState) -> bool:
+    """Add the baseline of a paired gate to its evaluation.  Return whether there is one yet."""
     if _follow(name, node, state):
         return True
     folders = (state.config.invocation_params.dir, node.path.parent, state.config.rootpath)
-    missing = node.gate_plan.missing if isinstance(node, Interview) else node.missing
     try:
-        if isinstance(node, Interview):
-            spec, evaluation = _baseline_spec(name, folders, state, "a file of answers"), node.evaluation
-            node.gate_plan.sources[name] = read_baseline(
-                spec, folders, evaluation.bank, evaluation.name, unanswered=evaluation.unanswered
-            )
-        elif isinstance(plan, ComparablePlan):
-            spec = _baseline_spec(name, folders, state, "a run folder")
-            record = read_study_baseline(spec, folders, plan.name, node.kind)
-            node.sources[name] = plan.recall(record.account)
+        node.gate_plan.sources[name] = node.evaluation.read_baseline(_baseline_spec(name, folders, state), folders)
     except BaselineMissing as error:
         if name != "baseline" or state.settings.missing_baseline == "fail":
             raise
-        missing[name] = str(error)  # the first run of a project goes on without it
-    return name not in missing
+        node.gate_plan.missing[name] = str(error)  # the first run of a project goes on without it
+    return name not in node.gate_plan.missing
 
 
-def _follow(name: str, node: Interview | Study, state: RunState) -> bool:
+def _follow(name: str, node: EvaluationNode, state: RunState) -> bool:
     """Make another evaluation of the run the baseline `name` of this one.  Return whether there is one."""
-    others = [other for other in state.evaluations if type(other) is type(node) and other is not node]
+    evaluation = node.evaluation
+    others = [o for o in state.evaluations if type(o.evaluation) is type(evaluation) and o is not node]
     if not any(name in other.aliases for other in others):
         return False
     other = resolve(name, others)
-    sources: dict[str, Any]
-    if isinstance(node, Interview):
-        assert isinstance(other, Interview)
-        noun, asked, alike, sources = "evaluations", "banks", "items", node.gate_plan.sources
-        comparable = other.evaluation.bank.comparable(node.evaluation.bank)
-    else:
-        noun, asked, alike, sources = "studies", "questions", "settings", node.sources
-        comparable = len({getattr(entry.evaluation, "population", entry.nodeid) for entry in (node, other)}) == 1
-    if not comparable:
+    if not evaluation.comparable(other.evaluation):
         raise BaselineError(
-            f"the {noun} {node.evaluation.name!r} and {name!r} ask different {asked}: a comparison needs the same "
-            f"{alike}"
+            f"the evaluations {evaluation.name!r} and {name!r} ask different questions: a comparison needs the same "
+            "items, or the same settings"
         )
     if node in _with_needs(other, state):
-        raise BaselineError(f"{node.evaluation.name!r} and {name!r} are each other's baseline")
-    sources[name] = other
+        raise BaselineError(f"{evaluation.name!r} and {name!r} are each other's baseline")
+    node.gate_plan.sources[name] = other
     state.needs.setdefault(node, []).append(other)
     return True
 
 
-def _baseline_spec(name: str, folders: Sequence[Path], state: RunState, other_source: str) -> str:
+def _baseline_spec(name: str, folders: Sequence[Path], state: RunState) -> str:
     """Return the file of a baseline: `name` itself, or the one that the options name for ``baseline``."""
     if name != "baseline":
         return name
@@ -207,7 +154,7 @@ def _baseline_spec(name: str, folders: Sequence[Path], state: RunState, other_so
     if spec is None:
         raise BaselineMissing(
             "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
-            f"adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or {other_source}"
+            "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one), or a file of answers"
         )
     path, _ = baseline_path(spec)
     if state.settings.missing_baseline == "record" and find_input(path, folders) is None:

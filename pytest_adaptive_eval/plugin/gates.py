@@ -11,10 +11,10 @@ import pytest
 
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
-from pytest_adaptive_eval.evaluation import Evaluation
+from pytest_adaptive_eval.evaluation import Evaluation, Plan
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlook_sentence
-from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
+from pytest_adaptive_eval.gates.result import Result, SessionResult
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.items.item import unanswered_sentence
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
@@ -113,11 +113,11 @@ class Verdicts:
 
 
 class Results(NoVerdict):
-    """The fixture ``adaptive_eval``: results of interviews and studies by name; `on_verdict` may replace a verdict."""
+    """The fixture ``adaptive_eval``: results of evaluations by name; `on_verdict` may replace a verdict."""
 
     def __init__(
         self,
-        lookup: Callable[[str], tuple[EvaluationNode, SessionResult | StudyResult]],
+        lookup: Callable[[str], tuple[EvaluationNode, Result]],
         on_verdict: Callable[[EvaluationNode, Verdict], Verdict],
         on_any: Callable[[Sequence[Verdict]], object],
         declared: Callable[[], Verdicts],
@@ -154,22 +154,28 @@ class Results(NoVerdict):
 
 @dataclass
 class GatePlan:
-    """Conditions of gates on one interview, which their marks and TOML files declare.
+    """Conditions of gates on one evaluation, which their marks and TOML files declare.
 
     Args:
         undeclared: Names of gates without marks, whose conditions are not known before they run.
-        sources: Baselines by the name that gates use: an interview of this run, or a file.
+        sources: Baselines by the name that gates use: another evaluation of this run, or a recorded one.
         missing: Sentences on baselines that do not exist yet, by name.
     """
 
     state: RunState
-    evaluation: Evaluation
+    evaluation: Evaluation | Plan
     conditions: list[Condition] = field(default_factory=list)
     undeclared: list[str] = field(default_factory=list)
-    sources: dict[str, EvaluationNode | BaselineFile] = field(default_factory=dict)
+    sources: dict[str, EvaluationNode | BaselineFile | Result] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
-    #: Baselines with scores, once `baselines` has read them.
+    #: Baselines of an interview with scores, once `baselines` has read them.
     loaded: dict[str, BaselineFile] = field(default_factory=dict)
+
+    @property
+    def interview(self) -> Evaluation:
+        """The evaluation, which is an interview."""
+        assert isinstance(self.evaluation, Evaluation)
+        return self.evaluation
 
     @property
     def judged(self) -> bool:
@@ -179,13 +185,16 @@ class GatePlan:
     @property
     def undeclared_warning(self) -> str:
         """What conditions that only the bodies of gates know cost, and the mark to write; empty if nothing."""
-        if not self.undeclared or self.evaluation.policy.stop != "decision" or not self._may_stop:
+        evaluation = self.evaluation
+        if not self.undeclared or not isinstance(evaluation, Evaluation):
+            return ""
+        if evaluation.policy.stop != "decision" or not self._may_stop:
             return ""
         gates = f"{self.undeclared[0]}{f' and {len(self.undeclared) - 1} more' * (len(self.undeclared) > 1)}"
         return (
             f"the condition of {gates} is in the test's body, which runs after the interview: it asks its whole "
-            f"budget, {self.evaluation.budget * self.evaluation.samples} questions. To stop at the verdict, put "
-            f'@pytest.mark.{GATE_MARKER}("{self.evaluation.name}", at_least=...) on the test, and '
+            f"budget, {evaluation.budget * evaluation.samples} questions. To stop at the verdict, put "
+            f'@pytest.mark.{GATE_MARKER}("{evaluation.name}", at_least=...) on the test, and '
             "`assert adaptive_eval.verdicts` into it"
         )
 
@@ -198,8 +207,9 @@ class GatePlan:
         """Return the baselines by name, including other interviews of this run."""
         if not self.loaded:
             self.loaded = {
-                name: source if isinstance(source, BaselineFile) else self._interview_baseline(name, source)
+                name: self._interview_baseline(name, source) if isinstance(source, EvaluationNode) else source
                 for name, source in self.sources.items()
+                if not isinstance(source, Result)
             }
         return self.loaded
 
@@ -211,7 +221,7 @@ class GatePlan:
         scores = np.full(len(result.bank), np.nan)
         scores[result.log.items] = result.log.scores
         subject = result.subject
-        twins = result.bank.content_hash != self.evaluation.bank.content_hash
+        twins = result.bank.content_hash != self.interview.bank.content_hash
         baseline = Baseline(
             subject.get("name") or name, scores, result.log, climbed=result.climb is not None, twins=twins
         )
@@ -223,17 +233,22 @@ class GatePlan:
         return BaselineFile(baseline, where, decoding, unanswered=unanswered, checkpoint=checkpoint)
 
     def result_arguments(self) -> dict[str, Any]:
-        """Return keyword arguments of `SessionResult` that come from the gates."""
-        return {
-            "planned": tuple(self.conditions),
-            "family": self.state.family,
-            "baselines": {name: file.baseline for name, file in self.baselines().items()},
-            "absent": self.missing,
-        }
+        """Return keyword arguments of a result that come from the gates."""
+        baselines: dict[str, Baseline | Result]
+        if isinstance(self.evaluation, Evaluation):
+            baselines = {name: file.baseline for name, file in self.baselines().items()}
+        else:
+            baselines = {
+                name: self.state.lookup(source.nodeid)[1] if isinstance(source, EvaluationNode) else source
+                for name, source in self.sources.items()
+                if not isinstance(source, BaselineFile)
+            }
+        family, planned = self.state.family, tuple(self.conditions)
+        return {"planned": planned, "family": family, "baselines": baselines, "absent": self.missing}
 
     def session_arguments(self) -> dict[str, Any]:
         """Return keyword arguments of `Session`: claims that may end it early, and the baseline that it follows."""
-        bank = self.evaluation.bank
+        bank = self.interview.bank
         baselines = {name: file.baseline for name, file in self.baselines().items()}
         claims = [claim for c in self.conditions if c.by_draws for claim in c.claims(bank, baselines)]
         cuts = [cut for c in self.conditions for cut in c.measure.cuts(c, bank)]
@@ -243,7 +258,7 @@ class GatePlan:
             "cuts": cuts if may_stop else (),
             "family": self.state.family,
             "baseline": self._followed_baseline(list(baselines.values())),
-            "take_all": self.evaluation.must_pass,
+            "take_all": self.interview.must_pass,
         }
 
     def _followed_baseline(self, baselines: list[Baseline]) -> Baseline | None:
@@ -259,7 +274,7 @@ class GatePlan:
 
     def outlooks(self) -> list[str]:
         """Return a sentence on each gate's expected result with the budget; the first tells of a budget by default."""
-        evaluation = self.evaluation
+        evaluation = self.interview
         told = []
         for condition in filter(lambda condition: condition.by_draws, self.conditions):
             source = self.sources.get(condition.name)

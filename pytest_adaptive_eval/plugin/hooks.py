@@ -10,7 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.selection import Selector
-    from pytest_adaptive_eval.evaluation.study import StudyKind
+    from pytest_adaptive_eval.evaluation.spec import EvaluationKind
     from pytest_adaptive_eval.gates.condition import Metric
     from pytest_adaptive_eval.gates.verdict import Verdict
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -51,13 +51,13 @@ def pytest_adaptive_eval_metrics(config: pytest.Config) -> Sequence[Metric[Any]]
 
 
 @pytest.hookspec
-def pytest_adaptive_eval_study_kinds(  # type: ignore[empty-body]
+def pytest_adaptive_eval_kinds(  # type: ignore[empty-body]
     config: pytest.Config,
-) -> Mapping[str, Callable[[], StudyKind]]:
-    """Provide kinds of studies, which evaluations in TOML files name as ``kind``.
+) -> Mapping[str, Callable[[], EvaluationKind]]:
+    """Provide kinds of evaluations, which TOML files name as ``kind``.
 
     Returns:
-        Loaders by kind. A loader is called when a study of its kind is read.
+        Loaders by kind. A loader is called when an evaluation of its kind is read.
     """
 
 

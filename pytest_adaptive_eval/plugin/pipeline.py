@@ -220,7 +220,7 @@ class Pipeline:
 
     def _join(self, loop: AskingLoop, node: Any) -> _Ahead | None:
         """Return the interview of a node, if it can be asked ahead by the leader's subject."""
-        if node.noun != "interview" or node.nodeid in self._refused:
+        if not node.is_interview or node.nodeid in self._refused:
             return None
         sources = node.gate_plan.sources.values()
         if any(isinstance(source, EvaluationNode) and source.result is None for source in sources):

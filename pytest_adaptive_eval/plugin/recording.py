@@ -364,8 +364,8 @@ def _note_likelihood(test: Question | Draw, facts: Mapping[str, Any] | None) -> 
         test.administration.likelihood = converted(LikelihoodRecord, plain(facts))
 
 
-#: Note of studies in a run that shares answers.
-STUDY_NOTE = (
+#: Note of evaluations of several models in a run that shares answers.
+SHARED_NOTE = (
     "replies are shared with other runs (--adaptive-eval-reuse) of models that decode greedily and have a checkpoint "
     "hash or a revision; others are asked"
 )

@@ -1,4 +1,4 @@
-"""Run interviews, studies and gates within pytest's own protocol, and attach records to its reports."""
+"""Run evaluations and gates within pytest's own protocol, and attach records to its reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative
 
 
 class RunHooks:
-    """Hooks that run interviews and studies before their placeholders, and refuse what must not run again."""
+    """Hooks that run evaluations before their own tests, and refuse what must not run again."""
 
     def __init__(self, state: RunState) -> None:
         self.state = state
@@ -82,7 +82,7 @@ class RunHooks:
 
 
 class OwnProtocol:
-    """Runs questions, interviews, studies and gates by pytest's own protocol.
+    """Runs questions, evaluations and gates by pytest's own protocol.
 
     Plugins for flaky tests implement the hook of the protocol to run a failed test again.
     """
@@ -139,7 +139,7 @@ class ReportHooks:
             return {}
         if isinstance(item, EvaluationNode) and item.record is not None:
             # plain data where it travels between processes
-            return {item.noun: item.record.to_json() if self.state.worker else item.record}
+            return {"evaluation": item.record.to_json() if self.state.worker else item.record}
         gates = self._verdicts.records(item, report)
         return {} if gates is None else {"gates": [gate.to_json() for gate in gates]}
 

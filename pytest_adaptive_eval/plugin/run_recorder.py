@@ -18,7 +18,7 @@ from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
 from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.progress import shows_live
 from pytest_adaptive_eval.plugin.state import sets_up_only
-from pytest_adaptive_eval.records.run_record import REQUIRED, GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import REQUIRED, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.registry import service
 from pytest_adaptive_eval.text import relative
 
@@ -88,7 +88,7 @@ class RunFiles:
     def _write_run(self, _: Path) -> None:
         from pytest_adaptive_eval.records.runs import write_run
 
-        if self._run.studies:
+        if any(evaluation.opinion for evaluation in self._run.evaluations):
             from pytest_adaptive_eval.records.history import History
 
             service("agree_with_truth", "studies")(self._run, History(self.state.folder).runs)
@@ -127,8 +127,8 @@ class RunFiles:
     def remove_journals(self) -> None:
         """Delete the journals of the run, except for void interviews, which a later run continues."""
         for record in self._run.evaluations:
-            # a study names its journal once no later run needs it
-            if (isinstance(record, StudyRecord) or not record.error) and record.journal:
+            # others than interviews name their journal once no later run needs it
+            if record.journal and not (record.is_interview and record.error):
                 with suppress(OSError):
                     (self.state.folder / "journal" / record.journal).unlink(missing_ok=True)
 
@@ -199,12 +199,11 @@ class RunRecorder:
                 self._failed_questions[report.nodeid] = attached["question_of"]
         elif report.nodeid not in self._reported:  # another plugin may run it again, which changes nothing
             self._reported.add(report.nodeid)
-            if record := attached.get("interview"):
-                interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
-                self.run.interviews.append(interview)
-                self._progress.end(report.nodeid, len(interview.administrations))
-            if record := attached.get("study"):
-                self.run.studies.append(record if isinstance(record, StudyRecord) else StudyRecord.from_json(record))
+            if record := attached.get("evaluation"):
+                evaluation = record if isinstance(record, EvaluationRecord) else EvaluationRecord.from_json(record)
+                self.run.evaluations.append(evaluation)
+                if evaluation.is_interview:
+                    self._progress.end(report.nodeid, len(evaluation.administrations))
             self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
@@ -264,7 +263,7 @@ class RunRecorder:
         run.seconds = round(clock.elapsed() - self._clock, 3)
         self._fail_without_required(selection)
         positions = {nodeid: n for n, nodeid in enumerate(planned)}
-        for records in (run.interviews, run.studies, run.gates):
+        for records in (run.evaluations, run.gates):
             records.sort(key=lambda record: positions.get(record.nodeid, -1))
         self._write(session, passed=passed, complete=not missing)
         self._remember_failures()

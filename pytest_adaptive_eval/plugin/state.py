@@ -30,12 +30,12 @@ from pytest_adaptive_eval.text import shown_address
 from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.evaluation import Evaluation, Settings, StudyPlan
+    from pytest_adaptive_eval.evaluation import Evaluation, Plan, Settings
     from pytest_adaptive_eval.gates.condition import Condition
-    from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
+    from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model
     from pytest_adaptive_eval.models.reuse import AnswerStore
-    from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+    from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 
 class GeneratorStates:
@@ -271,11 +271,11 @@ class RunState:
     """State of a run in one process.  Under xdist, the controller and each worker have their own.
 
     Args:
-        evaluations: Every interview and study that collection met, selected or not.
+        evaluations: Every evaluation that collection met, selected or not.
         needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
         declared: Conditions of gates with marks, and of TOML files.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
-            studies.
+            other kinds.
         pipeline: `pipeline.Pipeline`, which imports this module.
         answers: Answers that runs share; None where every answer is asked for.
     """
@@ -302,16 +302,16 @@ class RunState:
         return hasattr(self.config, "workerinput")
 
     def owns(self, item: pytest.Item) -> bool:
-        """Return whether a test is a question, an interview, a study or a gate."""
+        """Return whether a test is a question, an evaluation or a gate."""
         return isinstance(item, Once) or item in self.needs
 
-    def lookup(self, name: str) -> tuple[EvaluationNode, SessionResult | StudyResult]:
-        """Return the interview or study of a name or a node id, and its result."""
+    def lookup(self, name: str) -> tuple[EvaluationNode, Result]:
+        """Return the evaluation of a name or a node id, and its result."""
         node = resolve(name, self.evaluations)
         if node.result is None and (data := self.exchange.result(node.nodeid)):
             node.restore(data)
         if node.result is None:
-            raise ConfigError(f"adaptive_eval[{name!r}]: the {node.noun} {node.nodeid} gave no result in this run")
+            raise ConfigError(f"adaptive_eval[{name!r}]: the evaluation {node.nodeid} gave no result in this run")
         return node, node.result
 
 
@@ -376,13 +376,15 @@ class OwnModel:
 
 
 class EvaluationNode(Once):
-    """An interview or a study: a test whose result gates judge."""
+    """An evaluation: a test whose result gates judge."""
 
-    noun: str  #: Word for messages, and the key of its record in a report.
-    evaluation: Evaluation | StudyPlan
+    evaluation: Evaluation | Plan
+    gate_plan: Any  #: `gates.GatePlan`, which imports this module.
     state: RunState
-    record: InterviewRecord | StudyRecord | None = None
-    result: SessionResult | StudyResult | None = None
+    is_interview = True  #: Whether it asks one subject items.
+    shared_name = ""  #: Name before it was renamed, see `name_apart`.
+    record: EvaluationRecord | None = None
+    result: Result | None = None
     #: Marker that keeps pytest-timeout from this test; an interview's questions do not inherit it.
     no_timeout: pytest.Mark | None = None
 
@@ -397,7 +399,7 @@ class EvaluationNode(Once):
     @property
     def aliases(self) -> set[str]:
         """Names by which a gate may ask for this evaluation."""
-        return {self.evaluation.name, self.nodeid}
+        return {self.shared_name or self.nodeid, self.nodeid, *self.evaluation.aliases}
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -405,12 +407,12 @@ class EvaluationNode(Once):
         path, _, names = self.nodeid.partition("[")[0].partition("::")
         return path, names, *(part for part in self.ids if not part.startswith(PARAMETER))
 
-    def rename(self, name: str) -> None:
-        """Give the evaluation another name."""
-        raise NotImplementedError
-
     def setup(self) -> None:
         """Do nothing: fixtures belong to the questions, and some of them would read the placeholder."""
+
+    def rename(self, name: str) -> None:
+        """Give an interview another name; its draws stay those of the old one."""
+        raise NotImplementedError
 
     def administer(self) -> None:
         """Run the evaluation, and set its result and its record."""
@@ -478,7 +480,7 @@ class QuestionOwner(Protocol):
 
 
 def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
-    """Return the one interview or study named `name`.
+    """Return the one evaluation named `name`.
 
     Raises:
         ConfigError: No evaluation has that name, or several have it.
@@ -509,7 +511,7 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
     """Rename evaluations that share a name, such as those from a parametrized test, by what differs in their node ids.
 
     Raises:
-        ConfigError: One of them is a study, whose name is part of its plan, or a test is collected twice.
+        ConfigError: One of them is no interview, so that its name is part of its plan, or a test is collected twice.
     """
     groups: dict[str, list[EvaluationNode]] = {}
     for node in nodes:
@@ -519,7 +521,7 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
             continue
         if len({node.nodeid for node in group}) < len(group):
             raise ConfigError(f"{group[0].nodeid} is collected twice: leave out --keep-duplicates")
-        if any(node.noun == "study" for node in group):
+        if not all(node.is_interview for node in group):
             nodeids = " and ".join(node.nodeid for node in group)
             raise ConfigError(f"{nodeids} have the name {name!r}: rename one of them (name = ...)")
         places = itertools.zip_longest(*(node.place for node in group), fillvalue="")

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError, UsageError
-from pytest_adaptive_eval.evaluation import EvalSpec, GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds
+from pytest_adaptive_eval.evaluation import EvalSpec, EvaluationKind, GateSpec, Settings, TomlEval, merge_kinds
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models.base import Model
-from pytest_adaptive_eval.plugin.interview import Interview, Study
 from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
+from pytest_adaptive_eval.plugin.node import EvaluationTest
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import AskedItem
 from pytest_adaptive_eval.plugin.state import OwnModel, name_toml_test
@@ -43,8 +43,8 @@ def _ask_own(item: AskedItem, request: pytest.FixtureRequest) -> None:
     _ask(item, request.node.funcargs["model"])
 
 
-def _run_study() -> None:
-    """Do nothing: the plugin runs studies itself."""
+def _hold() -> None:
+    """Do nothing: the plugin runs the evaluation itself."""
 
 
 def _read_verdict(adaptive_eval: Any, pytestconfig: pytest.Config) -> None:
@@ -76,14 +76,8 @@ class _TomlItem(pytest.Function):
         return self.path, self.line - 1, self.name
 
 
-class TomlInterview(_TomlItem, Interview):
-    """The interview of one ``[[eval]]``."""
-
-    asks_items = True
-
-
-class TomlStudy(_TomlItem, Study):
-    """The study of one ``[[eval]]``."""
+class TomlEvaluation(_TomlItem, EvaluationTest):
+    """One ``[[eval]]``."""
 
 
 class TomlGate(_TomlItem):
@@ -95,14 +89,13 @@ class EvalFile(pytest.Module):
 
     obj = sys.modules[__name__]  # that of the bodies of its tests, for fixtures and plugins that look at it
     settings: Settings
-    kinds: Sequence[Mapping[str, Callable[[], StudyKind]]]  #: Loaders of study kinds by name, of each plugin.
+    kinds: Sequence[Mapping[str, Callable[[], EvaluationKind]]]  #: Loaders of kinds by name, of each plugin.
     mistake: Callable[[UsageError], None]  #: Takes errors of the user.
     names: set[str]  #: Names of the evaluations of all files.
     require: Callable[[Sequence[str]], None]  #: Takes the names of required gates.
     notice: Callable[[Sequence[pytest.Item]], None]  #: Takes the tests, selected or not.
-    #: Read bank and settings of an evaluation; questions that the command line names are returned.
-    plan_interview: Callable[[Interview, EvalSpec], Sequence[pytest.Item]]
-    plan_study: Callable[[Study, StudySpec], None]
+    #: Read the settings of an evaluation; questions that the command line names are returned.
+    plan: Callable[[EvaluationTest, EvalSpec], Sequence[pytest.Item]]
     own_model: Callable[[EvalSpec, str, Path, Mapping[str, Any], pytest.Module], OwnModel]
 
     def collect(self) -> Sequence[pytest.Item]:
@@ -127,17 +120,16 @@ class EvalFile(pytest.Module):
         spec = evaluation.spec
         self.names.add(spec.name)
         self._claim(spec.name, evaluation.line)
-        if isinstance(spec, StudySpec):
-            study: TomlStudy = TomlStudy.make(self, spec.name, "", _run_study, evaluation.line)
-            yield study
-            with self._reported():
-                self.plan_study(study, spec)
-        else:
-            interview = self._interview(spec, self._own_model(evaluation), evaluation.line)
-            yield interview
-            with self._reported():
-                yield from self.plan_interview(interview, spec)
-        nodeid = f"{self.nodeid}::{spec.name}" + (f"[{spec.parameter_id}]" if isinstance(spec, EvalSpec) else "")
+        own = self._own_model(evaluation) if spec.is_interview else None
+        body = (_ask if own is None else _ask_own) if spec.is_interview else _hold
+        test: TomlEvaluation = TomlEvaluation.make(self, spec.name, spec.parameter_id, body, evaluation.line)
+        test.own_model, test.asks_items = own, spec.is_interview
+        if spec.is_interview:
+            test.add_marker(getattr(pytest.mark, MARKER)(**{key: spec.data[key] for key in spec.data if key != "gate"}))
+        yield test
+        with self._reported():
+            yield from self.plan(test, spec)
+        nodeid = test.nodeid
         metrics = dict.fromkeys(gate.condition.metric for gate in evaluation.gates)
         for metric in metrics:
             gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
@@ -151,13 +143,6 @@ class EvalFile(pytest.Module):
             yield
         except UsageError as error:
             self.mistake(error)
-
-    def _interview(self, spec: EvalSpec, own: OwnModel | None, line: int) -> TomlInterview:
-        body = _ask if own is None else _ask_own
-        interview: TomlInterview = TomlInterview.make(self, spec.name, spec.parameter_id, body, line)
-        interview.own_model = own
-        interview.add_marker(getattr(pytest.mark, MARKER)(**spec.data))
-        return interview
 
     def _claim(self, function: str, line: int) -> None:
         if function in self._functions:
@@ -182,5 +167,4 @@ class EvalFile(pytest.Module):
             model, options, base = evaluation.model, evaluation.model_options, self.path.parent
         else:
             return None
-        assert isinstance(spec, EvalSpec)
         return self.own_model(spec, model, base, options, self)

@@ -11,10 +11,9 @@ import pytest
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.evaluation import gate_keys
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import SessionResult, StudyResult
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.plugin.gates import Results, Verdicts, failed_sentence
-from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.question import crash_line
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
@@ -59,7 +58,7 @@ class VerdictLog:
             lambda: self._judge_declared(gate),
         )
 
-    def _lookup(self, gate: pytest.Item, name: str) -> tuple[EvaluationNode, SessionResult | StudyResult]:
+    def _lookup(self, gate: pytest.Item, name: str) -> tuple[EvaluationNode, Result]:
         """Return an evaluation that the gate waits for, and its result."""
         node, needed = resolve(name, self._state.evaluations), self._state.needs[gate]
         if node not in needed:
@@ -96,7 +95,7 @@ class VerdictLog:
                 f"{gate.nodeid}: the test has marks, and its body sets a condition that the interview did not know: "
                 f"write {mark} on the test, and read adaptive_eval.verdicts"
             )
-        if isinstance(node, Interview) and node.gate_plan.undeclared_warning and not condition.whole:
+        if node.gate_plan.undeclared_warning and not condition.whole:
             note = (
                 f"the whole budget was asked, since no mark declares the condition; write {mark} to stop at the verdict"
             )

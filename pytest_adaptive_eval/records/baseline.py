@@ -1,4 +1,4 @@
-"""The baseline of a candidate or a study, read from a run's record, a history or a file of recorded answers."""
+"""The baseline of a candidate, read from a run's record, a history or a file of recorded answers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from pytest_adaptive_eval.items.item import WRONG, counting_sentence, unanswered
 from pytest_adaptive_eval.records.parts import BaselineSource, SubjectRecord
 from pytest_adaptive_eval.records.run_record import (
     Administration,
-    InterviewRecord,
+    EvaluationRecord,
     Place,
     RunRecord,
-    StudyRecord,
     changed_requests,
 )
 from pytest_adaptive_eval.records.runs import read_run
@@ -42,7 +41,7 @@ class BaselineFile:
     Args:
         where: The file, and the interview in it, for messages.
         decoding: Hash of the decoding settings.
-        requests: What its tests asked, see `InterviewRecord.requests`.
+        requests: What its tests asked, see `EvaluationRecord.requests`.
         unanswered: What its answers that are empty, refused or cut count as, see `items.item.Response.of`; empty
             without any.
         started: Time of recording, ISO 8601; empty if unknown.
@@ -221,24 +220,24 @@ def read_again(
 def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:
     """Return the newest run that serves, if possible one on this version of the bank, and with answers of its own.
 
-    Without a bank, the evaluation is a study.
+    Without a bank, the evaluation is no interview.
     """
     ranked = [
         (
-            bank is not None and isinstance(entry, InterviewRecord) and entry.bank.content_hash == bank.content_hash,
+            bank is not None and entry.bank.content_hash == bank.content_hash,
             not record.copied_from,
             record.exit_status == 0,
             position,
             record.run,
         )
         for position, record in enumerate(history.runs)
-        for entry in (record.studies if bank is None else record.interviews)
+        for entry in record.evaluations
         if record.serves_as_baseline and entry.name == evaluation and not entry.error
+        if entry.is_interview is (bank is not None)
     ]
     if not ranked:
-        noun = "study" if bank is None else "evaluation"
         raise BaselineMissing(
-            f"{history.source}: of its {len(history.runs)} runs none has passed with the {noun} {evaluation!r}"
+            f"{history.source}: of its {len(history.runs)} runs none has passed with the evaluation {evaluation!r}"
         )
     return history.whole(max(ranked)[-1])
 
@@ -271,7 +270,7 @@ def _refusal(record: RunRecord) -> str:
     return "" if record.serves_as_baseline else f"exit status {record.exit_status}"
 
 
-def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
+def baseline_of(interview: EvaluationRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
     """Return a recorded interview as a baseline.
 
     Raises:
@@ -298,7 +297,7 @@ def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started:
     )
 
 
-def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str) -> Baseline:
+def _of_draws(name: str, interview: EvaluationRecord, bank: ItemBank, where: str) -> Baseline:
     index = {str(item): n for n, item in enumerate(bank.ids)}
     asked = interview.administrations
     if unknown := next((a.item for a in asked if a.item not in index), None):
@@ -330,25 +329,29 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank, unanswered: s
     return BaselineFile(baseline, str(path), checkpoint=replay.identity.checkpoint, source=source)
 
 
-def read_study_baseline(spec: str, folders: Sequence[Path], evaluation: str, kind: str) -> StudyRecord:
-    """Return the recorded study of one evaluation.
+def read_recorded(spec: str, folders: Sequence[Path], evaluation: str, kind: str) -> EvaluationRecord:
+    """Return the record of one evaluation of another kind than interviews.
 
     Args:
         spec: A run's record (``.json``), or a history (a run folder, a folder or zip of records), for its newest run
             that passed.
-        evaluation, kind: Name and kind of the candidate's study, and of the study in the record.
+        evaluation, kind: Name and kind of the evaluation, here and in the record.
 
     Raises:
-        BaselineMissing: There is no such study in it.
-        BaselineError: There is no such file, it cannot be read, or the study is void.
+        BaselineMissing: There is no such evaluation in it.
+        BaselineError: There is no such file, it cannot be read, or the evaluation is void.
     """
-    source = locate_baseline(spec, folders, "name another study of the run, or a run's record")
+    source = locate_baseline(spec, folders, "name another evaluation of the run, or a run's record")
     with _as_baseline_error():
         record = _record_in(source, evaluation)
-    study = next((study for study in record.studies if study.name == evaluation and study.kind == kind), None)
-    if study is None:
-        names = ", ".join(f"{study.name} ({study.kind})" for study in record.studies) or "none"
-        raise BaselineMissing(f"{source}: the run has no study {evaluation!r} of the kind {kind!r}; it has {names}")
-    if study.error:
-        raise BaselineError(f"{source}: the study {evaluation!r} is void ({study.error}): record the baseline again")
-    return study
+    found = next((entry for entry in record.evaluations if (entry.name, entry.kind) == (evaluation, kind)), None)
+    if found is None:
+        names = ", ".join(f"{entry.name} ({entry.kind})" for entry in record.evaluations) or "none"
+        raise BaselineMissing(
+            f"{source}: the run has no evaluation {evaluation!r} of the kind {kind!r}; it has {names}"
+        )
+    if found.error:
+        raise BaselineError(
+            f"{source}: the evaluation {evaluation!r} is void ({found.error}): record the baseline again"
+        )
+    return found

@@ -10,14 +10,14 @@ from typing import Any
 
 from pytest_adaptive_eval.items.item import counting_sentence, unanswered_sentence
 from pytest_adaptive_eval.records.parts import QuantityRecord
-from pytest_adaptive_eval.records.quantities import Quantity, of_tested
+from pytest_adaptive_eval.records.quantities import Quantity, of_subject
 from pytest_adaptive_eval.records.repetitions import population
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord, changed_requests
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord, changed_requests
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Change of one quantity between two interviews; `bounds` is its two-sided 95 % interval where it is not normal."""
+    """Change of a quantity between two evaluations; `bounds` is its two-sided 95 % interval where it is not normal."""
 
     before: float
     after: float
@@ -51,13 +51,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Changes from one interview to another.
+    """Changes from one evaluation to another.
 
     Args:
         refused: Reason why the two do not compare; empty when they do.
         ability, accuracy, auc: None where one of the two has no estimate, or the scales differ; auc of ladders, in
             levels.
-        quantities: Quantities of studies, such as ``energy`` and ``auc of NODE``.
+        quantities: Quantities of other kinds than interviews, such as ``energy`` and ``auc of NODE``.
         lost, gained: Ids of the items with a higher score before, and with a higher score after.
     """
 
@@ -87,22 +87,20 @@ def _json_value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def compare(before: InterviewRecord | StudyRecord, after: InterviewRecord | StudyRecord) -> Comparison:
+def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
     """Compare two results of one evaluation, by the quantities of the tested subject, taken as independent.
 
     Interviews on different banks, with different decoding settings or by a changed test do not compare, and neither do
     other settings of several models, because the checkpoint would not be the only difference. Ladders of one task and
     policy compare by their areas, also with different seeds.
     """
-    subjects = (before.tested.name, after.tested.name)
-    if isinstance(before, StudyRecord) or isinstance(after, StudyRecord):
-        if reason := _void(before, after, "study") or _other_settings(before, after):
-            return Comparison(after.name, subjects, reason)
+    subjects = (before.subject.name, after.subject.name)
+    if reason := _void(before, after) or _other_settings(before, after):
+        return Comparison(after.name, subjects, reason)
+    if not after.is_interview:
         changes = _changes(before, after, _by_intervals)
         labels = {f"{quantity} of {part}" if part else quantity: change for (quantity, part), change in changes.items()}
         return Comparison(after.name, subjects, quantities=labels)
-    if reason := _void(before, after, "interview") or _refusal(before, after):
-        return Comparison(after.name, subjects, reason)
     scores = [{a.item: a.score for a in i.by_item() if a.score is not None} for i in (before, after)]
     common = [item for item in scores[0] if item in scores[1]]
     changes = _changes(before, after, _by_errors)
@@ -124,33 +122,34 @@ def compare(before: InterviewRecord | StudyRecord, after: InterviewRecord | Stud
 
 
 def _changes(
-    before: InterviewRecord | StudyRecord,
-    after: InterviewRecord | StudyRecord,
+    before: EvaluationRecord,
+    after: EvaluationRecord,
     difference: Callable[[QuantityRecord, QuantityRecord], Difference | None],
 ) -> dict[Quantity, Difference]:
     """Return the changes of all quantities that both results have."""
-    old, new = dict(of_tested(before)), dict(of_tested(after))
+    old, new = dict(of_subject(before)), dict(of_subject(after))
     changes = {quantity: difference(old[quantity], row) for quantity, row in new.items() if quantity in old}
     return {quantity: change for quantity, change in changes.items() if change is not None}
 
 
-def _void(before: InterviewRecord | StudyRecord, after: InterviewRecord | StudyRecord, noun: str) -> str:
+def _void(before: EvaluationRecord, after: EvaluationRecord) -> str:
     for evaluation, position in ((before, "first"), (after, "second")):
         if evaluation.void:
-            return f"the {position} {noun} is void: {evaluation.error or 'it did not finish'}"
+            return f"the {position} evaluation is void: {evaluation.error or 'it did not finish'}"
     return ""
 
 
-def _other_settings(before: InterviewRecord | StudyRecord, after: InterviewRecord | StudyRecord) -> str:
-    """Return why two results do not compare of which one is of several models; empty if they do."""
-    kinds = [evaluation.kind if isinstance(evaluation, StudyRecord) else "bank" for evaluation in (before, after)]
-    if kinds[0] != kinds[1]:
-        return f"the kind of the study changed between the two ({kinds[0]}, then {kinds[1]})"
-    old, new = (getattr(evaluation, "population", "") for evaluation in (before, after))
-    return f"the settings of the study changed between the two (hash {old}, then {new})" if old and old != new else ""
+def _other_settings(before: EvaluationRecord, after: EvaluationRecord) -> str:
+    """Return why two results of other settings do not compare; empty if they do."""
+    if before.is_interview and after.is_interview:
+        return _refusal(before, after)
+    if before.kind != after.kind:
+        return f"the kind of the evaluation changed between the two ({before.kind}, then {after.kind})"
+    old, new = before.population, after.population
+    return f"its settings changed between the two (hash {old}, then {new})" if old and old != new else ""
 
 
-def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
+def _refusal(before: EvaluationRecord, after: EvaluationRecord) -> str:
     silent = any(unanswered_sentence(interview.statuses) for interview in (before, after))
     if silent and before.counting != after.counting:
         return counting_sentence(before.counting, after.counting, ("in the first", "in the second"))
@@ -171,7 +170,7 @@ def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
     return ""
 
 
-def _seed(interview: InterviewRecord) -> object:
+def _seed(interview: EvaluationRecord) -> object:
     return (interview.bank.task or {}).get("seed")
 
 
@@ -225,7 +224,7 @@ class Flicker:
         }
 
 
-def flickering(interviews: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[Flicker]:
+def flickering(interviews: Iterable[tuple[RunRecord, EvaluationRecord]]) -> list[Flicker]:
     """Return the items whose answers changed between runs, the most even first.
 
     Only runs of the same checkpoint, decoding and item text are compared, so that the checkpoint did not change.

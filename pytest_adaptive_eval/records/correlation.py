@@ -25,7 +25,7 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation
 from pytest_adaptive_eval.records.quantities import quantities
 from pytest_adaptive_eval.records.repetitions import area, population
-from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.types import Array
 
 LEAST = 4  #: Subjects below which Fisher's z has no error.
@@ -103,7 +103,7 @@ def _interval(r: float, n: int, error: float, method: str) -> Interval:
     return Interval(r, min(low, r), max(high, r), CONFIDENCE, method)
 
 
-def measures(evaluations: Iterable[InterviewRecord | StudyRecord]) -> list[Measure]:
+def measures(evaluations: Iterable[EvaluationRecord]) -> list[Measure]:
     """Return the quantities of evaluations, by the newest result of each subject.
 
     A ladder has its area, followed by its last level; any other interview its accuracy, by the draws or else the bank's
@@ -113,7 +113,7 @@ def measures(evaluations: Iterable[InterviewRecord | StudyRecord]) -> list[Measu
     by_name: dict[str, dict[str, dict[str, dict[str, float]]]] = {}  # name, population, metric, subject
     newest: dict[str, str] = {}
     for evaluation in evaluations:
-        asked = population(evaluation) if isinstance(evaluation, InterviewRecord) else evaluation.population
+        asked = population(evaluation)
         for name, metric, subject, value in () if evaluation.void else _values(evaluation):
             newest[name] = asked
             by_name.setdefault(name, {}).setdefault(asked, {}).setdefault(metric, {})[subject] = value
@@ -131,13 +131,13 @@ def _elsewhere(populations: Iterable[Mapping[str, Mapping[str, float]]], metric:
     return len({subject for metrics in populations for values in metrics.values() for subject in values} - here)
 
 
-def _values(evaluation: InterviewRecord | StudyRecord) -> Iterator[tuple[str, str, str, float]]:
+def _values(evaluation: EvaluationRecord) -> Iterator[tuple[str, str, str, float]]:
     """Yield name, metric, subject and value of each quantity of an evaluation that orders subjects."""
     name = evaluation.name
-    if isinstance(evaluation, StudyRecord):
+    if not evaluation.is_interview:
         for quantity, row in quantities(evaluation):
             if row.estimate is not None and quantity.metric != "last_level":
-                subject = evaluation.candidate if quantity.part else row.subject
+                subject = evaluation.subject.name if quantity.part else row.subject
                 yield f"{name}/{quantity.part}" if quantity.part else name, quantity.metric, subject, row.estimate
         return
     levels, subject = evaluation.levels, evaluation.subject.name

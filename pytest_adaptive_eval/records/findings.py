@@ -17,7 +17,7 @@ from pytest_adaptive_eval.records.parts import LevelsRecord
 
 
 def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None) -> dict[str, Any]:
-    """Return the fields of an `InterviewRecord` that follow from the answers; abilities have shape (t, D)."""
+    """Return the fields of an interview's record that follow from the answers; abilities have shape (t, D)."""
     log, bank = result.log, result.bank
     drawn = bool(len(log)) and not result.invalid
     scored = bool(result.scored)  # without any score, estimates repeat the prior

@@ -24,10 +24,9 @@ from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.item import MISSING
 from pytest_adaptive_eval.records.drift import Point, Series
 from pytest_adaptive_eval.records.journal import make_private
-from pytest_adaptive_eval.records.parts import BankRecord
-from pytest_adaptive_eval.records.quantities import Quantity, of_tested
+from pytest_adaptive_eval.records.quantities import Quantity, of_subject
 from pytest_adaptive_eval.records.repetitions import population
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.records.runs import parse_run, read_run
 from pytest_adaptive_eval.text import counted
 
@@ -84,7 +83,7 @@ def accept_levels(folder: Path, levels: Sequence[AcceptedLevel]) -> Path:
 
 
 LATEST = "latest"  #: Name of the newest run with answers of its own.
-_INDEX = 3  #: Version of the index and of the checks of its records; a file of another version is rebuilt.
+_INDEX = 4  #: Version of the index and of the checks of its records; a file of another version is rebuilt.
 _LARGEST = 512 * 2**20  #: Largest size of a record in bytes, also of an unpacked one.
 _FILES = 20_000  #: Most files read in one source.
 _NO_RECORD = ""  #: Summary of a file that is no record, so that it is not read again.
@@ -117,7 +116,7 @@ class _File:
                 raise JournalError(f"{self.key} cannot be unpacked ({error}): copy the archive anew") from error
         else:
             data = read_regular(self.path)
-        if b'"run"' not in data or b'"interviews"' not in data:
+        if b'"run"' not in data or b'"gates"' not in data:
             return None
         return parse_run(data, self.key)
 
@@ -265,9 +264,8 @@ class History:
                 self.unread.append(f"{file.key} is no whole record: restore or remove it")
                 return None
             return _NO_RECORD
-        brief = [replace(interview, administrations=[]) for interview in record.interviews]
-        studies = [replace(study, account={}) for study in record.studies]
-        return json.dumps(replace(record, interviews=brief, studies=studies).to_json())
+        brief = [replace(evaluation, administrations=[], account={}) for evaluation in record.evaluations]
+        return json.dumps(replace(record, evaluations=brief).to_json())
 
     def add(self, record: RunRecord) -> None:
         """Add a run of another source, unless it is in this one."""
@@ -327,24 +325,23 @@ class History:
 
     def evaluations(
         self, *, evaluation: str = "*", subject: str = "*", bank: str = "*", scale: str = "*"
-    ) -> Iterator[tuple[RunRecord, InterviewRecord | StudyRecord]]:
-        """Yield interviews and studies with their runs, oldest first, by patterns such as ``step-*``."""
+    ) -> Iterator[tuple[RunRecord, EvaluationRecord]]:
+        """Yield evaluations with their runs, oldest first, by patterns such as ``step-*``."""
         for record in self.runs:
             for entry in record.evaluations:
-                asked = entry.bank if isinstance(entry, InterviewRecord) else BankRecord()
-                name = entry.candidate if isinstance(entry, StudyRecord) else entry.subject.name
+                asked = entry.bank
                 if (
                     fnmatchcase(entry.name, evaluation)
-                    and fnmatchcase(name, subject)
+                    and fnmatchcase(entry.subject.name, subject)
                     and any(fnmatchcase(text, bank) for text in (asked.name, asked.content_hash))
                     and fnmatchcase(asked.scale, scale)
                 ):
                     yield record, entry
 
-    def interviews(self, **which: str) -> Iterator[tuple[RunRecord, InterviewRecord]]:
+    def interviews(self, **which: str) -> Iterator[tuple[RunRecord, EvaluationRecord]]:
         """Yield interviews with their runs, oldest first, without derived runs, which repeat those of others."""
         for record, entry in self.evaluations(**which):
-            if isinstance(entry, InterviewRecord) and not record.copied_from:
+            if entry.is_interview and not record.copied_from:
                 yield record, entry
 
     def series(self, *, until: str = "", **which: str) -> list[Series]:
@@ -375,18 +372,16 @@ class History:
         found = [
             (record, entry) for record, entry in self.evaluations(**which) if not (record.copied_from or entry.void)
         ]
-        for record, entry in sorted(found, key=lambda pair: isinstance(pair[1], StudyRecord)):
+        for record, entry in sorted(found, key=lambda pair: not pair[1].is_interview):
             yield from _evaluation_points(record, entry)
 
 
 _Key = tuple[str, str, str, str, str, str]  #: Evaluation, bank, population, scale, metric and category of a series.
 
 
-def _evaluation_points(
-    record: RunRecord, evaluation: InterviewRecord | StudyRecord
-) -> Iterator[tuple[_Key, str, Point]]:
+def _evaluation_points(record: RunRecord, evaluation: EvaluationRecord) -> Iterator[tuple[_Key, str, Point]]:
     """Yield a point for each estimate of an evaluation; a whole accuracy stands for a missing ability."""
-    tested, found = evaluation.tested, list(of_tested(evaluation))
+    tested, found = evaluation.subject, list(of_subject(evaluation))
     by_ability = any(quantity.metric == "ability" for quantity, _ in found)
     for quantity, row in found:
         value, error = row.estimate, row.error
@@ -398,9 +393,9 @@ def _evaluation_points(
         yield (evaluation.name, place[0], place[1], place[2], *quantity), content, point
 
 
-def _place(evaluation: InterviewRecord | StudyRecord, metric: str) -> tuple[str, str, str, str]:
+def _place(evaluation: EvaluationRecord, metric: str) -> tuple[str, str, str, str]:
     """Return the bank, or the kind, of an evaluation; the key of what was asked; the scale; and the content hash."""
-    if isinstance(evaluation, StudyRecord):
+    if not evaluation.is_interview:
         return evaluation.kind, evaluation.population, "", evaluation.population
     bank = evaluation.bank
     asked = population(evaluation) if find_metric(metric).by_levels else bank.content_hash
@@ -468,7 +463,7 @@ def earlier_tries(run: RunRecord, history: Iterable[RunRecord]) -> list[str]:
     return sentences
 
 
-def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, InterviewRecord]]:
+def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, EvaluationRecord]]:
     """Yield the gates on interviews of an identified checkpoint, with what two runs of one gate have in common."""
     interviews = {name: interview for interview in run.interviews for name in (interview.nodeid, interview.name)}
     for gate in run.gates:
@@ -478,6 +473,6 @@ def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, Interv
             yield (*found, interview.bank.content_hash), gate, interview
 
 
-def _settings(interview: InterviewRecord) -> str:
+def _settings(interview: EvaluationRecord) -> str:
     seed = "?" if interview.policy.seed is None else interview.policy.seed
     return f"seed {seed}, {interview.asked} of {counted(interview.size, 'item')}"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.repetitions import area, area_error
-from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 
 class Quantity(NamedTuple):
@@ -18,29 +18,29 @@ class Quantity(NamedTuple):
     part: str = ""
 
 
-def quantities(evaluation: InterviewRecord | StudyRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
+def quantities(evaluation: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
     """Yield each measured quantity of an evaluation; its row names the subject.
 
     Of several models, rows of members are their own, and any other row, such as that of a node, is a part of the
     candidate's result.
     """
-    if isinstance(evaluation, InterviewRecord):
+    if evaluation.is_interview:
         yield from _of_interview(evaluation)
         return
-    members = {member.name for member in evaluation.members} | {evaluation.candidate}
+    members = {member.name for member in evaluation.members} | {evaluation.subject.name}
     for metric, rows in evaluation.metrics.items():
         for row in rows:
             yield Quantity(metric, "" if row.subject in members else row.subject), row
 
 
-def of_tested(evaluation: InterviewRecord | StudyRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
+def of_subject(evaluation: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
     """Yield the quantities of the tested subject, with those of its parts."""
     for quantity, row in quantities(evaluation):
-        if quantity.part or row.subject == evaluation.tested.name:
+        if quantity.part or row.subject == evaluation.subject.name:
             yield quantity, row
 
 
-def _of_interview(interview: InterviewRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
+def _of_interview(interview: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
     subject, theta, errors = interview.subject.name, interview.theta or [], interview.standard_error or []
     if interval := area(interview):
         yield Quantity("auc"), _row(subject, interval, area_error(interview))

@@ -18,11 +18,11 @@ import numpy as np
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Ladder, Levels, area_bounds
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.types import Array
 
 
-def ladder_of(interview: InterviewRecord) -> Ladder | None:
+def ladder_of(interview: EvaluationRecord) -> Ladder | None:
     """Return the recorded accuracies by level, each as one score; None without a ladder."""
     levels = interview.levels
     if not levels:
@@ -34,13 +34,13 @@ def ladder_of(interview: InterviewRecord) -> Ladder | None:
         return None
 
 
-def area(interview: InterviewRecord) -> Interval | None:
+def area(interview: EvaluationRecord) -> Interval | None:
     """Return the area of a ladder, in levels; None without a ladder, or without an accuracy at each level."""
     levels = interview.levels
     return levels.auc if levels and None not in levels.accuracy else None
 
 
-def area_error(interview: InterviewRecord) -> float | None:
+def area_error(interview: EvaluationRecord) -> float | None:
     """Return the standard error of a ladder's area for comparing repetitions, above 0; None without an area.
 
     The record's interval includes the possible area of unadministered levels, which is the same in all repetitions.
@@ -57,8 +57,10 @@ def area_error(interview: InterviewRecord) -> float | None:
     return scale * (high - low) / (2.0 * NormalDist().inv_cdf(interval.confidence))
 
 
-def population(interview: InterviewRecord) -> str:
-    """Return a key of the interview's items: the task, cap and policy of a ladder, else the bank's content hash."""
+def population(interview: EvaluationRecord) -> str:
+    """Return a key of what was asked: a ladder's task, cap and policy, a bank's content hash, else the recorded key."""
+    if not interview.is_interview:
+        return interview.population
     if not interview.levels:
         return interview.bank.content_hash
     # guess floors are estimates of the package, and no setting
@@ -147,7 +149,7 @@ def _json_values(values: Sequence[float] | Array) -> list[float | None]:
     return [None if math.isnan(value) else value for value in np.asarray(values).tolist()]
 
 
-def envelopes(rows: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[Envelope]:
+def envelopes(rows: Iterable[tuple[RunRecord, EvaluationRecord]]) -> list[Envelope]:
     """Return the envelope of each subject's repetitions on each task, in the order of their first ones."""
     repetitions: dict[tuple[str, str, str, str], list[Round]] = {}
     for record, interview in rows:

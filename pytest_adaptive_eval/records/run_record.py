@@ -152,45 +152,33 @@ def noise_of(administrations: list[Administration], samples: int, size: int) -> 
     return DecodingNoise.of(answers.values(), [a.score for a in by_item(administrations, samples)], samples, size)
 
 
-class _Named(Record):
-    """An evaluation's name, and the node id of its test."""
+INTERVIEWS = ("bank", "ladder")  #: Kinds whose items one subject is asked, one by one.
+#: Fields of interviews alone, which records of other kinds leave out.
+_OF_INTERVIEWS = frozenset(
+    {
+        "bank", "policy", "scored", "statuses", "stop", "stop_sentence", "theta", "standard_error", "accuracy",
+        "accuracy_model", "accuracy_conformal", "accuracy_error", "samples", "decoding_noise", "categories", "levels",
+        "interviewer", "conditions", "administrations",
+    }
+)  # fmt: skip
 
-    name: str
-    nodeid: str
 
-
-class EvaluationRecord(_Named, kw_only=True):
-    """What the records of all kinds of evaluation have.
+class EvaluationRecord(Record, kw_only=True):
+    """One evaluation of any kind; an interview without any score has estimates of None, in categories too.
 
     Args:
+        kind: ``bank`` or ``ladder`` of an interview, or another kind such as ``peers``.
+        subject: The tested one, which gates judge by default.
+        asked, size: Units that counted, and those that took place; items administered, and those of the bank.
+        unit: Such as ``rounds``.
         error: Why it is void.
         journal: Name of the file of its replies or answers.
         usage_error: Whether a mistake of the user voids it.
-    """
-
-    sparse = frozenset({"journal", "usage_error"})
-    costs: Costs = msgspec.field(default_factory=Costs)
-    seconds: float = 0.0
-    error: str = ""
-    notes: list[str] = []
-    journal: str = ""
-    usage_error: bool = False
-
-    @property
-    def tested(self) -> SubjectRecord:
-        """Identity of the subject that gates judge by default."""
-        raise NotImplementedError
-
-    @property
-    def void(self) -> str:
-        """Why it gave no result; empty for a usable one."""
-        return self.error
-
-
-class InterviewRecord(EvaluationRecord):
-    """Interview of one subject on one bank; without any score, its estimates are None, in categories too.
-
-    Args:
+        members: Identities of all subjects, if there are several.
+        metrics: Rows of all subjects by metric, the leading one first, of other kinds than interviews.
+        account: All results in the form of the kind, which its section of the page reads.
+        population: Key of all that must be equal for two runs of it to compare; empty where none do.
+        opinion: Whether its scores are judgments by models, which no coded truth has checked.
         statuses: Administrations by status.
         stop: Name of the `StopReason`; empty if the interview was cut off.
         conditions: Conditions of the gates that were known before the first question.
@@ -208,20 +196,40 @@ class InterviewRecord(EvaluationRecord):
     """
 
     nested = ("administrations",)
-    sparse = EvaluationRecord.sparse | {"judge", "baselines", "unanswered", "reuse", "schema1_hash"}
+    sparse = frozenset(
+        {
+            "journal", "usage_error", "members", "metrics", "account", "population", "opinion", "judge", "baselines",
+            "unanswered", "reuse", "schema1_hash",
+        }
+    )  # fmt: skip
+    name: str
+    nodeid: str
+    kind: str = INTERVIEWS[0]
     subject: SubjectRecord
-    bank: BankRecord
-    policy: PolicyRecord
     asked: int
-    scored: int
     size: int
-    statuses: dict[str, int]
-    stop: str
-    stop_sentence: str
-    theta: list[float] | None
-    standard_error: list[float | None] | None
-    accuracy: Interval | None
-    accuracy_model: Interval | None
+    unit: str = "items"
+    costs: Costs = msgspec.field(default_factory=Costs)
+    seconds: float = 0.0
+    error: str = ""
+    notes: list[str] = []
+    journal: str = ""
+    usage_error: bool = False
+    members: list[SubjectRecord] = []
+    metrics: dict[str, list[QuantityRecord]] = {}
+    account: Data = {}
+    population: str = ""
+    opinion: bool = False
+    bank: BankRecord = msgspec.field(default_factory=BankRecord)
+    policy: PolicyRecord = msgspec.field(default_factory=PolicyRecord)
+    scored: int = 0
+    statuses: dict[str, int] = {}
+    stop: str = ""
+    stop_sentence: str = ""
+    theta: list[float] | None = None
+    standard_error: list[float | None] | None = None
+    accuracy: Interval | None = None
+    accuracy_model: Interval | None = None
     accuracy_conformal: Interval | None = None
     accuracy_error: float | None = None
     samples: int = 1
@@ -240,8 +248,46 @@ class InterviewRecord(EvaluationRecord):
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data."""
         data = super().to_json()
-        data.pop("schema1_hash", None)
+        for name in ("schema1_hash", *(() if self.is_interview else _OF_INTERVIEWS)):
+            data.pop(name, None)
         return data
+
+    @property
+    def is_interview(self) -> bool:
+        """Whether it asked one subject items, one by one."""
+        return self.kind in INTERVIEWS
+
+    @property
+    def void(self) -> str:
+        """Why it gave no result; empty for a usable one."""
+        return self.error or ("" if self.stop or not self.is_interview else "the interview did not finish")
+
+    def of_subject(self) -> Iterator[tuple[str, QuantityRecord]]:
+        """Yield the subject's row of each of `metrics` that has one."""
+        for metric, rows in self.metrics.items():
+            if row := next((row for row in rows if row.subject == self.subject.name), None):
+                yield metric, row
+
+    def facts(self) -> dict[str, object]:
+        """Return the counts, and the subject's values of other kinds than interviews, as reports of tests list them."""
+        if self.is_interview:
+            return {name: getattr(self, name) for name in ("asked", "scored", "size", "stop_sentence")}
+        facts: dict[str, object] = {
+            "kind": self.kind,
+            "candidate": self.subject.name,
+            "members": ", ".join(member.name for member in self.members),
+            self.unit: self.size,
+            f"{self.unit}_that_count": self.asked,
+        }
+        for metric, row in self.of_subject():
+            facts[metric] = row.estimate
+            facts |= {f"{metric}_{name}": getattr(row, name) for name in ("low", "high", "error")}
+            facts[f"{metric}_rank"] = row.rank.mean if row.rank else None
+        return facts
+
+    def member(self, name: str) -> SubjectRecord:
+        """Return the identity of a subject; its name alone if there is none."""
+        return next((member for member in (self.subject, *self.members) if member.name == name), SubjectRecord(name))
 
     @property
     def answers_hash(self) -> str:
@@ -266,16 +312,6 @@ class InterviewRecord(EvaluationRecord):
         return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise, take_all=take_all)
 
     @property
-    def tested(self) -> SubjectRecord:
-        """The subject."""
-        return self.subject
-
-    @property
-    def void(self) -> str:
-        """Why it gave no result; empty for a usable one."""
-        return self.error or ("" if self.stop else "the interview did not finish")
-
-    @property
     def projection(self) -> Interval | None:
         """The accuracy by the draws, else by the bank's projection; None without any."""
         return self.accuracy or self.accuracy_conformal or self.accuracy_model
@@ -296,63 +332,6 @@ class InterviewRecord(EvaluationRecord):
     def by_item(self) -> list[Administration]:
         """Return the administrations by item, see `by_item`."""
         return by_item(self.administrations, self.samples)
-
-
-class StudyRecord(EvaluationRecord):
-    """Evaluation of several subjects, such as a panel of models that judge each other.
-
-    Args:
-        kind: ``peers``.
-        members: Identities of all subjects.
-        metrics: Rows of all subjects by metric, the leading one first.
-        asked, size: Units that counted, and those that were held.
-        unit: Such as ``rounds``.
-        account: All results in the form of the kind, which its extension reads.
-        population: Key of all that must be equal for two runs of it to compare; empty where none do.
-        opinion: Whether its scores are judgments by models, which no coded truth has checked.
-    """
-
-    sparse = EvaluationRecord.sparse | {"population", "opinion"}
-    kind: str
-    candidate: str
-    members: list[SubjectRecord] = []
-    metrics: dict[str, list[QuantityRecord]] = {}
-    asked: int = 0
-    size: int = 0
-    unit: str = "rounds"
-    account: Data = {}
-    population: str = ""
-    opinion: bool = False
-
-    @property
-    def tested(self) -> SubjectRecord:
-        """The candidate."""
-        return self.member(self.candidate)
-
-    def candidate_rows(self) -> Iterator[tuple[str, QuantityRecord]]:
-        """Yield the candidate's row of each metric that has one."""
-        for metric, rows in self.metrics.items():
-            if row := next((row for row in rows if row.subject == self.candidate), None):
-                yield metric, row
-
-    def facts(self) -> dict[str, object]:
-        """Return the candidate, the counts and the candidate's values by name, as reports of tests list them."""
-        facts: dict[str, object] = {
-            "kind": self.kind,
-            "candidate": self.candidate,
-            "members": ", ".join(member.name for member in self.members),
-            self.unit: self.size,
-            f"{self.unit}_that_count": self.asked,
-        }
-        for metric, row in self.candidate_rows():
-            facts[metric] = row.estimate
-            facts |= {f"{metric}_{name}": getattr(row, name) for name in ("low", "high", "error")}
-            facts[f"{metric}_rank"] = row.rank.mean if row.rank else None
-        return facts
-
-    def member(self, name: str) -> SubjectRecord:
-        """Return the identity of a subject; its name alone if there is none."""
-        return next((member for member in self.members if member.name == name), SubjectRecord(name))
 
 
 class GateRecord(Record):
@@ -398,7 +377,7 @@ class RunRecord(Record):
         only_baselines_missing: The run failed for nothing but baselines that did not exist yet.
     """
 
-    nested = ("interviews", "studies", "gates")
+    nested = ("evaluations", "gates")
     sparse = frozenset(
         {
             "required", "missing", "deselected", "shard", "rescored_from", "merged", "only_required_gates_absent",
@@ -410,8 +389,7 @@ class RunRecord(Record):
     seconds: float = 0.0
     versions: dict[str, str] = {}
     exit_status: int | None = None
-    interviews: list[InterviewRecord] = []
-    studies: list[StudyRecord] = []
+    evaluations: list[EvaluationRecord] = []
     gates: list[GateRecord] = []
     warnings: list[str] = []
     schema_version: int = SCHEMA_VERSION
@@ -425,20 +403,13 @@ class RunRecord(Record):
     only_baselines_missing: bool = False
 
     @property
-    def evaluations(self) -> list[InterviewRecord | StudyRecord]:
-        """Evaluations of all kinds."""
-        return [*self.interviews, *self.studies]
+    def interviews(self) -> list[EvaluationRecord]:
+        """Evaluations that asked one subject items."""
+        return [evaluation for evaluation in self.evaluations if evaluation.is_interview]
 
-    def add(self, evaluation: InterviewRecord | StudyRecord) -> None:
-        """Add an evaluation."""
-        if isinstance(evaluation, InterviewRecord):
-            self.interviews.append(evaluation)
-        else:
-            self.studies.append(evaluation)
-
-    def judged(self) -> tuple[list[tuple[InterviewRecord | StudyRecord, list[GateRecord]]], list[GateRecord]]:
+    def judged(self) -> tuple[list[tuple[EvaluationRecord, list[GateRecord]]], list[GateRecord]]:
         """Return each evaluation with its gates, and the gates of none; of equal names the first evaluation counts."""
-        pairs: list[tuple[InterviewRecord | StudyRecord, list[GateRecord]]] = [(e, []) for e in self.evaluations]
+        pairs: list[tuple[EvaluationRecord, list[GateRecord]]] = [(e, []) for e in self.evaluations]
         alone: list[GateRecord] = []
         owners: dict[str, list[GateRecord]] = {}
         for evaluation, gates in pairs:
@@ -514,7 +485,7 @@ class RunRecord(Record):
         if not self.promote:
             return ""
         judged = {name for i in self.interviews if i.judge for name in (i.name, i.nodeid)}
-        opinions = {name for study in self.studies if study.opinion for name in (study.name, study.nodeid)}
+        opinions = {name for entry in self.evaluations if entry.opinion for name in (entry.name, entry.nodeid)}
         passed = [gate for gate in self.gates if gate.outcome is Outcome.PASS]
         if any(gate.interview not in judged | opinions for gate in passed):
             return ""
@@ -542,7 +513,7 @@ class RunRecord(Record):
         return super().from_json(data)
 
 
-def recorded_must_pass(interview: InterviewRecord) -> tuple[MustPassAnswer, ...]:
+def recorded_must_pass(interview: EvaluationRecord) -> tuple[MustPassAnswer, ...]:
     """Return the answers to the items of a recorded interview that must pass."""
     return must_pass_answers(interview.policy.must_pass, interview.administrations)
 
@@ -598,9 +569,9 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
     marks = (record.started[:16].replace("T", " "), record.run)
     renamed: dict[str, str] = {}
     for evaluation in record.evaluations:
-        name = _unique(evaluation.name, (evaluation.tested.name, *marks), names)
+        name = _unique(evaluation.name, (evaluation.subject.name, *marks), names)
         renamed |= {evaluation.name: name, evaluation.nodeid: name}
-        whole.add(replace(evaluation, name=name))
+        whole.evaluations.append(replace(evaluation, name=name))
     whole.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
     whole.seconds += record.seconds
     whole.versions |= record.versions

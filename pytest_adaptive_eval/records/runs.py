@@ -15,7 +15,7 @@ import msgspec
 from pytest_adaptive_eval.errors import JournalError, UsageError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 _RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")  #: Run ids are file names on every system, and no paths.
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
@@ -113,7 +113,7 @@ def parse_run(content: bytes, where: str) -> RunRecord:
     return record
 
 
-def _check_administrations(interview: InterviewRecord) -> None:
+def _check_administrations(interview: EvaluationRecord) -> None:
     """Raise a TypeError for an impossible score, or a repeated sample of an item."""
     administered: set[tuple[str, int]] = set()
     for number, asked in enumerate(interview.administrations):

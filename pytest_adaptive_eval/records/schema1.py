@@ -1,14 +1,15 @@
 """Conversion of records of schema 1, which were written up to version 0.9, to the present schema.
 
-Their JSON has the same names. Schema 1 left values open that the present one types: verdicts without an outcome,
-intervals without bounds, estimates of an interview without any score, and null in place of an empty text.
+Schema 1 kept interviews apart from evaluations of several models, which had the name of a candidate. It left values
+open that the present one types: verdicts without an outcome, intervals without bounds, estimates of an interview
+without any score, and null in place of an empty text.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
@@ -23,17 +24,22 @@ _SHARD = "unnamed"  #: Shard of a merged record, which said only that there was 
 def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data of a run record of schema 1 as the present schema has it; other types than its own stay."""
     shard = data.get("shard")
-    lists = {"interviews": _interview, "studies": _study, "gates": _gate}
+    found = {name: _each(data.get(name, []), convert) for name, convert in _LISTS.items()}
+    interviews, several = found["interviews"], found["studies"]
+    both = isinstance(interviews, list) and isinstance(several, list)
     return {
-        **data,
+        **{name: value for name, value in data.items() if name not in _LISTS},
         "schema_version": 2,
         **({"shard": _SHARD} if shard is True else {}),
-        **{
-            name: [convert(entry) if isinstance(entry, Mapping) else entry for entry in data[name]]
-            for name, convert in lists.items()
-            if isinstance(data.get(name), list)
-        },
+        "evaluations": [*interviews, *several] if both else interviews if several == [] else several,
+        "gates": found["gates"],
     }
+
+
+def _each(entries: Any, convert: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Any:
+    if not isinstance(entries, list):
+        return entries
+    return [convert(entry) if isinstance(entry, Mapping) else entry for entry in entries]
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -62,6 +68,7 @@ def _interview(data: Mapping[str, Any]) -> dict[str, Any]:
     interview = _intervals(data, "accuracy", "accuracy_model", "accuracy_conformal")
     digest = hashlib.sha256(json.dumps(dict(data), sort_keys=True).encode()).hexdigest()
     interview["schema1_hash"] = digest[:16]
+    interview["kind"] = "ladder" if _mapping(data.get("bank")).get("task") else "bank"
     if interview.get("scored") == 0:  # they repeat the prior
         interview |= dict.fromkeys(_ESTIMATES)
     for name in ("subject", "bank", "policy"):
@@ -84,13 +91,17 @@ def _category(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**counts, **_intervals(row, "accuracy"), **scored, "category": str(row.get("category", ""))}
 
 
-def _study(data: Mapping[str, Any]) -> dict[str, Any]:
-    study = dict(data)
-    if "judgments" in _mapping(study.get("account")):
-        study["opinion"] = True
-    if isinstance(study.get("members"), list):
-        study["members"] = [_texts(member) if isinstance(member, Mapping) else member for member in study["members"]]
-    return study
+def _several(data: Mapping[str, Any]) -> dict[str, Any]:
+    evaluation = {"asked": 0, "size": 0, "unit": "rounds", **data}
+    if "judgments" in _mapping(evaluation.get("account")):
+        evaluation["opinion"] = True
+    if isinstance(evaluation.get("members"), list):
+        evaluation["members"] = _each(evaluation["members"], _texts)
+        named = [member for member in map(_mapping, evaluation["members"]) if member.get("name") == data["candidate"]]
+    else:
+        named = []
+    candidate = evaluation.pop("candidate")
+    return {**evaluation, "subject": next(iter(named), {"name": candidate})}
 
 
 def _gate(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,3 +113,6 @@ def _gate(data: Mapping[str, Any]) -> dict[str, Any]:
     if not verdict.get("sentence"):
         verdict.pop("sentence", None)
     return {**data, "verdict": verdict}
+
+
+_LISTS = {"interviews": _interview, "studies": _several, "gates": _gate}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
-from pytest_adaptive_eval.records.run_record import InterviewRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.plots import mirrored_bars, stacked_bars
@@ -78,7 +78,7 @@ def _reported(data: Any, default: T) -> T:
         return default
 
 
-def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts | None:
+def parted(key: str, interview: EvaluationRecord, bank: ItemBank | None) -> Parts | None:
     """Return the section, None for an interview without formats, or without its unchanged bank."""
     parts = words.in_parts(interview)
     if not parts or bank is None or bank.in_formats is None or bank.content_hash != interview.bank.content_hash:

@@ -8,7 +8,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.gates.condition import find_metric
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
@@ -46,7 +46,7 @@ class Panel:
 
 
 def interview_figures(
-    key: str, interview: InterviewRecord, gates: Sequence[GateRecord], bank: ItemBank | None
+    key: str, interview: EvaluationRecord, gates: Sequence[GateRecord], bank: ItemBank | None
 ) -> tuple[list[Figure], list[str]]:
     """Return the figures that can be drawn, and a sentence for each that cannot."""
     figures, absent = [], []
@@ -96,7 +96,7 @@ def history_legend() -> list[tuple[Markup, str]]:
     return [(_sample(name), meaning) for name, meaning in names.items()]
 
 
-def _levels_figure(steps: Sequence[plots.Step], interview: InterviewRecord, key: str) -> Figure:
+def _levels_figure(steps: Sequence[plots.Step], interview: EvaluationRecord, key: str) -> Figure:
     half = plottable(interview.levels.half.estimate) if interview.levels and interview.levels.half else None
     caption = (
         f"Accuracy at each level asked; each interval is two-sided at {words.percent(interview)}, for its own level. "
@@ -123,7 +123,7 @@ def _trace_figure(trace: plots.Trace, percent: str, key: str) -> Figure:
 
 
 def _funnel_figure(
-    funnel: plots.Funnel, interview: InterviewRecord, required: list[plots.Threshold], key: str
+    funnel: plots.Funnel, interview: EvaluationRecord, required: list[plots.Threshold], key: str
 ) -> Figure:
     interval = interview.accuracy
     decided = (interval.estimate, interval.low, interval.high) if interval else None

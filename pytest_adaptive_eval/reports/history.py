@@ -12,7 +12,7 @@ from pytest_adaptive_eval.records.correlation import Correlation, Measure
 from pytest_adaptive_eval.records.drift import Alarm, Series, lasting
 from pytest_adaptive_eval.records.history import AcceptedLevel
 from pytest_adaptive_eval.records.repetitions import Envelope, area, ladder_of
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import views
 from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, wrap
@@ -24,8 +24,8 @@ _RIGHT = (4, 6)  #: Columns that are aligned to the right.
 _ITEMS = 8  #: Changed items that are named.
 
 
-def history_lines(rows: Sequence[tuple[RunRecord, InterviewRecord | StudyRecord]]) -> list[str]:
-    """Return a table of interviews and studies, oldest first, with a column of origins if some runs are derived."""
+def history_lines(rows: Sequence[tuple[RunRecord, EvaluationRecord]]) -> list[str]:
+    """Return a table of evaluations, oldest first, with a column of origins if some runs are derived."""
     table = [_HEADS, *(_row(record, evaluation) for record, evaluation in rows)]
     copies = [clean_terminal(record.copied_from, 60) for record, _ in rows]
     if any(copies):
@@ -62,9 +62,9 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "
     return lines
 
 
-def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> tuple[str, ...]:
+def _row(record: RunRecord, evaluation: EvaluationRecord) -> tuple[str, ...]:
     view = next(view for view in views(record) if view.record is evaluation)
-    result = _accuracy(evaluation) if isinstance(evaluation, InterviewRecord) else view.leading
+    result = _accuracy(evaluation) if evaluation.is_interview else view.leading
     outcomes = [gate.outcome for gate in view.gates]
     counts = [f"{n} {outcome.value}" for outcome in Outcome if (n := outcomes.count(outcome))]
     return (
@@ -79,7 +79,7 @@ def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> tuple[
     )
 
 
-def _accuracy(interview: InterviewRecord) -> str:
+def _accuracy(interview: EvaluationRecord) -> str:
     """Return an interview's accuracy as text; for a ladder its area and last level, ``1.7/2 [1.31, 2.12]``."""
     ladder, interval = ladder_of(interview), area(interview)
     if ladder is None:

@@ -11,7 +11,7 @@ from typing import Any
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.comparison import Flicker
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
 from pytest_adaptive_eval.reports.page import asset, page_head
@@ -94,7 +94,7 @@ def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
     for record in runs:
         evaluations = {}
         for view in views(record):
-            asked = view.record.administrations if isinstance(view.record, InterviewRecord) else []
+            asked = view.record.administrations
             scores = {clean_html(a.item, NAME): a.score for a in asked if a.score is not None}
             left -= len(scores)
             shown = scores if left > 0 else {}

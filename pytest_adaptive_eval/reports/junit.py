@@ -1,7 +1,7 @@
 """The gate report: JUnit XML that the strictest reader, Jenkins, accepts.
 
-A suite is an interview (a subject on a bank) or a study, and a test case a gate. One more test case shows whether the
-interview or study itself is usable.
+A suite is an evaluation, such as an interview (a subject on a bank), and a test case a gate. One more test case shows
+whether the evaluation itself is usable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.view import View, views
 from pytest_adaptive_eval.text import clean_xml
@@ -82,8 +82,8 @@ def _evaluation_case(view: View, suite: str) -> Any:
     from junit_xml import TestCase
 
     evaluation = view.record
-    facts, name = [view.result, view.cost], "study"
-    if isinstance(evaluation, InterviewRecord):
+    facts, name = [view.result, view.cost], "evaluation"
+    if evaluation.is_interview:
         name = "interview"
         facts = [f"asked {view.asked}, {words.stop(evaluation)}", f"ability {view.ability}, accuracy {view.result}"]
         facts += [words.statuses(evaluation), *(evaluation.interviewer.faults if evaluation.interviewer else ())]
@@ -95,16 +95,10 @@ def _evaluation_case(view: View, suite: str) -> Any:
     return case
 
 
-def _properties(evaluation: InterviewRecord | StudyRecord) -> dict[str, Any]:
-    if isinstance(evaluation, InterviewRecord):
-        return _interview_properties(evaluation)
-    return evaluation.facts()
-
-
 def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
     from junit_xml import TestCase
 
-    cases, unique = [], _UniqueNames("interview", "study")
+    cases, unique = [], _UniqueNames("interview", "evaluation")
     for gate in gates:
         outcome, verdict = gate.outcome, gate.verdict
         claim = f"{verdict.metric} {verdict.requirement}".strip()
@@ -126,7 +120,9 @@ def _one_line(text: str, limit: int = _MESSAGE) -> str:
     return " ".join(clean_xml(text, limit).split())
 
 
-def _interview_properties(interview: InterviewRecord) -> dict[str, Any]:
+def _properties(interview: EvaluationRecord) -> dict[str, Any]:
+    if not interview.is_interview:
+        return interview.facts()
     facts: dict[str, Any] = {
         "subject": interview.subject.name,
         "checkpoint": interview.subject.checkpoint,

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.questions import WrongAnswer, wrong_answers
@@ -78,8 +78,8 @@ def summary_markdown(
         ("", _headline(record)),
         ("gates", _gates(record.gates, notes)),
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
-        ("interviews", _interviews([view for view in shown if isinstance(view.record, InterviewRecord)])),
-        ("studies", "\n".join([_study(view) for view in shown if isinstance(view.record, StudyRecord)][:_ROWS])),
+        ("interviews", _interviews([view for view in shown if view.record.is_interview])),
+        ("other evaluations", "\n".join([_rows(view) for view in shown if not view.record.is_interview][:_ROWS])),
         ("notes", _listed("Notes", notes)),
         ("accuracy by category", "\n".join(filter(None, map(_categories, record.interviews[:_ROWS])))),
         ("wrong answers", _wrong(record.interviews, banks)),
@@ -152,33 +152,32 @@ def _interviews(shown: Sequence[View]) -> str:
             )
         )
     table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(shown))
-    interviews = [view.record for view in shown if isinstance(view.record, InterviewRecord)]
+    interviews = [view.record for view in shown]
     cost = words.run_usage(interviews)
     told = f"Cost: {_inline(cost, _SENTENCE)}.  " if cost else ""
     return f"{table}\n<sub>{told}{words.interval_note(interviews, ' ')}</sub>\n"
 
 
-def _study(view: View) -> str:
+def _rows(view: View) -> str:
     """Return the results of several models: a table of its subjects, best first."""
-    study = view.record
-    assert isinstance(study, StudyRecord)
+    evaluation = view.record
     text = f"### {_inline(view.place, _NAME)}\n\n{_inline(view.line, _SENTENCE)}\n\n"
-    if study.void:
-        text += f"**void**: {_inline(study.void, _SENTENCE)}\n\n"
-    for metric, quantity in study.metrics.items():
+    if evaluation.void:
+        text += f"**void**: {_inline(evaluation.void, _SENTENCE)}\n\n"
+    for metric, quantity in evaluation.metrics.items():
         ranked = any(row.rank or row.error is not None for row in quantity)
         percent = words.quantity_percent(quantity)
         heads = ("subject", f"{_inline(metric, _NAME)}, {percent}", "standard error", "rank")[: 4 if ranked else 2]
         rows = []
         for row in words.ranked(quantity):
-            bold = "**" if row.subject == study.candidate else ""
+            bold = "**" if row.subject == evaluation.subject.name else ""
             cells = (f"{bold}{_inline(row.subject, _NAME)}{bold}", *map(_inline, words.quantity(row)))
             rows.append(cells[: len(heads)])
         text += _table(heads, rows[:_ROWS], len(rows)) + "\n"
     return text
 
 
-def _categories(interview: InterviewRecord) -> str:
+def _categories(interview: EvaluationRecord) -> str:
     """Return the folded table of categories; an empty text for a bank without categories."""
     if not interview.categories:
         return ""
@@ -191,7 +190,7 @@ def _categories(interview: InterviewRecord) -> str:
     return _folded(f"Accuracy by category: {_inline(interview.name or words.bank_name(interview), _NAME)}", table)
 
 
-def _wrong(interviews: Sequence[InterviewRecord], banks: Mapping[str, ItemBank]) -> str:
+def _wrong(interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank]) -> str:
     answers, which = wrong_answers(interviews, banks, _WRONG)
     if not answers:
         return ""

@@ -24,7 +24,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.interviewer.interviewer import CategoryRow
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.parts import Costs, InterviewerRecord, VerdictRecord, listed_kinds
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.abilities import parted
 from pytest_adaptive_eval.reports.figures import (
@@ -39,7 +39,7 @@ from pytest_adaptive_eval.reports.figures import (
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.plots import Kind, minus, span_of
 from pytest_adaptive_eval.reports.questions import QuestionList, question_lists, wrong_answers
-from pytest_adaptive_eval.reports.studies import interval_of, study_view
+from pytest_adaptive_eval.reports.sections import interval_of, results_of
 from pytest_adaptive_eval.reports.view import View, views
 from pytest_adaptive_eval.reports.words import number_or_dash, plottable
 from pytest_adaptive_eval.text import clean_terminal, counted
@@ -92,12 +92,12 @@ def html_page(
     banks = {} if banks is None else banks
     shown = views(record)
     style, script = Markup(asset("page.css")), Markup(asset("page.js"))
-    interviews = [
-        _interview(f"i{n}", view, view.record, banks.get(view.record.name))
-        for n, view in enumerate(shown, 1)
-        if isinstance(view.record, InterviewRecord)
+    evaluations = [_evaluation(f"i{n}", view, banks.get(view.record.name)) for n, view in enumerate(shown, 1)]
+    titles = [
+        (entry["title"], view.record)
+        for entry, view in zip(evaluations, shown, strict=True)
+        if view.record.is_interview
     ]
-    titles = [(view["title"], interview) for view, interview in zip(interviews, record.interviews, strict=True)]
     page: str = template.render(
         style=style,
         script=script,
@@ -105,13 +105,8 @@ def html_page(
         record=record,
         verdict=_verdict(record, shown),
         gates=[_gate(gate) for view in shown for gate in view.gates] + list(map(_gate, record.judged()[1])),
-        interviews=interviews,
+        evaluations=evaluations,
         wrong=_wrong(record, banks),
-        studies=[
-            study_view(f"s{n}", view, view.record)
-            for n, view in enumerate(shown[len(interviews) :], 1)
-            if isinstance(view.record, StudyRecord)
-        ],
         few=history_rows(record.run, series),
         # 2031-05-06 07:08 UTC
         started=re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", record.started),
@@ -256,18 +251,32 @@ def _gate_bar(verdict: VerdictRecord) -> Markup | None:
     return plots.interval_bar(*interval, span, threshold)
 
 
-def _interview(key: str, view: View, interview: InterviewRecord, bank: ItemBank | None) -> dict[str, Any]:
+def _evaluation(key: str, view: View, bank: ItemBank | None) -> dict[str, Any]:
+    """Return an evaluation as the template takes it."""
+    evaluation = view.record
     subject = clean_terminal(view.shown_subject, _NAME, keep_end=True)
     name = clean_terminal(view.shown_place, _NAME)
-    figures, absent = interview_figures(key, interview, view.gates, bank)
-    notes = dict.fromkeys(view.notes())
+    parts: dict[str, Any] = {"led": None, "parted": None, "absent": (), "categories": (), "sure": "", "tables": ()}
+    parts |= _interview(key, view, bank) if evaluation.is_interview else results_of(key, view)
+    made = {"evaluation": evaluation.name, "test": shlex.quote(evaluation.nodeid), **parts["made"]}
     return {
+        **parts,
         "key": key,
-        "title": f"{subject} on {name}",
-        "short": clean_terminal(interview.name or name, 24),
-        "void": clean_html(interview.void, _SENTENCE),
+        "title": f"{subject} {view.on} {name}",
+        "short": clean_terminal(evaluation.name or name, 24),
+        "void": clean_html(evaluation.void, _SENTENCE),
+        "facts": [(clean_html(n, 100), clean_html(v, 200), clean_html(more, 300)) for n, v, more in parts["facts"]],
+        "notes": [clean_html(note, _SENTENCE) for note in dict.fromkeys(parts["notes"])],
+        "made": [(name, clean_html(value, _SENTENCE)) for name, value in made.items() if value],
+    }
+
+
+def _interview(key: str, view: View, bank: ItemBank | None) -> dict[str, Any]:
+    interview = view.record
+    figures, absent = interview_figures(key, interview, view.gates, bank)
+    return {
         "facts": _facts(view, interview),
-        "notes": [clean_html(note, _SENTENCE) for note in notes],
+        "notes": view.notes(),
         "made": _setup(interview),
         "led": interviewer_section(interview),
         "parted": parted(key, interview, bank),
@@ -278,7 +287,7 @@ def _interview(key: str, view: View, interview: InterviewRecord, bank: ItemBank 
     }
 
 
-def _facts(view: View, interview: InterviewRecord) -> list[tuple[str, str, str]]:
+def _facts(view: View, interview: EvaluationRecord) -> list[tuple[str, str, str]]:
     """Return name, value and remark of each figure in the head of an interview."""
     percent = words.percent(interview)
     title = "Accuracy over the whole bank"
@@ -305,24 +314,21 @@ def _facts(view: View, interview: InterviewRecord) -> list[tuple[str, str, str]]
         if calls:
             facts.append((f"Cost of the {role}", calls, f"{rest}, in this run" if rest else "in this run"))
     facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
-    return [(name, clean_html(value, 200), clean_html(more, 300)) for name, value, more in facts]
+    return facts
 
 
-def _setup(interview: InterviewRecord) -> list[tuple[str, str]]:
+def _setup(interview: EvaluationRecord) -> dict[str, str]:
     subject, bank = interview.subject, interview.bank
-    facts = {
-        "evaluation": interview.name,
-        "test": shlex.quote(interview.nodeid),
+    return {
         "checkpoint": subject.checkpoint,
         "decoding": words.settings(subject.decoding) or subject.decoding_hash,
         "environment": words.settings(subject.environment),
         "bank": words.settings({name: getattr(bank, name) for name in _BANK}),
         "policy": words.settings(interview.policy.to_json()),
     }
-    return [(name, clean_html(value, _SENTENCE)) for name, value in facts.items() if value]
 
 
-def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
+def _categories(interview: EvaluationRecord) -> list[dict[str, Any]]:
     """Return the rows of the table of categories; levels have a figure instead."""
     rows = []
     for row in [] if interview.levels else interview.categories:
@@ -349,7 +355,7 @@ class InterviewerSection:
     memory: list[tuple[str, str, str, str]]
 
 
-def interviewer_section(interview: InterviewRecord) -> InterviewerSection | None:
+def interviewer_section(interview: EvaluationRecord) -> InterviewerSection | None:
     """Return the section on the interviewer, None if a formula chose the questions."""
     account = interview.interviewer
     if account is None:
@@ -393,7 +399,7 @@ def _cost(costs: Costs) -> str:
     return "; ".join(parts)
 
 
-def _choices(account: InterviewerRecord, interview: InterviewRecord) -> str:
+def _choices(account: InterviewerRecord, interview: EvaluationRecord) -> str:
     if account.chosen is None:
         return ""
     text = f"{account.chosen} times, in {counted(interview.asked, 'question')}"

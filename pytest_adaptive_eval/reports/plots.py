@@ -19,7 +19,7 @@ from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Series
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, svg, tag
 from pytest_adaptive_eval.reports.words import plottable
@@ -236,7 +236,7 @@ def kind_of(asked: Administration) -> Kind:
     return Kind.RIGHT if score >= 1.0 else Kind.WRONG if score <= 0.0 else Kind.PARTLY
 
 
-def ability_trace(interview: InterviewRecord, bank: ItemBank | None) -> Trace | None:
+def ability_trace(interview: EvaluationRecord, bank: ItemBank | None) -> Trace | None:
     """Return the ability along the interview, None without exactly one dimension."""
     asked = interview.by_item()
     abilities = [_single(value) for value in (*(a.theta_before for a in asked), interview.theta)]
@@ -262,7 +262,7 @@ def _single(values: Any) -> float | None:
     return plottable(values[0]) if isinstance(values, list) and len(values) == 1 else None
 
 
-def _standard_errors(interview: InterviewRecord, before: list[float], bank: ItemBank) -> list[float] | None:
+def _standard_errors(interview: EvaluationRecord, before: list[float], bank: ItemBank) -> list[float] | None:
     """Return recomputed standard errors before each question, None if the recomputed abilities differ."""
     import numpy as np
 
@@ -286,7 +286,7 @@ def _standard_errors(interview: InterviewRecord, before: list[float], bank: Item
 
 
 def _recomputed(
-    interview: InterviewRecord, bank: ItemBank, items: list[int], sampled: list[int]
+    interview: EvaluationRecord, bank: ItemBank, items: list[int], sampled: list[int]
 ) -> list[tuple[float, float]] | None:
     """Return ability and standard error of the prior, and after each number of answers; None if they fail."""
     import numpy as np
@@ -308,7 +308,7 @@ def _recomputed(
     return [(float(estimate.theta[0, 0]), float(estimate.standard_error[0, 0])) for estimate in estimates]
 
 
-def accuracy_funnel(interview: InterviewRecord) -> Funnel | None:
+def accuracy_funnel(interview: EvaluationRecord) -> Funnel | None:
     """Return estimate and interval by the draws so far, None if the questions were not drawn at random."""
     import numpy as np
 
@@ -344,7 +344,7 @@ def thresholds(gates: Sequence[GateRecord], bank: ItemBank | None) -> list[Thres
     return list(required)
 
 
-def difficulty_bins(interview: InterviewRecord) -> list[Bin] | None:
+def difficulty_bins(interview: EvaluationRecord) -> list[Bin] | None:
     """Return the share right by difficulty, in bins of equally many answers; None with too few answers."""
     measured = [
         [plottable(value) for value in (asked.difficulty, asked.score, asked.predicted)]
@@ -363,7 +363,7 @@ def difficulty_bins(interview: InterviewRecord) -> list[Bin] | None:
     return bins
 
 
-def level_steps(interview: InterviewRecord) -> list[Step]:
+def level_steps(interview: EvaluationRecord) -> list[Step]:
     """Return the accuracy by level of a ladder, each with its own interval; an empty list without levels."""
     levels = interview.levels
     if levels is None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.plots import Kind, kind_of
 from pytest_adaptive_eval.reports.words import asked_item, plottable
@@ -170,7 +170,7 @@ class QuestionList:
 
 
 def question_lists(
-    interviews: Sequence[tuple[str, InterviewRecord]], banks: Mapping[str, ItemBank]
+    interviews: Sequence[tuple[str, EvaluationRecord]], banks: Mapping[str, ItemBank]
 ) -> list[QuestionList]:
     """Return the questions of each interview."""
     sources = [
@@ -194,7 +194,7 @@ def question_lists(
 class AskedItems:
     """Items of a bank as they were administered."""
 
-    def __init__(self, interview: InterviewRecord, bank: ItemBank | None) -> None:
+    def __init__(self, interview: EvaluationRecord, bank: ItemBank | None) -> None:
         self._bank = bank
         self._index = {} if bank is None else {name: n for n, name in enumerate(bank.ids)}
         self.sentence = ""
@@ -227,7 +227,7 @@ class WrongAnswer:
         chance: Predicted score; None on a bank without parameters.
     """
 
-    interview: InterviewRecord
+    interview: EvaluationRecord
     asked: Administration
     chance: float | None
     question: str = ""
@@ -242,7 +242,7 @@ class WrongAnswer:
 
 
 def wrong_answers(
-    interviews: Sequence[InterviewRecord], banks: Mapping[str, ItemBank], most: int
+    interviews: Sequence[EvaluationRecord], banks: Mapping[str, ItemBank], most: int
 ) -> tuple[list[WrongAnswer], str]:
     """Return at most so many wrong answers, and which they are of how many in words; empty if they are all.
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.gates.verdict import Outcome, claim_in_words
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.questions import wrong_answers
 from pytest_adaptive_eval.reports.view import View, standing_notes, views
@@ -51,7 +51,7 @@ def summary_lines(
     details: bool = True,
     banks: Mapping[str, ItemBank] = MappingProxyType({}),
 ) -> list[Line]:
-    """Return the summary of a run: interviews, studies, gates, notes, and written files.
+    """Return the summary of a run: evaluations, gates, notes, and written files.
 
     Args:
         written: Files written, by their content, such as ``{"JUnit report": path}``.
@@ -75,7 +75,7 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in standing_notes(record)]
     return [
         _interviews(views(record), width) if record.interviews else [],
-        _lines_of_studies(record, width),
+        _lines_of_others(record, width),
         verdict_lines(record, width),
         warning_lines(record, width),
         _wrong(record.interviews, width, banks),
@@ -86,12 +86,12 @@ def _detailed_blocks(record: RunRecord, width: int, banks: Mapping[str, ItemBank
 def _brief_blocks(record: RunRecord, width: int) -> list[list[Line]]:
     unjudged = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
     return [
-        [*_lines_of_studies(record, width), *unjudged, *brief_verdict_lines(record, width)],
+        [*_lines_of_others(record, width), *unjudged, *brief_verdict_lines(record, width)],
         warning_lines(record, width),
     ]
 
 
-def _wrong(interviews: Sequence[InterviewRecord], width: int, banks: Mapping[str, ItemBank]) -> list[Line]:
+def _wrong(interviews: Sequence[EvaluationRecord], width: int, banks: Mapping[str, ItemBank]) -> list[Line]:
     """Return some wrong answers, each with its question and the expected answer if the bank is at hand."""
     answers, which = wrong_answers(interviews, banks, WRONG)
     lines: list[Line] = [(("wrong answers" + (f", {which}" if which else ""), _BOLD),)] if answers else []
@@ -149,7 +149,7 @@ def warning_lines(record: RunRecord, width: int) -> list[Line]:
 
 def _interviews(entries: Sequence[View], width: int) -> list[Line]:
     """Return a table where it fits, else a block per interview; then the meaning of the columns."""
-    shown = [view for view in entries if isinstance(view.record, InterviewRecord)]
+    shown = [view for view in entries if view.record.is_interview]
     rows = [_cells(view) for view in shown]
     ends = [clean_terminal(view.end, _SENTENCE) for view in shown]
     widths = {name: max(len(name), *(columns(row[name]) for row in rows)) for name in _HEADS}
@@ -168,7 +168,7 @@ def _interviews(entries: Sequence[View], width: int) -> list[Line]:
         else:
             lines += _block(row, ending, width)
         lines += _void(view.record.void, width)
-    note = words.interval_note([view.record for view in shown if isinstance(view.record, InterviewRecord)], "")
+    note = words.interval_note([view.record for view in shown], "")
     return [*lines, *_styled(wrap(note, width), {"light": True})]
 
 
@@ -177,11 +177,11 @@ def _void(error: str, width: int) -> list[Line]:
     return _styled(text, _MARKUP[Outcome.ERROR])
 
 
-def _lines_of_studies(record: RunRecord, width: int) -> list[Line]:
+def _lines_of_others(record: RunRecord, width: int) -> list[Line]:
     """Return each evaluation of several models with the candidate's results, its cost, and its error."""
     lines: list[Line] = []
     for view in views(record):
-        if isinstance(view.record, InterviewRecord):
+        if view.record.is_interview:
             continue
         name = clean_terminal(view.place, _NAME)
         first, *more = wrap(clean_terminal(view.line, _SENTENCE), width, "    ", f"{name}: ")
@@ -287,7 +287,7 @@ def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
     lines: list[tuple[str, bool]] = []
     for view in views(record):
         interview = view.record
-        if isinstance(interview, InterviewRecord) and (interview.void or not view.gates):
+        if interview.is_interview and (interview.void or not view.gates):
             label = "" if interview.levels else "accuracy "
             text = f"{label}{view.result}, {interview.asked} of {interview.size}, {words.stop(interview)}"
             text = f"void: {interview.void}" if interview.void else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 
 
@@ -25,7 +25,7 @@ class View:
         cost: Calls, tokens, seconds and money; empty if unknown.
     """
 
-    record: InterviewRecord | StudyRecord
+    record: EvaluationRecord
     gates: list[GateRecord]
     subject: str
     place: str
@@ -59,7 +59,7 @@ class View:
 
     def notes(self) -> Iterator[str]:
         """Yield the notes on its bank and its intervals, then its own."""
-        if isinstance(self.record, InterviewRecord):
+        if self.record.is_interview:
             name = self.record.name or self.place
             yield from (f"{name}: {note}" for note in words.bank_notes(self.record, gated=bool(self.gates)))
         yield from self.record.notes
@@ -70,8 +70,8 @@ def views(record: RunRecord) -> list[View]:
     return [_view(evaluation, gates) for evaluation, gates in record.judged()[0]]
 
 
-def _view(evaluation: InterviewRecord | StudyRecord, gates: list[GateRecord]) -> View:
-    if isinstance(evaluation, InterviewRecord):
+def _view(evaluation: EvaluationRecord, gates: list[GateRecord]) -> View:
+    if evaluation.is_interview:
         accuracy = words.accuracy(evaluation)
         return View(
             evaluation,
@@ -86,11 +86,11 @@ def _view(evaluation: InterviewRecord | StudyRecord, gates: list[GateRecord]) ->
             words.end(evaluation),
             words.usage(evaluation.costs),
         )
-    result, leading = words.candidate_results(evaluation)
+    result, leading = words.subject_results(evaluation)
     return View(
         evaluation,
         gates,
-        evaluation.candidate,
+        evaluation.subject.name,
         evaluation.kind if evaluation.name in ("", evaluation.kind) else f"{evaluation.name} ({evaluation.kind})",
         "in",
         "-",

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.item import MISSING, Status, unanswered_sentence
 from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, Spent
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.text import counted, money, number
 
 _PLOTTABLE = 1e12  #: Largest number on an axis.
@@ -35,18 +35,18 @@ def number_or_dash(value: float | None, digits: int = 3) -> str:
     return "-" if value is None else number(value, digits)
 
 
-def confidence(interview: InterviewRecord) -> float:
+def confidence(interview: EvaluationRecord) -> float:
     """Return the one-sided confidence of the interview's intervals."""
     interval = interview.projection
     return interval.confidence if interval and 0.5 < interval.confidence < 1 else _CONFIDENCE
 
 
-def percent(interview: InterviewRecord) -> str:
+def percent(interview: EvaluationRecord) -> str:
     """Return the two-sided confidence of the interview's intervals, ``90 %`` with a no-break space."""
     return f"{200 * confidence(interview) - 100:.4g}\u00a0%"
 
 
-def interval_note(interviews: Sequence[InterviewRecord], gap: str) -> str:
+def interval_note(interviews: Sequence[EvaluationRecord], gap: str) -> str:
     """Return the unit of abilities and the confidence of intervals, with `gap` before each percent sign."""
     percents = sorted({f"{200 * confidence(interview) - 100:.4g}{gap}%" for interview in interviews})
     text = f"intervals are two-sided at {' and '.join(percents)}"
@@ -54,7 +54,7 @@ def interval_note(interviews: Sequence[InterviewRecord], gap: str) -> str:
     return f"{unit}; {text}" if unit else text
 
 
-def ability(interview: InterviewRecord) -> str:
+def ability(interview: EvaluationRecord) -> str:
     """Return ``1.23 ± .31``: the estimate and half of its two-sided interval; ``-`` without an ability."""
     if not interview.theta:
         return "-"
@@ -70,17 +70,17 @@ def ability(interview: InterviewRecord) -> str:
     return ", ".join(texts) + (", ..." if len(rows) > most else "")
 
 
-def in_parts(interview: InterviewRecord) -> list[str]:
+def in_parts(interview: EvaluationRecord) -> list[str]:
     """Return the names of the ability components of a bank in formats; an empty list for any other bank."""
     return interview.bank.parts
 
 
-def dimensions(interview: InterviewRecord) -> list[str]:
+def dimensions(interview: EvaluationRecord) -> list[str]:
     """Return the name of each ability: its component, else its number from 1."""
     return in_parts(interview) or [str(n) for n in range(1, len(interview.theta or []) + 1)]
 
 
-def ability_unit(interviews: Sequence[InterviewRecord]) -> str:
+def ability_unit(interviews: Sequence[EvaluationRecord]) -> str:
     """Return the unit of the abilities as a sentence; an empty text without abilities."""
     units = []
     if any(interview.theta and not in_parts(interview) for interview in interviews):
@@ -90,7 +90,7 @@ def ability_unit(interviews: Sequence[InterviewRecord]) -> str:
     return "; ".join(units)
 
 
-def accuracy(interview: InterviewRecord) -> str:
+def accuracy(interview: EvaluationRecord) -> str:
     """Return ``.612 [.551, .671]``; with ``~`` before it for a projection by the bank, ``-`` without any."""
     if interview.levels:
         return climb(interview)
@@ -102,7 +102,7 @@ def accuracy(interview: InterviewRecord) -> str:
     return f"{prefix}{estimate} exact" if low == high == estimate else prefix + interval.in_words()
 
 
-def climb(interview: InterviewRecord) -> str:
+def climb(interview: EvaluationRecord) -> str:
     """Return a ladder's ``AUC 1.70 [1.31, 2.12], last level 2, half right at level 1.8 [1.2, 2.5]``."""
     levels = interview.levels
     if levels is None:
@@ -115,7 +115,7 @@ def climb(interview: InterviewRecord) -> str:
     return ", ".join(parts) or "-"
 
 
-def guessing(interview: InterviewRecord) -> str:
+def guessing(interview: EvaluationRecord) -> str:
     """Return `` (.84 by guessing)``: the area of a guesser at the levels that a ladder asked; empty without a floor."""
     floors = interview.levels.guess if interview.levels else []
     return f" ({number(sum(floors), 2)} by guessing)" if floors else ""
@@ -141,13 +141,13 @@ def _setting(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def share(interview: InterviewRecord) -> str:
+def share(interview: EvaluationRecord) -> str:
     """Return ``96/640 15%``: items asked, items in the bank."""
     percentage = 100 * interview.asked / max(interview.size, 1)
     return f"{interview.asked}/{interview.size} {percentage:.{int(0 < percentage < 1)}f}%"
 
 
-def statuses(interview: InterviewRecord) -> str:
+def statuses(interview: EvaluationRecord) -> str:
     """Return the answers by status but ok, ``10 of 40 empty, 3 refused; no score: 2 timeout``; empty without any."""
     missing = [
         f"{n} {name}"
@@ -163,7 +163,7 @@ def category_accuracy(row: CategoryResult) -> Interval | None:
     return Interval(0.5, 0.0, 1.0, _CONFIDENCE, "") if row.asked and not row.scored else row.accuracy
 
 
-def noise(interview: InterviewRecord) -> str:
+def noise(interview: EvaluationRecord) -> str:
     """Return the error that decoding adds to the accuracy, ``.0031, by 26 answers to 13 items``; empty if unknown."""
     noise = interview.decoding_noise
     if noise is None or noise.error is None:
@@ -171,12 +171,12 @@ def noise(interview: InterviewRecord) -> str:
     return f"{number(noise.error, 4)}, by {noise.answers} answers to {counted(noise.items, 'item')}"
 
 
-def stop(interview: InterviewRecord) -> str:
+def stop(interview: EvaluationRecord) -> str:
     """Return the reason why the interview ended, as a sentence without its full stop."""
     return interview.stop_sentence or interview.stop or "it did not finish"
 
 
-def end(interview: InterviewRecord) -> str:
+def end(interview: EvaluationRecord) -> str:
     """Return why the interview ended, with the answers that have no score and the decoding noise."""
     error = noise(interview)
     remarks = "; ".join(filter(None, [statuses(interview), f"decoding noise {error}" if error else ""]))
@@ -188,7 +188,7 @@ def asked_item(asked: Administration) -> str:
     return f"{asked.item}#{asked.sample + 1}" if asked.sample else asked.item
 
 
-def bank_name(interview: InterviewRecord) -> str:
+def bank_name(interview: EvaluationRecord) -> str:
     """Return the bank's name, with the evaluation's name where it says more, as in merged records."""
     bank = interview.bank.name
     if interview.name.startswith(f"{bank} ("):
@@ -235,31 +235,32 @@ def why(record: RunRecord) -> str:
 
 
 def _failures(record: RunRecord, outcomes: Sequence[Outcome]) -> Iterator[tuple[int, str, str]]:
-    """Yield how many gates, interviews and studies failed in each way."""
+    """Yield how many gates and evaluations failed in each way."""
     undecided = [gate for gate in record.gates if gate.outcome is Outcome.INCONCLUSIVE and not gate.verdict.let_through]
     yield outcomes.count(Outcome.FAIL), "gate", "failed"
     yield len(undecided), "gate", "could not be decided"
     yield outcomes.count(Outcome.ERROR), "gate", "could not be judged"
     yield sum(gate.verdict.notice for gate in record.gates), "gate", "had nothing to compare with yet"
     yield sum(bool(interview.void) for interview in record.interviews), "interview", "gave no result"
-    yield sum(bool(study.void) for study in record.studies), "study", "gave no result"
+    yield sum(bool(e.void) for e in record.evaluations if not e.is_interview), "evaluation", "gave no result"
     yield len(record.absent_required), "required gate", "gave no result"
 
 
-def candidate_results(study: StudyRecord) -> tuple[str, str]:
-    """Return the candidate's results with what counted, and the first of them alone.
+def subject_results(evaluation: EvaluationRecord) -> tuple[str, str]:
+    """Return the results of the subject with what counted, and the first of them alone.
 
     The results read as ``score of dog 4.146 [4.024, 4.268], rank 2.0 [2, 2] of 5, 12 of 12 rounds``.
     """
     parts: list[str] = []
     leading = "-"
-    for metric, row in study.candidate_rows():
+    candidate = evaluation.subject.name
+    for metric, row in evaluation.of_subject():
         if row.estimate is not None:
             value, _, rank = quantity(row)
             leading = f"{metric} {value}" if not parts else leading
-            count = sum(other.rank is not None for other in study.metrics[metric])
-            parts.append(f"{metric} of {study.candidate} {value}" + (f", rank {rank} of {count}" if count else ""))
-    whole = [*(parts or [f"candidate {study.candidate}"]), f"{study.asked} of {study.size} {study.unit}"]
+            count = sum(other.rank is not None for other in evaluation.metrics[metric])
+            parts.append(f"{metric} of {candidate} {value}" + (f", rank {rank} of {count}" if count else ""))
+    whole = [*(parts or [f"candidate {candidate}"]), f"{evaluation.asked} of {evaluation.size} {evaluation.unit}"]
     return ", ".join(whole), leading
 
 
@@ -329,7 +330,7 @@ def _spent(spent: Spent | None) -> str:
     return ", ".join(parts)
 
 
-def run_usage(interviews: Sequence[InterviewRecord]) -> str:
+def run_usage(interviews: Sequence[EvaluationRecord]) -> str:
     """Return the cost of the interviews, of several each by its name and their total; empty where none is known."""
     known = [(i.name, text) for i in interviews if (text := usage(i.costs))]
     if len(known) < 2:
@@ -337,7 +338,7 @@ def run_usage(interviews: Sequence[InterviewRecord]) -> str:
     return "; ".join([*(f"{name}: {text}" for name, text in known), f"total: {_spent(_total(interviews))}"])
 
 
-def _total(interviews: Iterable[InterviewRecord]) -> Spent:
+def _total(interviews: Iterable[EvaluationRecord]) -> Spent:
     """Return the sum of what subjects, interviewers and judges cost; without money in several currencies."""
     costs = [interview.costs for interview in interviews]
     spent = [part for c in costs for part in (c.subject, c.interviewer, c.judge) if part is not None]
@@ -350,7 +351,7 @@ def _total(interviews: Iterable[InterviewRecord]) -> Spent:
     return total
 
 
-def bank_notes(interview: InterviewRecord, *, gated: bool) -> Iterator[str]:
+def bank_notes(interview: EvaluationRecord, *, gated: bool) -> Iterator[str]:
     """Yield notes on an interview's bank and on the origin of its accuracy."""
     bank = interview.bank
     if not bank.calibrated and interview.policy.stop != "level":

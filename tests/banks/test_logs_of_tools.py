@@ -9,10 +9,10 @@ import pytest
 from made import made
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.extensions.exports.rows import every_eval_ever
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.mappings import ResponseMapping
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "logs"
 published = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published logs are not in {DATA} (ADAPTIVE_EVAL_DATA)")
@@ -170,6 +170,41 @@ def test_evalscope_runs_on_different_samples_are_not_one_item(tmp_path):
     assert "the item 'g:1' has another question than in" in refused(tmp_path)
 
 
+# --- promptfoo --------------------------------------------------------------------------------------------------------
+
+
+def promptfoo_result(number, provider, reason):
+    return {
+        "promptIdx": 0,
+        "testIdx": number,
+        "testCase": {
+            "vars": {"n": number},
+            "assert": [{"type": "latency"}, {"type": "equals", "value": f"{number + 1}"}],
+        },
+        "provider": {"id": provider, "label": ""},
+        "prompt": {"raw": f"What is {number} + 1?", "label": "p"},
+        "response": {"output": f"{number + 1 - reason}"},
+        "success": not reason,
+        "score": float(not reason),
+        "failureReason": reason,
+        "error": "Expected other" if reason else None,
+    }
+
+
+def test_promptfoo_results_are_read_from_json_and_from_json_lines(tmp_path):
+    results = [promptfoo_result(n, f"openai:{name}", (n + k) % 3) for n in range(3) for k, name in enumerate("ab")]
+    whole = {"evalId": "e-1", "results": {"version": 3, "prompts": [{"raw": "What"}], "results": results}, "config": {}}
+    write(tmp_path / "json" / "out.json", whole)
+    lines(tmp_path / "lines" / "out.jsonl", *results)
+    for folder in ("json", "lines"):
+        found = read_responses(tmp_path / folder)
+        assert found.subjects == ("openai:a", "openai:b")
+        # a failed assertion is wrong, an error is missing
+        assert [[None if np.isnan(v) else v for v in row] for row in found.scores] == [[1, 0, None], [0, None, 1]]
+        question = found.questions[found.items[1]]
+        assert (question.prompt, question.answers) == ("What is 1 + 1?", ("2",))
+
+
 # --- code -------------------------------------------------------------------------------------------------------------
 
 
@@ -232,7 +267,7 @@ def test_leaderboard_details(tmp_path):
 def test_own_export_reads_back(tmp_path):
     asked = [Administration(n + 1, f"q-{n}", f"h{n}", text=str(n), score=float(n % 2), status="ok") for n in range(4)]
     interview = made(
-        InterviewRecord,
+        EvaluationRecord,
         name="sums",
         nodeid="t::sums",
         subject={"name": "org/step-1"},
@@ -250,7 +285,7 @@ def test_own_export_reads_back(tmp_path):
         accuracy_model=None,
         administrations=asked,
     )
-    record = RunRecord("20310506T000000000Z-00000001", "2031-05-06T00:00:00+00:00", interviews=[interview])
+    record = RunRecord("20310506T000000000Z-00000001", "2031-05-06T00:00:00+00:00", evaluations=[interview])
     every_eval_ever(record, tmp_path)
     assert table(read_responses(tmp_path)) == {"org/step-1": {"q-0": 0, "q-1": 1, "q-2": 0, "q-3": 1}}
 

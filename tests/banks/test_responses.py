@@ -310,7 +310,7 @@ def test_malformed_pyirt_lines(tmp_path, line, part):
         ("r.tsv", "subject\tq1\na\t1\n", "neither its name nor its beginning"),
         ("r.jsonl", '{"id": "q1", "prompt": "?", "answer": "1"}\n', "looks like the items of a bank"),
         ("r.jsonl", '{"id": "q1", "score": 1}\n', "answers of one subject for replaying"),
-        ("r.jsonl", '{"evaluation_id": "x", "model_id": "m"}\n', "line 1: evaluation is None, expected an object"),
+        ("r.jsonl", '{"evaluation_id": "x", "model_id": "m"}\n', "line 1: evaluation is None, expected a value as in"),
         ("r.jsonl", '{"a": 1, "b": 2}\n', "has objects with the keys a, b"),
         ("r.jsonl", "3\n", "line 1: found int, expected one JSON object a line"),
         ("r.jsonl", "", "holds no objects"),

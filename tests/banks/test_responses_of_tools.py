@@ -15,7 +15,7 @@ from pytest_adaptive_eval.banks import rows
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.extensions.logs.response_readers import inspectlog, vlmevalkit
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 NAN = float("nan")
 
@@ -480,7 +480,7 @@ def interview(answers, name="m", checkpoint="c1", bank="b", decoding="d", format
     ]  # fmt: skip
     subject = {"name": name, "checkpoint": checkpoint, "decoding_hash": decoding, "decoding": {}, "environment": {}}
     return made(
-        InterviewRecord,
+        EvaluationRecord,
         name="e", nodeid="t.py::e", subject=subject, bank={"name": bank, "size": 9}, policy={}, asked=len(asked),
         scored=0, size=9, statuses={}, stop="", stop_sentence="", theta=None, standard_error=None, accuracy=None,
         accuracy_model=None, administrations=asked, **more,
@@ -490,7 +490,7 @@ def interview(answers, name="m", checkpoint="c1", bank="b", decoding="d", format
 def record(folder, run, *interviews, started="2026-05-06T07:08:09+00:00", **extra):
     path = folder / "runs" / f"{run}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(RunRecord(run, started, interviews=list(interviews), **extra).to_json()))
+    path.write_text(json.dumps(RunRecord(run, started, evaluations=list(interviews), **extra).to_json()))
     return path
 
 
@@ -605,7 +605,7 @@ def test_records_with_fields_of_another_kind(tmp_path, monkeypatch):
             "administrations[0].score: Expected `float | null`",
         ),
     ):
-        path.write_text(json.dumps({**good, "interviews": [{**good["interviews"][0], **change}]}))
+        path.write_text(json.dumps({**good, "evaluations": [{**good["evaluations"][0], **change}]}))
         assert part in refused(path)
     assert "no run record; expected" in refused(samples(tmp_path / "x.json", {"a": 1}), format="runs")
     monkeypatch.setattr(rows, "FILE_LIMIT", 10)

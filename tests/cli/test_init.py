@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from fake_server import JsonServer, PeerServer, completion
 
-from pytest_adaptive_eval.evaluation.study import STUDIES
+from pytest_adaptive_eval.evaluation import evaluation_kinds
 from pytest_adaptive_eval.evaluation.toml import read_toml
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -276,7 +276,7 @@ def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path,
     assert f"found: {specs[0]} is the candidate" in out
     assert out.count("takes part") == len(names) - 1
     assert next_commands(out)[-1] == "pytest --adaptive-eval"
-    written, _ = read_toml(tmp_path / "adaptive-eval.toml", STUDIES)
+    written, _ = read_toml(tmp_path / "adaptive-eval.toml", evaluation_kinds())
     assert [len(evaluation.gates) for evaluation in written] == [1]
     assert all(json.dumps(spec) in (tmp_path / "adaptive-eval.toml").read_text() for spec in specs)
 

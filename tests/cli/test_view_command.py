@@ -11,7 +11,7 @@ from made import made
 
 from pytest_adaptive_eval.cli.command import main
 from pytest_adaptive_eval.records.comparison import flickering
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.records.runs import write_run
 from pytest_adaptive_eval.reports.index_page import badge_svg, index_page
 
@@ -22,7 +22,7 @@ def run(number: int, scores: dict[str, float], *, checkpoint: str = "c1", outcom
         for n, (item, score) in enumerate(scores.items(), 1)
     ]
     interview = made(
-        InterviewRecord,
+        EvaluationRecord,
         name="shop",
         nodeid="t.toml::shop[aeval:shop]",
         subject={"name": "model<script>", "checkpoint": checkpoint, "decoding_hash": "d"},
@@ -43,7 +43,7 @@ def run(number: int, scores: dict[str, float], *, checkpoint: str = "c1", outcom
     gate = made(GateRecord, "gate", "t.toml::gate", "shop", {"outcome": outcome, "notes": []}, "t.toml", 1)
     name = f"2031010{number}T000000000Z-0000000{number}"
     started = f"2031-01-0{number}T00:00:00+00:00"
-    return RunRecord(name, started, interviews=[interview], gates=[gate], exit_status=0)
+    return RunRecord(name, started, evaluations=[interview], gates=[gate], exit_status=0)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_adaptive_eval.banks import write_bank
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.evaluation import EvalSpec, Settings, read_toml
+from pytest_adaptive_eval.evaluation import Context, EvalSpec, Settings, read_toml
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.items.item import Item
 
@@ -121,7 +121,7 @@ def test_a_custom_selector_is_taken_from_whoever_provides_it(banks: Path) -> Non
     assert isinstance(spread, Spread)
     mine = replace(spread, name="mine")
     spec = EvalSpec({"bank": "good.bank", "selector": "mine"}, "t.py:1", banks)
-    assert spec.build(settings(banks), selector={"mine": mine}.get).policy.selector is mine
+    assert spec.build(settings(banks), Context(selector={"mine": mine}.get)).policy.selector is mine
 
 
 TOML = """\

@@ -139,7 +139,7 @@ def test_ability_at_inverts_the_characteristic_curve():
 def test_a_result_survives_the_way_to_another_process():
     bank = calibrated_bank()
     result = result_of(bank, Policy(budget=40), lambda i: float("nan") if i == 3 else float(i % 2))
-    back = SessionResult.from_json(json.loads(json.dumps(result.to_json())), bank)
+    back = SessionResult.restored(json.loads(json.dumps(result.to_json())), bank)
     for target in (0.2, 0.5, 0.8):
         assert back.accuracy.at_least(target) == result.accuracy.at_least(target)
     assert (back.theta, back.stop, back.scored) == (result.theta, result.stop, result.scored)

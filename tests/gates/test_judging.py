@@ -178,7 +178,8 @@ def test_no_gate_passes_on_what_guessing_reaches():
     assert "not distinguishable from guessing, which scores .250" in guessed.sentence
     told = interview(plain, scores, policy=uniform, planned=[condition]).judge(condition)
     assert told.outcome is Outcome.PASS
-    able = interview(plain, np.ones(N), policy=uniform, planned=[condition], chance=0.25).judge(condition)
+    whole = replace(uniform, stop="budget")
+    able = interview(plain, np.ones(N), policy=whole, planned=[condition], chance=0.25).judge(condition)
     assert able.outcome is Outcome.PASS
 
 
@@ -251,7 +252,7 @@ def test_a_rank_of_a_subject_unlike_the_bank_rests_on_its_own_answers():
     assert verdict.outcome is Outcome.FAIL
     with pytest.raises(ConfigError, match="cannot feed a gate"):
         result.judge(Condition("accuracy", "at_least", 0.5))
-    again = SessionResult.from_json(result.to_json(), result.bank)
+    again = SessionResult.restored(result.to_json(), result.bank)
     assert again.judge(condition).sentence == verdict.sentence
 
 

@@ -131,6 +131,16 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(folder.glob(".adaptive-eval/runs/*.json"))]
 
 
+def asked_items(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the interviews of a record."""
+    return [evaluation for evaluation in record["evaluations"] if "administrations" in evaluation]
+
+
+def measured(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the evaluations of several models of a record."""
+    return [evaluation for evaluation in record["evaluations"] if "administrations" not in evaluation]
+
+
 def printed(folder: Path) -> str:
     """Return what the commands of a project printed, for a message of a failure."""
     return "\n".join(path.read_text() for path in sorted(folder.glob("printed-*.txt")))[-6000:]

@@ -366,12 +366,12 @@ def _go_on(folder: Path, name: str, arguments: Sequence[str], journals: bool) ->
     lines = {path.name: len(path.read_text().splitlines()) for path in sorted(kept.glob("*.jsonl"))}
     (code,) = run(folder, [(folder, "pytest", arguments)])
     (record,) = records(folder)
-    asked = [one for interview in record["interviews"] for one in interview["administrations"]]
+    asked = [one for interview in golden_project.asked_items(record) for one in interview["administrations"]]
     return {
         "journals": lines,
         "left": sorted(path.name for path in kept.glob("*.jsonl")),
         "code": code,
         "resumed": [one["resumed"] for one in asked],
         "verdicts": [[gate["name"], golden_streams.without_words(gate["verdict"])] for gate in record["gates"]],
-        "metrics": [golden_streams.without_words(study["metrics"]) for study in record["studies"]],
+        "metrics": [golden_streams.without_words(study["metrics"]) for study in golden_project.measured(record)],
     }

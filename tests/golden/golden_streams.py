@@ -8,7 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from golden_project import FIXTURES, format_responses, items, matrix, printed, records, run, write
+from golden_project import (
+    FIXTURES,
+    asked_items,
+    format_responses,
+    items,
+    matrix,
+    measured,
+    printed,
+    records,
+    run,
+    write,
+)
 
 TEXT, CROSS = FIXTURES / "banks" / "text.bank", FIXTURES / "banks" / "cross.bank"
 RESPONSES = FIXTURES / "responses"
@@ -134,7 +145,7 @@ def stream(interview: Mapping[str, Any], gates: list[dict[str, Any]]) -> dict[st
         "propensity": [one["propensity"] for one in asked],
         "predicted": [one["predicted"] for one in asked],
         "score": [one["score"] for one in asked],
-        "found": without_words(dict(interview)),
+        "found": without_words({key: value for key, value in interview.items() if key not in ("kind", "unit")}),
         "verdicts": [without_words(gate["verdict"]) for gate in gates],
     }
 
@@ -142,7 +153,7 @@ def stream(interview: Mapping[str, Any], gates: list[dict[str, Any]]) -> dict[st
 def streams(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the streams of all interviews of a record, by the name of the evaluation and its file."""
     found = {}
-    for interview in record["interviews"]:
+    for interview in asked_items(record):
         file = interview["nodeid"].partition("::")[0]
         mine = [gate for gate in record["gates"] if gate["nodeid"].startswith(f"{file}::{interview['name']}-")]
         mine = [gate for gate in mine if gate["interview"] == interview["name"]]
@@ -223,7 +234,7 @@ def item_texts(folder: Path) -> dict[str, Any]:
     record = _held(folder, {"families.eval.toml": "\n".join(parts)})
     return {
         one["name"]: [f"{asked['item']} {asked['item_hash']}" for asked in one["administrations"]]
-        for one in record["interviews"]
+        for one in asked_items(record)
     }
 
 
@@ -313,7 +324,7 @@ def studies(folder: Path) -> dict[str, Any]:
         record = _held(folder, study_files(server.url))
         asked = dict(sorted(server.asked.items()))
     found: dict[str, Any] = {"calls": asked}
-    for study in record["studies"]:
+    for study in measured(record):
         found[study["name"]] = {
             "metrics": without_words(study["metrics"]),
             "asked": [study["asked"], study["size"], study["unit"]],

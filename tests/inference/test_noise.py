@@ -38,7 +38,7 @@ from pytest_adaptive_eval.inference.sampling import design_based, standard_error
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.parts import plain
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, by_item, noise_of
 
 
 def plain_bank(n: int) -> ItemBank:
@@ -211,10 +211,10 @@ def test_results_travel_with_their_noise() -> None:
     session = held([1.0, 0.0] * 20)
     result = SessionResult.of("toy", session, statuses={"ok": 20}, noise=0.125)
     assert result.log.noise == 0.125
-    assert SessionResult.from_json(result.to_json(), session.bank).log.noise == 0.125
+    assert SessionResult.restored(result.to_json(), session.bank).log.noise == 0.125
     assert SessionResult.of("toy", session, statuses={"ok": 20}).log.noise == 0.0
     noise = DecodingNoise(None, 0, 0, 1, None, 0.125)
-    record = made(InterviewRecord, decoding_noise=noise, **_EMPTY)
+    record = made(EvaluationRecord, decoding_noise=noise, **_EMPTY)
     assert record.draws().noise == 0.125
 
 

@@ -176,7 +176,7 @@ def test_settings_travel(way: Climb | AdaptiveClimb) -> None:
     assert isinstance(way, StatefulSelector)
     assert levelled(way.name, way.to_json()) == way
     found = result(interview(way, [1.0, 0.5, 0.0]))
-    again = SessionResult.from_json(found.to_json(), found.bank)
+    again = SessionResult.restored(found.to_json(), found.bank)
     assert again.climb == way
     np.testing.assert_equal(again.ladder.accuracies, found.ladder.accuracies)
 

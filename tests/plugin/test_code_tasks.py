@@ -41,7 +41,7 @@ def test_code(item, model):
 
 
 def scores(lab: Any) -> list[float | None]:
-    (interview,) = lab.record["interviews"]
+    (interview,) = lab.record["evaluations"]
     return [a["score"] for a in interview["administrations"]]
 
 

@@ -18,7 +18,7 @@ from made import made
 from pytest_adaptive_eval.errors import AdaptiveEvalError, AlertError, ConfigError
 from pytest_adaptive_eval.records.alerts import Alert, compose_alert, open_service, send, slack_payload
 from pytest_adaptive_eval.records.drift import Alarm, Point, Series
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 
 SECRET = "T0SECRET/B0SECRET/xyzzy"
 MESSAGE = Alert("Adaptive evaluation: 1 drop", "run 7", ("a drop, 1 €",), "")
@@ -131,9 +131,9 @@ def alarm(sentence: str) -> Alarm:
 
 def run(gates: list[GateRecord], subject: str = "step-4000") -> RunRecord:
     interview = made(
-        InterviewRecord, "text", "n", {"name": subject}, {}, {}, 1, 1, 1, {}, "BUDGET", "", None, None, None, None
+        EvaluationRecord, "text", "n", {"name": subject}, {}, {}, 1, 1, 1, {}, "BUDGET", "", None, None, None, None
     )
-    return RunRecord("20310506T070809000Z-00000000", "2031-05-06T07:08:09Z", interviews=[interview], gates=gates)
+    return RunRecord("20310506T070809000Z-00000000", "2031-05-06T07:08:09Z", evaluations=[interview], gates=gates)
 
 
 def gate(outcome: str, name: str = "test_promotion", **more: Any) -> GateRecord:

@@ -10,7 +10,7 @@ import pytest
 from climbs import bare, climb, run
 
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.records.run_record import InterviewRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.records.runs import write_run
 
 #: Right answers by level of subjects, by task; `counting` orders them as `addition` does.
@@ -29,7 +29,7 @@ class Verbs:
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.folder, self.capsys, self.day = folder, capsys, 0
 
-    def add(self, *interviews: InterviewRecord) -> str:
+    def add(self, *interviews: EvaluationRecord) -> str:
         self.day += 1
         record = run(self.day, *interviews)
         write_run(self.folder, record)

@@ -11,10 +11,10 @@ from made import made, of_schema_1
 from scipy.stats import norm
 
 from pytest_adaptive_eval.records.comparison import Difference, compare
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
 
 
-def interview(scores: dict[str, float | None] | None = None, **changes: Any) -> InterviewRecord:
+def interview(scores: dict[str, float | None] | None = None, **changes: Any) -> EvaluationRecord:
     values: dict[str, Any] = {
         "name": "text",
         "nodeid": "t",
@@ -35,7 +35,7 @@ def interview(scores: dict[str, float | None] | None = None, **changes: Any) -> 
         "categories": [{"category": "sums", "accuracy": {"estimate": 0.5}, "standard_error": 0.1}],
         "administrations": [Administration(n, i, "h", score=s) for n, (i, s) in enumerate((scores or {}).items(), 1)],
     }
-    return made(InterviewRecord, **{**values, **changes})
+    return made(EvaluationRecord, **{**values, **changes})
 
 
 def test_changes_with_their_errors_and_the_items_that_changed() -> None:
@@ -73,8 +73,8 @@ def test_changes_with_their_errors_and_the_items_that_changed() -> None:
     [
         ({"bank": {"content_hash": "b2", "scale": "s"}}, "the bank changed between the two (hash b, then b2)"),
         ({"subject": {"decoding_hash": "e"}}, "the decoding settings changed between the two (hash d, then e)"),
-        ({"error": "no answers"}, "the second interview is void: no answers"),
-        ({"stop": ""}, "the second interview is void: it did not finish"),
+        ({"error": "no answers"}, "the second evaluation is void: no answers"),
+        ({"stop": ""}, "the second evaluation is void: it did not finish"),
     ],
 )
 def test_what_was_asked_in_another_way_does_not_compare(changes: dict[str, Any], why: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from climbs import bare, run
-from made import made
+from made import made, several
 from msgspec.structs import replace
 
-from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord, StudyRecord, merged
+from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord, merged
 
 
 def test_what_was_made_from_others_says_so() -> None:
@@ -24,12 +24,12 @@ def test_names_that_several_runs_share_become_readable() -> None:
     records.append(run(4, bare(subject={"name": "two"})))
     records[-1].run = "another"
     for record in records:
-        record.studies = [made(StudyRecord, "council", "t.toml::council", "peers", "cat")]
+        record.evaluations.append(several("council", "t.toml::council", "peers", "cat"))
         record.gates = [made(GateRecord, "g", "t", of, {"outcome": "PASS"}) for of in ("text", "t.toml::council")]
     found = merged(records, "m")
     texts = ["text", "text (two)", "text (2031-05-03 00:00)", "text (2031-05-04 00:00)", "text (another)"]
     assert [interview.name for interview in found.interviews] == texts
-    councils = [study.name for study in found.studies]
+    councils = [evaluation.name for evaluation in found.evaluations if not evaluation.is_interview]
     assert councils[:3] == ["council", "council (cat)", "council (2031-05-03 00:00)"]
     assert len(set(councils)) == 5
     judged = [gate.interview for gate in found.gates]

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from climbs import climb, run
-from made import made
+from made import made, several
 
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.records.history import LATEST, History
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, StudyRecord, merged
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord, merged
 from pytest_adaptive_eval.records.runs import write_record, write_run
 
 
@@ -46,7 +46,7 @@ def record(day: int, *, theta: list[float] | None = None, **changes: Any) -> Run
     }
     run = f"203105{day:02d}T000000000Z-{day:08x}"
     started = f"2031-05-{day:02d}T00:00:00+00:00"
-    return RunRecord(run, started, exit_status=0, interviews=[made(InterviewRecord, **{**values, **changes})])
+    return RunRecord(run, started, exit_status=0, evaluations=[made(EvaluationRecord, **{**values, **changes})])
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_copies_are_no_runs_of_their_own(folder: Path) -> None:
 
 def test_studies_stand_beside_interviews(folder: Path) -> None:
     held = record(6)
-    held.interviews, held.studies = [], [made(StudyRecord, "council", "t.toml::council", "peers", "step-6")]
+    held.evaluations = [several("council", "t.toml::council", "peers", "step-6")]
     write_run(folder, held)
     history = History(folder)
     assert [one.name for _, one in history.evaluations()] == ["text"] * 5 + ["council"]

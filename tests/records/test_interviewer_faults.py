@@ -59,18 +59,18 @@ def test_an_account_of_a_plugin_keeps_its_own_keys_and_a_mistyped_one_is_named()
 
 
 def test_they_are_warnings_of_the_run(tmp_path: Path) -> None:
-    from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+    from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
     from pytest_adaptive_eval.reports.junit import gate_report
     from pytest_adaptive_eval.reports.markdown import summary_markdown
 
     given: dict[str, Any] = {name: {} for name in ("subject", "bank", "policy", "statuses")}
     empty: dict[str, Any] = dict.fromkeys(("theta", "standard_error", "accuracy", "accuracy_model"))
     interview = made(
-        InterviewRecord,
+        EvaluationRecord,
         **given, **empty, name="quiz", nodeid="t.py::quiz", asked=3, scored=3, size=9, stop="BUDGET", stop_sentence="",
         interviewer=ACCOUNT,
     )  # fmt: skip
-    record = RunRecord(run="r", started="2026-01-01T00:00:00+00:00", interviews=[interview])
+    record = RunRecord(run="r", started="2026-01-01T00:00:00+00:00", evaluations=[interview])
     record.warn()
     assert "quiz: the interviewer made no choice of its own 5 times" in "\n".join(record.warnings)
     assert "made no choice of its own 5 times" in summary_markdown(record)

@@ -18,14 +18,14 @@ from scipy.stats import norm
 from pytest_adaptive_eval.ladder.result import Ladder
 from pytest_adaptive_eval.ladder.schedule import Schedule
 from pytest_adaptive_eval.records.repetitions import area, area_error, envelopes, ladder_of, population
-from pytest_adaptive_eval.records.run_record import InterviewRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 
 Z = norm.ppf(0.95)
 #: Scores of up to eight levels, ten each.
 SCORES = st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=10, max_size=10), min_size=1, max_size=8)
 
 
-def error(interview: InterviewRecord) -> float:
+def error(interview: EvaluationRecord) -> float:
     found = area_error(interview)
     assert found is not None
     return found
@@ -37,7 +37,7 @@ def test_a_record_tells_its_area_and_last_level() -> None:
     found = area(one)
     assert found is not None
     assert (found.estimate, found.method) == (pytest.approx(1.7), "by levels")
-    again = InterviewRecord.from_json(json.loads(json.dumps(one.to_json())))
+    again = EvaluationRecord.from_json(json.loads(json.dumps(one.to_json())))
     assert str(ladder_of(again)) == "1.7/2"
     assert area(again) == found
 

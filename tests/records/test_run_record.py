@@ -12,7 +12,7 @@ from made import made
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.records.parts import PolicyRecord, plain
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
@@ -49,12 +49,12 @@ def test_plain_by_example(value, expected):
 def run_record():
     asked = Administration(1, "q1", "abc", theta_before=[0.0], theta_after=[0.5], score=0.5, extra={"later": [1]})
     interview = made(
-        InterviewRecord,
+        EvaluationRecord,
         "e", "t.py::t", {"name": "s"}, {"name": "b"}, {"seed": 1}, 1, 1, 9, {"ok": 1}, "BUDGET", "the budget is spent",
         [0.5], [0.9], None, None, administrations=[asked],
     )  # fmt: skip
     gate = made(GateRecord, "g", "t.py::g", "e", {"outcome": "PASS", "sentence": "PASS"}, "t.py", 3)
-    return RunRecord("r", "2026-01-01", interviews=[interview], gates=[gate], extra={"unknown": {"x": 1}})
+    return RunRecord("r", "2026-01-01", evaluations=[interview], gates=[gate], extra={"unknown": {"x": 1}})
 
 
 def test_a_run_reads_back_with_what_it_does_not_know():

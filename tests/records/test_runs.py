@@ -16,7 +16,7 @@ from made import made
 from msgspec.structs import replace
 
 from pytest_adaptive_eval.errors import JournalError
-from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, GateRecord, RunRecord
 from pytest_adaptive_eval.records.runs import new_run_id, read_run, write_record, write_run
 
 NOW = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
@@ -25,7 +25,7 @@ NOW = datetime(2031, 5, 6, 7, 8, 9, 123_456, tzinfo=UTC)
 def record(run: str = "run-1") -> RunRecord:
     asked = Administration(position=1, item="a", item_hash="h", status="timeout", detail="60 s", theta_after=[0.5])
     interview = made(
-        InterviewRecord,
+        EvaluationRecord,
         name="m",
         nodeid="t.py::m",
         subject={"name": "s"},
@@ -44,7 +44,7 @@ def record(run: str = "run-1") -> RunRecord:
         administrations=[asked],
     )
     gate = made(GateRecord, "g", "t.py::g", "m", {"outcome": "ERROR", "sentence": "ERROR"})
-    return RunRecord(run, NOW.isoformat(), interviews=[interview], gates=[gate], extra={"later": {"key": [1]}})
+    return RunRecord(run, NOW.isoformat(), evaluations=[interview], gates=[gate], extra={"later": {"key": [1]}})
 
 
 def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -149,42 +149,42 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path, content: bytes, messa
         ((), {"started": 5}, "started: Expected `str`, got `int`"),
         ((), {"started": "yesterday"}, "Invalid isoformat string: 'yesterday'"),
         ((), {"exit_status": True}, r"exit_status: Expected `int \| null`, got `bool`"),
-        (("interviews", 0), {"subject": None}, r"interviews\[0\]\.subject: Expected `object`, got `null`"),
-        (("interviews", 0), {"theta": "x"}, r"interviews\[0\]\.theta: Expected `array \| null`, got `str`"),
-        (("interviews", 0), {"categories": [1]}, r"interviews\[0\]\.categories\[0\]: Expected `object`, got `int`"),
+        (("evaluations", 0), {"subject": None}, r"evaluations\[0\]\.subject: Expected `object`, got `null`"),
+        (("evaluations", 0), {"theta": "x"}, r"evaluations\[0\]\.theta: Expected `array \| null`, got `str`"),
+        (("evaluations", 0), {"categories": [1]}, r"evaluations\[0\]\.categories\[0\]: Expected `object`, got `int`"),
         (
-            ("interviews", 0),
+            ("evaluations", 0),
             {"statuses": {"ok": "1"}},
-            r"interviews\[0\]\.statuses\[\.\.\.\]: Expected `int`, got `str`",
+            r"evaluations\[0\]\.statuses\[\.\.\.\]: Expected `int`, got `str`",
         ),
         (
-            ("interviews", 0, "administrations", 0),
+            ("evaluations", 0, "administrations", 0),
             {"score": []},
             r"\.administrations\[0\]\.score: Expected `float \| null`, got `array`",
         ),
         (
-            ("interviews", 0),
+            ("evaluations", 0),
             {"accuracy": {"estimate": "x"}},
             r"accuracy.estimate: Expected `float`, got `str`",
         ),
         (
-            ("interviews", 0, "administrations", 0),
+            ("evaluations", 0, "administrations", 0),
             {"score": -1.5},
             r"administrations\[0\]\.score of m is -1\.5, expected a number in \[0, 1\] or null",
         ),
-        (("interviews", 0, "bank"), {"scale": {"a": 1}}, r"bank\.scale: Expected `str`, got `object`"),
+        (("evaluations", 0, "bank"), {"scale": {"a": 1}}, r"bank\.scale: Expected `str`, got `object`"),
         (
-            ("interviews", 0),
+            ("evaluations", 0),
             {"categories": [{"accuracy": 5}]},
             r"categories\[0\]\.accuracy: Expected `object \| null`, got `int`",
         ),
         (
-            ("interviews", 0),
+            ("evaluations", 0),
             {"levels": {"cap": 1, "accuracy": [1.0], "auc": {"low": []}}},
             r"levels\.auc\.low: Expected `float`",
         ),
-        (("interviews", 0), {"levels": {"cap": 3}}, r"levels: Object missing required field `accuracy`"),
-        (("interviews", 0), {"levels": {"accuracy": [None]}}, r"levels: Object missing required field `cap`"),
+        (("evaluations", 0), {"levels": {"cap": 3}}, r"levels: Object missing required field `accuracy`"),
+        (("evaluations", 0), {"levels": {"accuracy": [None]}}, r"levels: Object missing required field `cap`"),
         (("gates", 0, "verdict"), {"outcome": ["PASS"]}, r"verdict\.outcome: Expected `str`, got `array`"),
         (("gates", 0), {"line": 1.5}, r"gates\[0\]\.line: Expected `int`, got `float`"),
     ],

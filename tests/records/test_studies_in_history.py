@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from climbs import bare, run
-from made import made
+from made import made, several
 
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.records.run_record import GateRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import GateRecord
 from pytest_adaptive_eval.records.runs import write_run
 
 SCORE = {"subject": "dog", "estimate": 4.146, "low": 4.024, "high": 4.268, "rank": None}
@@ -19,8 +19,8 @@ def held(day: int, folder: Path, *, error: str = "", candidate: str = "dog") -> 
     """A run of one study with two gates."""
     record = run(day)
     metrics = {} if error else {"score": [{"subject": "cat", "estimate": 3.0}, SCORE], "wins": [SCORE]}
-    record.studies = [
-        made(StudyRecord, "council", "t.toml::council", "peers", candidate, [], metrics, 11, 12, error=error),
+    record.evaluations = [
+        several("council", "t.toml::council", "peers", candidate, metrics=metrics, asked=11, size=12, error=error),
     ]
     record.gates = [made(GateRecord, f"g{n}", "t", "council", {"outcome": o}) for n, o in enumerate(("PASS", "FAIL"))]
     write_run(folder, record)
@@ -60,7 +60,7 @@ def test_what_there_is_nothing_of_is_said(folder: Path, capsys: pytest.CaptureFi
     assert said("history", "--drift") == [*watched, "no evaluation came to its end and measured something"]
     for path in (folder / "runs").iterdir():
         path.unlink()
-    nothing = f"no run in {folder} has held an interview or a study yet"
+    nothing = f"no run in {folder} has an evaluation yet"
     assert said("history") == [nothing]
     assert said("history", "--drift") == [*watched, nothing]
 
@@ -78,9 +78,9 @@ def network(day: int, folder: Path, energy: float, subject: str, *, population: 
         row |= {"low": row["estimate"] - half, "high": row["estimate"] + half, "confidence": 0.95, "method": "x"}  # type: ignore[operator]
     record = run(day)
     members = [{"name": subject, "checkpoint": f"c-{subject}"}]
-    study = made(StudyRecord, "web", "t.toml::web", "network", subject, members, rows, 1, 1, "nodes")
+    study = several("web", "t.toml::web", "network", subject, members, metrics=rows, asked=1, size=1, unit="nodes")
     study.population = population
-    record.studies = [study]
+    record.evaluations = [study]
     write_run(folder, record)
 
 
@@ -106,7 +106,7 @@ def test_compare_tells_the_changes_of_a_study(tmp_path: Path, capsys: pytest.Cap
     assert f"-.100 [{-0.1 - half:.3f}, {-0.1 + half:.3f}]".replace("-0.", "-.") in out
     assert "auc of node" in out
     assert main(["history", "--compare", runs[1], runs[2], "--from", str(tmp_path)]) == 4
-    assert "the settings of the study changed between the two (hash p, then q)" in capsys.readouterr().out
+    assert "its settings changed between the two (hash p, then q)" in capsys.readouterr().out
 
 
 def test_correlate_takes_networks_and_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +115,7 @@ def test_correlate_takes_networks_and_panels(tmp_path: Path, capsys: pytest.Capt
     record = run(9)
     scores = [{"subject": f"step-{n}", "estimate": 3 + n / 10} for n in range(1, 6)]
     members = [{"name": f"step-{n}"} for n in range(1, 6)]
-    record.studies = [made(StudyRecord, "council", "t", "peers", "step-1", members, {"score": scores}, 3, 3)]
+    record.evaluations = [several("council", "t", "peers", "step-1", members, metrics={"score": scores})]
     write_run(tmp_path, record)
     table = tmp_path / "scores.csv"
     table.write_text("subject,mmlu\n" + "".join(f"step-{n},{n}\n" for n in range(1, 6)))

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from made import made
+from made import made, several
 
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, GateRecord, RunRecord
 from tests.reports.browser import load
 
 
@@ -20,7 +20,7 @@ def interval(estimate: float, low: float, high: float, method: str = "design-bas
     return {"estimate": estimate, "low": low, "high": high, "confidence": 0.95, "method": method}
 
 
-def interview(**changes: Any) -> InterviewRecord:
+def interview(**changes: Any) -> EvaluationRecord:
     """An interview that went well, with changes."""
     values: dict[str, Any] = {
         "name": "mmmu",
@@ -40,7 +40,7 @@ def interview(**changes: Any) -> InterviewRecord:
         "accuracy_model": interval(0.605, 0.58, 0.63, "model-based"),
         "seconds": 83.25049,
     }
-    return made(InterviewRecord, **{**values, **changes})
+    return made(EvaluationRecord, **{**values, **changes})
 
 
 def gate(
@@ -70,7 +70,7 @@ def row(subject: str, estimate: float, place: int) -> dict[str, Any]:
     return {"subject": subject, "estimate": estimate, **bounds, "error": 0.06, "rank": rank}
 
 
-def study(names: tuple[str, ...] = ("ant", "bee", "cat"), **changes: Any) -> StudyRecord:
+def study(names: tuple[str, ...] = ("ant", "bee", "cat"), **changes: Any) -> EvaluationRecord:
     """A panel that went well, with changes; the last is the best."""
     n = len(names)
     judge = {"weight": 0.3, "scale": 1.0, "bias": -0.1, "noise": 0.5, "self_excess": 0.2, "flags": []}
@@ -106,10 +106,10 @@ def study(names: tuple[str, ...] = ("ant", "bee", "cat"), **changes: Any) -> Stu
         "costs": {"total": {"calls": 99, "prompt_tokens": 5, "completion_tokens": 6}, "loads": dict.fromkeys(names, 1)},
         "notes": ["scores are a panel's opinion"],
     }
-    return made(StudyRecord, **{**given, **changes})
+    return several(**{**given, **changes})
 
 
-def network(**changes: Any) -> StudyRecord:
+def network(**changes: Any) -> EvaluationRecord:
     """A network of two nodes that went well and a third that stayed closed, with changes."""
 
     def found(subject: str, estimate: float) -> dict[str, Any]:
@@ -130,16 +130,16 @@ def network(**changes: Any) -> StudyRecord:
         "size": 3,
         "unit": "nodes",
     }
-    return made(StudyRecord, **{**given, **changes})
+    return several(**{**given, **changes})
 
 
-def record(interviews: list[InterviewRecord] | None = None, gates: list[GateRecord] | None = None) -> RunRecord:
+def record(interviews: list[EvaluationRecord] | None = None, gates: list[GateRecord] | None = None) -> RunRecord:
     """A run."""
     return RunRecord(
         run="20310506T070809000Z-00000000",
         started="2031-05-06T07:08:09Z",
         seconds=90.5,
-        interviews=[interview()] if interviews is None else interviews,
+        evaluations=[interview()] if interviews is None else interviews,
         gates=[gate()] if gates is None else gates,
     )
 

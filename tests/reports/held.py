@@ -15,7 +15,7 @@ from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.parts import plain
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 
 def items(count: int, **changes: Any) -> list[Item]:
@@ -50,7 +50,7 @@ def bank(of: Sequence[Item], *, guess: float = 0.0) -> ItemBank:
 
 def held(
     on: ItemBank, *, theta: float = 0.7, missing: Sequence[int] = (), seed: int = 3, **policy: Any
-) -> InterviewRecord:
+) -> EvaluationRecord:
     """An interview as the plugin records it; the draws numbered in `missing` get no score."""
     policy = {"budget": 30, "batch": 4, **policy}
     session = Session(on, Policy(**policy), seed=seed)
@@ -88,7 +88,7 @@ def held(
     log: DesignLog = session.log()
     accuracy = design_based(log.with_missing_as(0.5)).to_json() if not np.isnan(log.propensities).any() else None
     return made(
-        InterviewRecord,
+        EvaluationRecord,
         name="sums",
         nodeid="sums.eval.toml::sums",
         subject={"name": "adder-2", "checkpoint": "f" * 64, "decoding": {"max_tokens": 8}},
@@ -113,7 +113,7 @@ def held(
     )
 
 
-def run(interview: InterviewRecord, *gates: Any) -> RunRecord:
+def run(interview: EvaluationRecord, *gates: Any) -> RunRecord:
     """A run of one interview."""
     return RunRecord(
         run="20310506T070809000Z-00000000",
@@ -121,6 +121,6 @@ def run(interview: InterviewRecord, *gates: Any) -> RunRecord:
         seconds=13.0,
         versions={"pytest": "9.2.0"},
         exit_status=0,
-        interviews=[interview],
+        evaluations=[interview],
         gates=list(gates),
     )

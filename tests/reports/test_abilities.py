@@ -14,7 +14,7 @@ from pytest_adaptive_eval.irt.multimodal import FormatScale, Modalities, Multimo
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.modalities import asked_in_formats
-from pytest_adaptive_eval.records.run_record import InterviewRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.abilities import parted
 
 HOSTILE = '"><script>alert(1)</script>'
@@ -51,7 +51,7 @@ def bank(subjects: int = 5, n: int = 12) -> ItemBank:
     )
 
 
-def interview(pairs: ItemBank, **more: Any) -> InterviewRecord:
+def interview(pairs: ItemBank, **more: Any) -> EvaluationRecord:
     about = {"content_hash": pairs.content_hash, "formats": list(pairs.report["formats"]), "parts": list(pairs.parts)}
     given = {
         "name": "v",
@@ -70,7 +70,7 @@ def interview(pairs: ItemBank, **more: Any) -> InterviewRecord:
         "accuracy": None,
         "accuracy_model": None,
     }
-    return made(InterviewRecord, **{**given, **more})
+    return made(EvaluationRecord, **{**given, **more})
 
 
 def test_all_subjects_stand_in_the_picture_and_this_one_in_bold() -> None:

@@ -30,7 +30,7 @@ from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.parts import BankRecord, QuantityRecord, SubjectRecord
-from pytest_adaptive_eval.records.run_record import Administration, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 CATEGORIES = [
     {
@@ -400,7 +400,7 @@ def test_the_same_record_gives_the_same_files(make: SimpleNamespace, tmp_path: P
     assert [path.read_bytes() for path in paths] == before
     run.run = "another"
     assert not set(every_eval_ever(run, tmp_path)) & set(paths)
-    run.interviews *= 2
+    run.evaluations *= 2
     assert len(set(every_eval_ever(run, tmp_path / "twice"))) == 4
 
 
@@ -482,7 +482,7 @@ def test_metrics_have_names_that_mlflow_takes(make: SimpleNamespace) -> None:
     assert (found["gates/pass"], found["gates/fail"], found["promote"]) == (1.0, 1.0, 0.0)
     assert mlflow_metrics(record(make, accuracy=None))["mmmu/accuracy_projected"] == 0.605
     run = record(make, name="../é:\n/x")
-    run.interviews *= 2
+    run.evaluations *= 2
     names = list(mlflow_metrics(run))
     assert len(set(names)) == len(names)
     for name in names:
@@ -493,9 +493,9 @@ def test_metrics_have_names_that_mlflow_takes(make: SimpleNamespace) -> None:
 # --- studies ----------------------------------------------------------------------------------------------------------
 
 
-def studied(make: SimpleNamespace, *studies: StudyRecord) -> RunRecord:
+def studied(make: SimpleNamespace, *studies: EvaluationRecord) -> RunRecord:
     run: RunRecord = make.record([], [])
-    run.studies = list(studies) or [make.study(), make.network()]
+    run.evaluations = list(studies) or [make.study(), make.network()]
     return run
 
 
@@ -629,8 +629,8 @@ def test_no_study_breaks_an_export(
     numbers: dict[str, Any] = {name: data.draw(NUMBER) for name in ("estimate", "low", "confidence", "error")}
     row = QuantityRecord(data.draw(TEXT), method=data.draw(TEXT), **numbers)
     run = studied(make, make.study(metrics={data.draw(TEXT): [row], "energy": [row]}, candidate=data.draw(TEXT)))
-    run.studies[0].kind = data.draw(st.sampled_from(["peers", "network"]))
-    run.studies[0].name = data.draw(TEXT)
+    run.evaluations[0].kind = data.draw(st.sampled_from(["peers", "network"]))
+    run.evaluations[0].name = data.draw(TEXT)
     for line in studies_jsonl(run):
         found = json.loads(line, parse_constant=pytest.fail)
         line.encode("ascii")

@@ -118,7 +118,7 @@ def test_an_interview_says_what_has_no_score(make: SimpleNamespace) -> None:
 
 def test_a_study_tells_the_candidate_s_quantities(make: SimpleNamespace) -> None:
     record = make.record([], [])
-    record.studies = [make.study(), make.study(error="no model answered")]
+    record.evaluations = [make.study(), make.study(error="no model answered")]
     whole, void = read(record)
     properties = {p.get("name"): p.get("value") for p in whole.iter("property")}
     assert properties["candidate"] == "cat"

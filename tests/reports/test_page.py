@@ -27,7 +27,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.drift import Alarm, Point, Series
 from pytest_adaptive_eval.records.parts import ConditionRecord, LevelsRecord, PolicyRecord, VerdictRecord
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import page as module
 from pytest_adaptive_eval.reports.page import html_page, write_page
 from tests.reports.browser import framed, scripted
@@ -398,7 +398,7 @@ def test_several_interviews_keep_their_questions_apart(sums: ItemBank) -> None:
     one, two = held(sums, budget=12), held(sums, budget=12, seed=9)
     two.name, two.bank = "again", changed(two.bank, name="again")
     record = run(one)
-    record.interviews = [one, two]
+    record.evaluations = [one, two]
     page = read(record, banks={"sums": sums})
     assert page.text.count("The bank was not at hand") == 1
     assert page.text.count("adder-2 on again") == 2
@@ -469,7 +469,7 @@ def full(make: SimpleNamespace, sums: ItemBank) -> dict[str, Any]:
     gate = make.gate("FAIL", of="sums", notes=("a note",))
     gate.verdict.condition = ConditionRecord("accuracy", "not_worse_than", 0.02, "main")
     data = run(interview, gate, make.gate(of="")).to_json()
-    for asked in data["interviews"][0]["administrations"]:
+    for asked in data["evaluations"][0]["administrations"]:
         asked["detail"] = "detail"
     return data
 
@@ -730,7 +730,7 @@ def test_a_narrow_page_does_not_scroll_sideways(make: SimpleNamespace, tmp_path:
     assert framed(hostile_page(make, payloads), told, tmp_path, 360) == "360,0"
 
 
-def climbed(make: SimpleNamespace, **changes: Any) -> InterviewRecord:
+def climbed(make: SimpleNamespace, **changes: Any) -> EvaluationRecord:
     on = ItemBank.uncalibrated("sums", items(60), content_hash="c" * 16)
     interview = held(on, selector=SELECTORS["random"])
     interview.theta = interview.standard_error = interview.accuracy = None

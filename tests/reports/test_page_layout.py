@@ -20,7 +20,7 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.figures import history_panels
 from pytest_adaptive_eval.reports.markup import Markup, unbroken
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.studies import Table
+from pytest_adaptive_eval.reports.sections import Table
 from tests.reports.browser import framed
 from tests.reports.held import bank, held, items, run
 
@@ -82,7 +82,7 @@ def test_no_word_of_a_table_is_broken(make: SimpleNamespace, tmp_path: Path, wid
     interview.categories = [replace(row, category=n) for row, n in zip(interview.categories, names, strict=False)]
     study = make.study(("candidate", "counterpart", "challenger", "competitor", "contestant"))
     record = run(interview)
-    record.studies = [study]
+    record.evaluations = [study]
     assert framed(html_page(record), BROKEN, tmp_path, width) == "none"
 
 

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Point, Series
 from pytest_adaptive_eval.records.parts import ConditionRecord
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.plots import Bin, Funnel, Kind, Threshold, Trace
@@ -222,7 +222,7 @@ def test_bins_by_difficulty() -> None:
         Administration(n, "a", "h", difficulty=d, score=s, predicted=p)
         for n, (d, s, p) in enumerate([(-2.0, 1.0, 0.9), (1.0, 0.0, 0.4)] * 6 + [(9.0, None, 0.1), (None, 1.0, 0.5)])
     ]
-    interview = made(InterviewRecord, "", "", {}, {}, {}, 12, 12, 20, {}, "", "", None, None, None, None)
+    interview = made(EvaluationRecord, "", "", {}, {}, {}, 12, 12, 20, {}, "", "", None, None, None, None)
     interview.administrations = asked
     low, high = plots.difficulty_bins(interview)
     assert (low.count, low.easiest, low.hardest, low.right, low.predicted) == (6, -2.0, -2.0, 1.0, pytest.approx(0.9))

@@ -10,20 +10,20 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord, merged
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord, merged
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs
 from pytest_adaptive_eval.reports.junit import gate_report
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.studies import section_of
+from pytest_adaptive_eval.reports.sections import section_of
 from pytest_adaptive_eval.reports.terminal import summary_lines
 
 HOSTILE = "<script>alert(1)</script>|@you ::error::x\u202e\x1b[31m"
 
 
-def run_of(make: SimpleNamespace, *studies: StudyRecord, gates: list[Any] | None = None) -> RunRecord:
+def run_of(make: SimpleNamespace, *studies: EvaluationRecord, gates: list[Any] | None = None) -> RunRecord:
     record: RunRecord = make.record([], [make.gate(of="council")] if gates is None else gates)
-    record.studies = list(studies)
+    record.evaluations = list(studies)
     record.exit_status = 0
     record.warn()
     return record
@@ -87,7 +87,7 @@ def test_a_void_study_is_told_and_promotes_nothing(make: SimpleNamespace) -> Non
     record.exit_status = 1
     assert "void: no task was accepted" in terminal(record)
     assert "**void**: no task was accepted" in summary_markdown(record)
-    assert "1 study gave no result" in summary_markdown(record)
+    assert "1 evaluation gave no result" in summary_markdown(record)
     assert "<b>Void:</b> no task was accepted" in html_page(record)
     (suite,) = ElementTree.fromstring(gate_report(record))
     assert suite.get("errors") == "2"
@@ -145,14 +145,18 @@ def test_section_of_another_package_is_found_by_its_entry_point(
 ) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     (tmp_path / "votes.py").write_text(
-        "from pytest_adaptive_eval.reports.studies import StudySection, Table\n"
+        "from pytest_adaptive_eval.evaluation import EvaluationKind\n"
+        "from pytest_adaptive_eval.evaluation.tables import KindTable\n"
+        "from pytest_adaptive_eval.registry import Service\n"
+        "from pytest_adaptive_eval.reports.sections import Section, Table\n"
         "def tables(study, account):\n    return [Table('Votes', ('model', 'votes'), [('ann', '3')])]\n"
-        "REGISTERED = (StudySection('vote', tables=tables),)\n"
+        "VOTE = EvaluationKind(KindTable, ('score',), print, section=lambda: Section(tables=tables))\n"
+        "REGISTERED = (Service('vote', 'votes:VOTE'),)\n"
     )
     info = tmp_path / "votes-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: votes\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[adaptive_eval.report_sections]\nvote = votes\n")
+    (info / "entry_points.txt").write_text("[adaptive_eval.kinds]\nvote = votes\n")
     monkeypatch.syspath_prepend(tmp_path)
     section_of.cache_clear()
     page = html_page(run_of(make, make.study(kind="vote")))

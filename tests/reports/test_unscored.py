@@ -12,7 +12,7 @@ from pytest_adaptive_eval.extensions.exports.evaleval import aggregate
 from pytest_adaptive_eval.extensions.exports.trackers import mlflow_metrics
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.comparison import compare
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.history import comparison_lines, history_lines
 from pytest_adaptive_eval.reports.junit import gate_report
@@ -46,13 +46,13 @@ def figures(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def unscored(make: SimpleNamespace) -> InterviewRecord:
+def unscored(make: SimpleNamespace) -> EvaluationRecord:
     return of_schema_1(**{**make.interview().to_json(), **figures()})
 
 
 @pytest.fixture
-def run(unscored: InterviewRecord) -> RunRecord:
-    return RunRecord("r1", "2031-05-06T07:08:09+00:00", exit_status=1, interviews=[unscored])
+def run(unscored: EvaluationRecord) -> RunRecord:
+    return RunRecord("r1", "2031-05-06T07:08:09+00:00", exit_status=1, evaluations=[unscored])
 
 
 def text_of(report: str, run: RunRecord) -> str:
@@ -131,4 +131,4 @@ def test_a_category_without_a_score_may_have_any_accuracy(make: SimpleNamespace)
     record = of_schema_1(**{**make.interview().to_json(), "categories": [row, {**row, "asked": 0}]})
     shown = [words.category_accuracy(row) for row in record.categories]
     assert shown == [Interval(0.5, 0.0, 1.0, 0.95, ""), None]
-    assert "| maths | 3/20 | .500 \\[.000, 1.000\\] |" in summary_markdown(RunRecord("r", "", interviews=[record]))
+    assert "| maths | 3/20 | .500 \\[.000, 1.000\\] |" in summary_markdown(RunRecord("r", "", evaluations=[record]))

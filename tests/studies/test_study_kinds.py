@@ -1,4 +1,4 @@
-"""Study kinds of plugins: registered by one hook, in one file."""
+"""Kinds of evaluations of plugins: registered by one hook, in one file."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from typing import Any
 KIND = '''
 from dataclasses import dataclass
 
-from pytest_adaptive_eval.evaluation.study import StudyKind
-from pytest_adaptive_eval.evaluation.tables import StudyTable
+from pytest_adaptive_eval.evaluation import EvaluationKind
+from pytest_adaptive_eval.evaluation.tables import KindTable
+from pytest_adaptive_eval.extensions.studies.several import SeveralSubjects
 from pytest_adaptive_eval.gates.condition import Metric
-from pytest_adaptive_eval.gates.result import Measured, StudyResult
+from pytest_adaptive_eval.gates.quantities import Measured
+from pytest_adaptive_eval.gates.result import Result
 
 
-class WeightsTable(StudyTable, frozen=True, kw_only=True):
+class WeightsTable(KindTable, frozen=True, kw_only=True):
     kilograms: float = 1.0
 
 
 @dataclass
-class Weights:
+class Weights(SeveralSubjects):
     """Weigh models on a scale."""
 
     name: str
     kilograms: float
+    kind: str = "weights"
     candidate: str = "ann"
     subjects: tuple = ("ann", "bob")
     metrics: tuple = ("weight",)
@@ -32,19 +35,13 @@ class Weights:
     def to_json(self):
         return {"kilograms": self.kilograms}
 
-    def check(self, condition):
-        condition.check_study(self.metrics, self.subjects, self.candidate)
-
     def void(self, error):
-        return StudyResult(self.name, "weights", self.candidate, self.subjects, self.metrics, error=error)
-
-    def restore(self, data):
-        return StudyResult.from_json(data)
+        return self.void_result(error)
 
     def hold(self, replies, progress):
         measured = Measured([self.kilograms, 2.0], [[0.01, 0.0], [0.0, 0.01]])
-        return StudyResult(
-            self.name, "weights", self.candidate, self.subjects, self.metrics, {"weight": measured}, asked=1, size=1,
+        return Result(
+            self.name, self.kind, self.candidate, self.subjects, self.metrics, {"weight": measured}, asked=1, size=1,
             members=({"name": "ann"}, {"name": "bob"}),
         )
 
@@ -63,8 +60,8 @@ def build(spec, settings, context):
     return Weights(spec.name, spec.table.kilograms)
 
 
-def pytest_adaptive_eval_study_kinds(config):
-    return {"KIND": lambda: StudyKind(WeightsTable, ("weight",), build)}
+def pytest_adaptive_eval_kinds(config):
+    return {"KIND": lambda: EvaluationKind(WeightsTable, ("weight",), build)}
 '''
 FILE = """
 [[eval]]
@@ -83,14 +80,14 @@ def write_project(pytester: Any, kind: str, toml: str = FILE) -> None:
     (pytester.path / "weights.eval.toml").write_text(toml)
 
 
-def test_study_kind_of_a_conftest_is_held_and_gated(pytester: Any) -> None:
+def test_a_kind_of_a_conftest_is_held_and_gated(pytester: Any) -> None:
     write_project(pytester, "weights")
     result = pytester.runpytest("--adaptive-eval", "-p", "no:cacheprovider")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["*weight of ann*"])
 
 
-def test_unknown_key_of_a_plugin_study_kind_is_a_usage_error(pytester: Any) -> None:
+def test_unknown_key_of_a_plugin_kind_is_a_usage_error(pytester: Any) -> None:
     write_project(pytester, "weights", FILE.replace("kilograms", "pounds"))
     result = pytester.runpytest("--adaptive-eval", "-p", "no:cacheprovider")
     assert result.ret == 4
@@ -101,4 +98,4 @@ def test_kind_that_two_plugins_provide_is_a_usage_error(pytester: Any) -> None:
     write_project(pytester, "peers")
     result = pytester.runpytest("--adaptive-eval", "-p", "no:cacheprovider")
     assert result.ret == 4
-    assert "study kind 'peers' more than once" in result.stdout.str() + result.stderr.str()
+    assert "the kind 'peers' more than once" in result.stdout.str() + result.stderr.str()

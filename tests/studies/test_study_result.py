@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import Measured, StudyResult
+from pytest_adaptive_eval.gates.quantities import Measured
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.gates.verdict import Outcome
 
 NAMES = ("ant", "bee", "cat")
@@ -23,7 +24,7 @@ def measured(values: Any = (3.0, 3.5, 4.0), error: float = 0.1) -> Measured:
     return Measured(np.array(values), np.eye(3) * error**2)
 
 
-def result(**more: Any) -> StudyResult:
+def result(**more: Any) -> Result:
     given: dict[str, Any] = {
         "name": "council",
         "kind": "peers",
@@ -35,7 +36,7 @@ def result(**more: Any) -> StudyResult:
         "size": 12,
         "notes": ("an opinion",),
     }
-    return StudyResult(**{**given, **more})
+    return Result(**{**given, **more})
 
 
 def test_thresholds_are_judged_by_one_sided_bounds():
@@ -143,8 +144,7 @@ def test_results_travel_between_processes():
     unknown = Measured(np.array([3.0, np.nan, 4.0]), np.diag([0.01, np.nan, 0.01]))
     found = result(quantities={"score": unknown}, account={"a": [1]}, costs={"b": 2}, members=({"name": "ant"},))
     text = json.dumps(found.to_json(), allow_nan=False)
-    back = StudyResult.from_json(json.loads(text), family=3)
-    assert back.family == 3
+    back = replace(Result.from_json(json.loads(text)), family=3)
     assert json.dumps(back.to_json()) == text
     for gate in (lambda r: r.score.at_least(3.9), lambda r: r.score.rank_within(1), lambda r: r.score.above("ant")):
         assert gate(replace(back, family=0)).sentence == gate(found).sentence
@@ -174,8 +174,8 @@ def test_findings_tell_what_is_known():
         (lambda r: r.score.rank_within(3), "holds for each of the 3 subjects"),
         (lambda r: r.score.above(""), "expected the name"),
         (lambda r: r.score.above("cat"), "'cat' cannot be above itself"),
-        (lambda r: r.score.above("dog"), "'dog' is none of the study: ant, bee, cat"),
-        (lambda r: r.score.at_least(3.0, subject="dog"), "council: 'dog' is none of the study"),
+        (lambda r: r.score.above("dog"), "'dog' is not a subject; use ant, bee, cat"),
+        (lambda r: r.score.at_least(3.0, subject="dog"), "council: 'dog' is not a subject"),
         (lambda r: r.score.at_least(3.0, on_inconclusive="skip"), "on_inconclusive is 'skip'"),
         (lambda r: r.verdict(Condition("energy", "at_least", 1.0)), "metric 'energy' is not known; use score"),
         (lambda _: Condition("score", "not_worse_than", 0.0, "x"), "margin is 0.0, expected points above 0"),
@@ -221,12 +221,12 @@ def test_a_baseline_of_another_candidate_is_compared_by_its_candidate():
 
 
 def test_baselines_that_decide_nothing():
-    absent = result(no_baselines={"main": "nothing was recorded"}).score.not_worse_than("main", margin=0.1)
+    absent = result(absent={"main": "nothing was recorded"}).score.not_worse_than("main", margin=0.1)
     assert (absent.outcome, absent.notice) == (Outcome.INCONCLUSIVE, True)
     unsure = result(baselines={"main": result(unsure="too few rounds")}).score.not_worse_than("main", margin=0.1)
     assert unsure.outcome is Outcome.ERROR
     assert "the baseline main carries no claim: too few rounds" in unsure.sentence
     unknown = result(baselines={"main": result(quantities={})}).score.not_worse_than("main", margin=0.1)
     assert "the baseline knows no score of cat" in unknown.sentence
-    with pytest.raises(BaselineError, match="was not known before the study"):
+    with pytest.raises(BaselineError, match="was not known before it ran"):
         result().score.not_worse_than("main", margin=0.1)

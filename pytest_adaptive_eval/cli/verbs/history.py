@@ -13,7 +13,7 @@ from pytest_adaptive_eval.cli.verb import Verb
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
-    from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+    from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 #: Options that go with ``--drift``.
 _OF_DRIFT = ("accept", "webhook", "alert-file", "link")
@@ -108,14 +108,13 @@ def _flickers(history: History, options: argparse.Namespace, newest: slice) -> t
     return [entry.to_json() for entry in found], flicker_lines(found) if found else []
 
 
-def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> dict[str, Any]:
+def _row(record: RunRecord, evaluation: EvaluationRecord) -> dict[str, Any]:
     """Return one evaluation as JSON data, with its run."""
     from pytest_adaptive_eval.records.repetitions import ladder_of
-    from pytest_adaptive_eval.records.run_record import InterviewRecord
 
     row = {"run": record.run, "started": record.started, **evaluation.to_json()}
     row |= {name: value for name in ("rescored_from", "merged") if (value := getattr(record, name))}
-    ladder = ladder_of(evaluation) if isinstance(evaluation, InterviewRecord) else None
+    ladder = ladder_of(evaluation)
     return {**row, "climb": str(ladder)} if ladder else row
 
 

@@ -87,9 +87,8 @@ def _run(options: argparse.Namespace) -> int:
         _write(options, record, banks, series, alarms)
         for kind, path in exports.items():
             _export(record, kind, path, banks)
-        if "responses" in exports and "studies" not in exports and record.studies:
-            names = ", ".join(study.name for study in record.studies)
-            screen.note(f"answers to items leave out the studies {names}: see --export studies=FILE")
+        if "responses" in exports and "studies" not in exports and (others := _without_items(record)):
+            screen.note(f"answers to items leave out {', '.join(others)}: see --export studies=FILE")
     finally:  # the run is shown even if a file cannot be written
         show(record)
         if options.github:
@@ -188,8 +187,13 @@ def _export(record: RunRecord, kind: str, path: Path, banks: Mapping[str, ItemBa
         case _:
             studies, form = kind == "studies", "csv" if path.suffix.lower() == ".csv" else "jsonl"
             rows = service("write_export", "exports")(record, path, form, studies=studies)
-            none = ": the run held no study" if studies and not record.studies else ""
-            screen.note(f"{'studies' if studies else 'answers'}: {path}, {counted(rows, 'row')}{none}")
+            none = ": the run has interviews alone" if studies and not _without_items(record) else ""
+            screen.note(f"{kind if studies else 'answers'}: {path}, {counted(rows, 'row')}{none}")
+
+
+def _without_items(record: RunRecord) -> list[str]:
+    """Return the names of evaluations whose results are no answers to items."""
+    return [evaluation.name for evaluation in record.evaluations if not evaluation.is_interview]
 
 
 def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pytest_adaptive_eval.extensions.exports.quantity_rows import quantity_rows
 from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.records.parts import SubjectRecord, plain
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.studies import study_rows
 
 _VERSION = "0.3.0"
 _LIBRARY = "pytest-adaptive-eval"
@@ -29,9 +29,10 @@ _RESERVED = {"CON", "PRN", "AUX", "NUL", "DATA", "UNKNOWN", *(f"{x}{n}" for x in
 #: Attributes of an administration that become a sample's metadata.
 _METADATA = ("position", "item_hash", "format", "sample", "category", "propensity", "predicted", "reason")
 _UNBOUNDED = ("-Infinity", "Infinity")
+_FACTS = ("kind", "size", "unit", "asked")  #: Attributes of a record that become its source's details.
 
 
-def aggregate(record: RunRecord, interview: InterviewRecord) -> dict[str, Any] | None:
+def aggregate(record: RunRecord, interview: EvaluationRecord) -> dict[str, Any] | None:
     """Return an interview's estimates, None without any."""
     name = interview.name or words.bank_name(interview) or "evaluation"
     bank = interview.bank.to_json()
@@ -44,12 +45,12 @@ def aggregate(record: RunRecord, interview: InterviewRecord) -> dict[str, Any] |
     return _aggregate(record, name, interview.subject, results, source, generation) if results else None
 
 
-def study_aggregates(record: RunRecord, study: StudyRecord) -> Iterator[dict[str, Any]]:
+def aggregates(record: RunRecord, study: EvaluationRecord) -> Iterator[dict[str, Any]]:
     """Yield the results of each model of a study, the candidate's by node; none of a void study."""
     name = study.name or study.kind
-    source = _source(name, {key: getattr(study, key) for key in ("kind", "candidate", "size", "unit", "asked")})
+    source = _source(name, {"candidate": study.subject.name, **{key: getattr(study, key) for key in _FACTS}})
     by_subject: dict[str, list[dict[str, Any]]] = {}
-    for row in study_rows(record, study):
+    for row in quantity_rows(record, study):
         title = ".".join(filter(None, (name, row["metric"], row["node"])))
         if not study.error and (result := _quantity(title, row)):
             by_subject.setdefault(row["subject"], []).append(result)
@@ -115,7 +116,7 @@ def location(collection: str, whole: Mapping[str, Any], position: int) -> tuple[
 
 
 def samples(
-    interview: InterviewRecord, whole: Mapping[str, Any], bank: ItemBank | None = None
+    interview: EvaluationRecord, whole: Mapping[str, Any], bank: ItemBank | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield a mapping per scored answer; a bank adds the questions and expected answers."""
     index = {item: n for n, item in enumerate(bank.ids)} if bank is not None and bank.items else {}
@@ -186,7 +187,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _results(interview: InterviewRecord, name: str) -> Iterator[dict[str, Any] | None]:
+def _results(interview: EvaluationRecord, name: str) -> Iterator[dict[str, Any] | None]:
     """Yield accuracy, abilities, and accuracy by category; None for a missing estimate."""
     error = interview.accuracy_error if interview.accuracy else None
     yield _accuracy(name, interview.projection, error, interview.size, interview.scored)

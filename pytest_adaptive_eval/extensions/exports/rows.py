@@ -13,10 +13,10 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.extensions.exports import evaleval
+from pytest_adaptive_eval.extensions.exports.quantity_rows import QUANTITY_COLUMNS, quantity_rows
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
-from pytest_adaptive_eval.reports.studies import STUDY_COLUMNS, study_rows
 from pytest_adaptive_eval.text import clean_xml
 
 #: Version of the columns of `responses_jsonl`; a changed or removed column raises it, a new one does not.
@@ -53,11 +53,11 @@ def responses_jsonl(record: RunRecord) -> Iterator[str]:
 
 def studies_jsonl(record: RunRecord) -> Iterator[str]:
     """Return a line of JSON per subject and quantity of all studies; ``docs/reference/exports.md`` lists columns."""
-    return map(json.dumps, _study_rows(record))
+    return map(json.dumps, _quantity_rows(record))
 
 
-def _study_rows(record: RunRecord) -> Iterator[dict[str, Any]]:
-    return (row for study in record.studies for row in study_rows(record, study))
+def _quantity_rows(record: RunRecord) -> Iterator[dict[str, Any]]:
+    return (row for evaluation in record.evaluations for row in quantity_rows(record, evaluation))
 
 
 #: Start of a cell that spreadsheets may read as a formula.
@@ -78,7 +78,7 @@ def responses_csv(record: RunRecord) -> str:
 
 def studies_csv(record: RunRecord) -> str:
     """Return the rows of `studies_jsonl` as CSV, with a head; see `responses_csv`."""
-    return _csv(STUDY_COLUMNS, _study_rows(record))
+    return _csv(QUANTITY_COLUMNS, _quantity_rows(record))
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -107,11 +107,11 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
     Raises:
         UsageError: The kind is unknown, or the file cannot be written.
     """
-    rows = list(_study_rows(record) if studies else _rows(record))
+    rows = list(_quantity_rows(record) if studies else _rows(record))
     if kind == "jsonl":
         text = "".join(f"{json.dumps(row)}\n" for row in rows)
     elif kind == "csv":
-        text = _csv(STUDY_COLUMNS if studies else _COLUMNS, rows)
+        text = _csv(QUANTITY_COLUMNS if studies else _COLUMNS, rows)
     else:
         raise UsageError(f"unknown export {kind!r}: expected 'jsonl' or 'csv'")
     write_whole(path, [text.encode("utf-8")], "the studies" if studies else "the answers")
@@ -134,12 +134,15 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
         UsageError: A file cannot be written.
     """
     written = []
-    for position, interview in enumerate(record.interviews):
-        if whole := evaleval.aggregate(record, interview):
-            collection = interview.bank.name or interview.name
-            where, file = evaleval.location(collection, whole, position)
-            bank = (banks or {}).get(interview.name)
-            if lines := [f"{json.dumps(line)}\n" for line in evaleval.samples(interview, whole, bank)]:
+    interviews_first = sorted(record.evaluations, key=lambda evaluation: not evaluation.is_interview)
+    for position, evaluation in enumerate(interviews_first):
+        for several in evaleval.aggregates(record, evaluation):
+            where, file = evaleval.location(evaluation.name, several, position)
+            written.append(_write_aggregate(several, folder / where / f"{file}.json"))
+        if evaluation.is_interview and (whole := evaleval.aggregate(record, evaluation)):
+            where, file = evaleval.location(evaluation.bank.name or evaluation.name, whole, position)
+            bank = (banks or {}).get(evaluation.name)
+            if lines := [f"{json.dumps(line)}\n" for line in evaleval.samples(evaluation, whole, bank)]:
                 data = "".join(lines).encode("ascii")
                 written.append(folder / where / f"{file}_samples.jsonl")
                 write_whole(written[-1], [data], "the samples")
@@ -150,10 +153,6 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
                     "checksum": hashlib.sha256(data).hexdigest(),
                     "total_rows": len(lines),
                 }
-            written.append(_write_aggregate(whole, folder / where / f"{file}.json"))
-    for position, study in enumerate(record.studies, len(record.interviews)):
-        for whole in evaleval.study_aggregates(record, study):
-            where, file = evaleval.location(study.name, whole, position)
             written.append(_write_aggregate(whole, folder / where / f"{file}.json"))
     return written
 

@@ -9,15 +9,15 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from pytest_adaptive_eval.errors import BaselineError, UsageError
+from pytest_adaptive_eval.extensions.exports.quantity_rows import quantity_rows
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 from pytest_adaptive_eval.records.runs import read_run, write_record
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.studies import study_rows
 
 #: Folder of a run's artifacts, or name and type of an artifact, and the record's file in it.
 FOLDER, RECORD = "adaptive-eval", "record.json"
-#: Columns of `study_rows` and the suffixes of their metrics.
+#: Columns of `quantity_rows` and the suffixes of their metrics.
 _SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}
 
 
@@ -27,9 +27,10 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
     for interview in record.interviews:
         name = interview.name or "evaluation"
         values += [((name, *path), value) for path, value in _interview_values(interview)]
-    for study in record.studies:
-        name = study.name or study.kind
-        values += [((name, *path), value) for path, value in _study_values(record, study)]
+    for evaluation in record.evaluations:
+        name = evaluation.name or evaluation.kind
+        if not evaluation.is_interview:
+            values += [((name, *path), value) for path, value in _quantity_values(record, evaluation)]
     outcomes = [gate.outcome for gate in record.gates]
     values += [(("gates", outcome.value.lower()), outcomes.count(outcome)) for outcome in Outcome]
     values.append((("promote",), int(words.promoted(record))))
@@ -44,7 +45,7 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
     return metrics
 
 
-def _interview_values(interview: InterviewRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
+def _interview_values(interview: EvaluationRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
     """Yield the parts of a metric's name and its value for each number of an interview."""
     if accuracy := interview.accuracy:
         yield ("accuracy",), accuracy.estimate
@@ -64,12 +65,12 @@ def _interview_values(interview: InterviewRecord) -> Iterator[tuple[tuple[str, .
         yield ("category", row.category), row.accuracy.estimate if row.accuracy else None
 
 
-def _study_values(record: RunRecord, study: StudyRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
-    """Yield the parts of a metric's name and its value for each number of a study."""
-    yield (study.unit,), study.asked
-    for row in study_rows(record, study):
+def _quantity_values(record: RunRecord, evaluation: EvaluationRecord) -> Iterator[tuple[tuple[str, ...], float | None]]:
+    """Yield the parts of a metric's name and its value for each quantity of an evaluation."""
+    yield (evaluation.unit,), evaluation.asked
+    for row in quantity_rows(record, evaluation):
         if not row["void"]:
-            other = row["node"] or ("" if row["subject"] == study.candidate else row["subject"])
+            other = row["node"] or ("" if row["subject"] == evaluation.subject.name else row["subject"])
             for column, suffix in _SUFFIXES.items():
                 yield (row["metric"] + suffix, *filter(None, [other])), row[column]
 
@@ -82,13 +83,11 @@ def _metric_part(text: str) -> str:
 def _tags(record: RunRecord) -> dict[str, str]:
     names: dict[str, list[str]] = {
         "run": [record.run],
-        "subject": [interview.subject.name for interview in record.interviews],
-        "checkpoint": [interview.subject.checkpoint for interview in record.interviews],
+        "subject": [evaluation.subject.name for evaluation in record.evaluations],
+        "checkpoint": [evaluation.subject.checkpoint for evaluation in record.evaluations],
         "bank": [interview.bank.name for interview in record.interviews],
         "bank_hash": [interview.bank.content_hash for interview in record.interviews],
     }
-    names["subject"] += [study.candidate for study in record.studies]
-    names["checkpoint"] += [study.member(study.candidate).checkpoint for study in record.studies]
     return {
         f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, values)))[:250]
         for key, values in names.items()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.evaluation import EvalSpec, Evaluation, Settings
+from pytest_adaptive_eval.evaluation.evaluation import Evaluation
+from pytest_adaptive_eval.evaluation.spec import Settings
 from pytest_adaptive_eval.evaluation.toml import TomlEval, read_toml
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.items.item import Status
@@ -45,7 +46,6 @@ class GateStopping:
     def __init__(self, path: str | Path, evaluation: str = "", scorer: str = "") -> None:
         path = Path(path)
         entry = _chosen(path, evaluation)
-        assert isinstance(entry.spec, EvalSpec)
         settings = Settings(path.parent, path.parent / ".adaptive-eval")
         self.evaluation, self._scorer = entry.spec.build(settings), scorer
         self.conditions = [gate.condition for gate in entry.gates]
@@ -217,9 +217,7 @@ def _session(evaluation: Evaluation, conditions: Sequence[Condition], family: in
 
 def _chosen(path: Path, name: str) -> TomlEval:
     evaluations = [
-        entry
-        for entry in read_toml(path).evaluations
-        if isinstance(entry.spec, EvalSpec) and name in ("", entry.spec.name)
+        entry for entry in read_toml(path).evaluations if entry.spec.is_interview and name in ("", entry.spec.name)
     ]
     if len(evaluations) != 1:
         names = ", ".join(entry.spec.name for entry in evaluations)

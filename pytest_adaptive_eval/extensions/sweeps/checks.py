@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
-from pytest_adaptive_eval.evaluation.study import StudySpec
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.extensions.sweeps.cells import Cell, Checkpoint, EvaluationFile
 from pytest_adaptive_eval.extensions.sweeps.settings import ResourceTable, Sweep
@@ -120,7 +119,7 @@ def named_banks(path: Path, base: Path) -> list[Path]:
         return []
     banks = []
     for evaluation in read_toml(path).evaluations:
-        if isinstance(evaluation.spec, StudySpec) or not (text := evaluation.spec.data.get("bank")):
+        if not evaluation.spec.is_interview or not (text := evaluation.spec.data.get("bank")):
             continue
         bank = find_input(str(text), [path.parent, base])
         if bank is None:

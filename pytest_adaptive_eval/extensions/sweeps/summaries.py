@@ -6,17 +6,17 @@ from typing import Any
 
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.parts import QuantityRecord, Spent, plain
-from pytest_adaptive_eval.records.quantities import of_tested
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.quantities import of_subject
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 
 def summary_of(record: RunRecord) -> dict[str, Any]:
     """Return gates, interviews and the reason of void ones, as fields of a `CellEnd`.
 
-    An interview has the keys name, measure (ability, accuracy, auc or a study's metric), estimate and error (None where
+    An interview has the keys name, measure (ability, accuracy, auc or another metric), estimate and error (None where
     there is none), low and high, accuracy, asked, size, calls, tokens, seconds, notes and error_text.
     """
-    evaluations = [*map(_interview, record.interviews), *map(_study, record.studies)]
+    evaluations = [_interview(e) if e.is_interview else _quantity(e) for e in record.evaluations]
     void = [f"{entry['name']}: {entry['error_text']}" for entry in evaluations if entry["error_text"]]
     gates = [
         {
@@ -31,7 +31,7 @@ def summary_of(record: RunRecord) -> dict[str, Any]:
     return plain({"gates": gates, "interviews": evaluations, "reason": "; ".join(void)[:500]})  # type: ignore[no-any-return]
 
 
-def _interview(interview: InterviewRecord) -> dict[str, Any]:
+def _interview(interview: EvaluationRecord) -> dict[str, Any]:
     interval = interview.projection
     accuracy = interval.estimate if interval else None
     measure, estimate, error = "accuracy", accuracy, interview.accuracy_error
@@ -44,22 +44,21 @@ def _interview(interview: InterviewRecord) -> dict[str, Any]:
     return _entry(interview, bounds, interview.bank.scale, interview.costs.subject)
 
 
-def _study(study: StudyRecord) -> dict[str, Any]:
+def _quantity(evaluation: EvaluationRecord) -> dict[str, Any]:
     metric, row = next(
-        ((quantity.metric, row) for quantity, row in of_tested(study)), (study.kind, QuantityRecord(study.candidate))
+        ((quantity.metric, row) for quantity, row in of_subject(evaluation)),
+        (evaluation.kind, QuantityRecord(evaluation.subject.name)),
     )
     estimate = {"estimate": row.estimate, "error": row.error, **_bounds(row), "accuracy": None}
-    return _entry(study, {"measure": metric, **estimate}, "", study.costs.total)
+    return _entry(evaluation, {"measure": metric, **estimate}, "", evaluation.costs.total)
 
 
 def _bounds(row: Interval | QuantityRecord | None) -> dict[str, float | None]:
     return {"low": row.low if row else None, "high": row.high if row else None}
 
 
-def _entry(
-    record: InterviewRecord | StudyRecord, estimate: dict[str, Any], scale: str, spent: Spent | None
-) -> dict[str, Any]:
-    """Return the summary of an interview or study; calls, tokens and FLOPs are 0 where they are not known."""
+def _entry(record: EvaluationRecord, estimate: dict[str, Any], scale: str, spent: Spent | None) -> dict[str, Any]:
+    """Return the summary of an evaluation; calls, tokens and FLOPs are 0 where they are not known."""
     spent = spent or Spent()
     return {
         "name": record.name,

@@ -9,12 +9,12 @@ import numpy as np
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition, LadderPolicy, Metric, decide_by_bounds
-from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.result import Result, SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.ladder.result import Ladder, difference
 
 
-class Auc(Metric[SessionResult]):
+class Auc(Metric[Result]):
     """Sum of the accuracies by level, in levels."""
 
     name = "auc"
@@ -31,15 +31,13 @@ class Auc(Metric[SessionResult]):
         if ladder.area_fault:
             raise ConfigError(ladder.area_fault)
 
-    def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+    def judge(self, result: Result, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by the bounds of the area, or of its difference from a baseline's."""
+        if condition.kind == "at_least" or not isinstance(result, SessionResult):
+            return result.judge_quantity(condition, verdict)
         ladder, policy = result.ladder, result.climb
         assert ladder is not None
         assert policy is not None
-        if condition.kind == "at_least":
-            return decide_by_bounds(
-                verdict, condition, result.family, lambda level: policy.area(ladder, level), condition.value
-            )
         baseline = _baseline_ladder(result, policy, result.baselines[condition.name])
         return decide_by_bounds(
             verdict,

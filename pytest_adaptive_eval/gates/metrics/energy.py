@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pytest_adaptive_eval.gates.condition import Metric
-from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.result import Result
 
 
-class Energy(Metric[SessionResult]):
+class Energy(Metric[Result]):
     """Energy of the interviewee of a network."""
 
     name = "energy"

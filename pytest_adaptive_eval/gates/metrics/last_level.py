@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.condition import Condition, LadderPolicy, Metric, decide_by_bounds
-from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.verdict import Verdict
+from pytest_adaptive_eval.gates.condition import LadderPolicy, Metric
+from pytest_adaptive_eval.gates.result import Result
 
 
-class LastLevel(Metric[SessionResult]):
+class LastLevel(Metric[Result]):
     """Last level with an accuracy above the rate that ends the ladder."""
 
     name = "last_level"
@@ -21,15 +20,6 @@ class LastLevel(Metric[SessionResult]):
         """Refuse a ladder whose answers do not measure the last level."""
         if ladder.last_level_fault:
             raise ConfigError(ladder.last_level_fault)
-
-    def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-        """Return the verdict by the levels that are certified."""
-        ladder, policy = result.ladder, result.climb
-        assert ladder is not None
-        assert policy is not None
-        return decide_by_bounds(
-            verdict, condition, result.family, lambda level: policy.last(ladder, level), condition.value
-        )
 
 
 METRIC = LastLevel()

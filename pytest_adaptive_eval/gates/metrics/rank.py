@@ -1,4 +1,4 @@
-"""Rank among other subjects: of a study's first metric, or of the accuracy among the bank's reference subjects."""
+"""Rank among other subjects: by the first metric, or by the accuracy among the bank's reference subjects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition, Metric, decide_by_probability
-from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.result import Result, SessionResult
 from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.inference.ranks import Predictive, above_probability, rank_distribution, rank_probability
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
@@ -16,16 +16,16 @@ from pytest_adaptive_eval.text import number
 ONE_STANDARD_ERROR = 0.8413  #: Confidence of bounds one standard error to either side.
 
 
-class Rank(Metric[SessionResult]):
-    """Rank by a study's first metric, whose name its conditions get."""
+class Rank(Metric[Result]):
+    """Rank by the first metric of an evaluation of several subjects, whose name its conditions get."""
 
     name = "rank"
-    description = "rank by the study's first metric"
+    description = "rank by the first metric of an evaluation of several models"
     kinds = ("rank_within", "above")
     on_banks = False
 
-    def study_metric(self, metrics: Sequence[str]) -> str:
-        """Return the study's first metric."""
+    def among(self, metrics: Sequence[str]) -> str:
+        """Return the first metric."""
         return metrics[0]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from pytest_adaptive_eval.gates.condition import Metric
-from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.result import Result
 
 
-class Score(Metric[SessionResult]):
+class Score(Metric[Result]):
     """Mean rating of a subject's answers by the panel."""
 
     name = "score"

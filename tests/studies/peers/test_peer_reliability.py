@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.extensions.studies.peers.reliability import fit_reliability, part_qualities
 from pytest_adaptive_eval.extensions.studies.peers.scoring import paper_scores
-from pytest_adaptive_eval.gates.result import Measured
+from pytest_adaptive_eval.gates.quantities import Measured
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 
 N = 12

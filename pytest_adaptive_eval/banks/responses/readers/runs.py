@@ -13,7 +13,7 @@ from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError, UsageError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.records.parts import SubjectRecord
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 from pytest_adaptive_eval.text import counted
 
 _BEGINNING = re.compile(r'\s*\{\s*"run"\s*:')
@@ -42,7 +42,7 @@ def _identity(subject: SubjectRecord, where: str) -> tuple[str, str]:
     return subject.checkpoint or name, subject.decoding_hash
 
 
-def _names(interviews: list[tuple[str, InterviewRecord]]) -> dict[tuple[str, str], str]:
+def _names(interviews: list[tuple[str, EvaluationRecord]]) -> dict[tuple[str, str], str]:
     """Return a name for each subject, with hashes added where several have the same name."""
     first: dict[tuple[str, str], str] = {}
     for where, interview in interviews:
@@ -94,7 +94,7 @@ def read_runs(
     return collected.responses()
 
 
-def _interviews_of_bank(path: Path, settings: ReadSettings) -> list[tuple[str, InterviewRecord]]:
+def _interviews_of_bank(path: Path, settings: ReadSettings) -> list[tuple[str, EvaluationRecord]]:
     """Return file and name for messages, and the record, of each interview with a score on the chosen bank."""
     records = _independent_records(path, settings)
     interviews = [
@@ -126,7 +126,7 @@ def _independent_records(path: Path, settings: ReadSettings) -> list[tuple[RunRe
     return list(runs.values())
 
 
-def _latest_texts(interviews: list[tuple[str, InterviewRecord]], *, one_format: bool) -> dict[str, Administration]:
+def _latest_texts(interviews: list[tuple[str, EvaluationRecord]], *, one_format: bool) -> dict[str, Administration]:
     """Return the last administration of each item; refuse several formats of one text where `one_format`."""
     latest: dict[str, Administration] = {}
     for where, interview in interviews:

@@ -1,4 +1,4 @@
-"""Studies of the kind ``ablation``: a network beside variants of it, each run with the same seeds.
+"""Evaluations of the kind ``ablation``: a network beside variants of it, each run with the same seeds.
 
 A quantity of a network, such as its energy, has one value per seed. The change from one variant to another is the mean
 of its differences by seed, with Student's interval. Welch's test takes the values of the two as independent, as in
@@ -12,23 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.evaluation import Settings
-from pytest_adaptive_eval.evaluation.study import (
-    Member,
-    Progress,
-    StudyContext,
-    StudyKind,
-    StudySpec,
-    members,
-    study_costs,
-    study_pool,
-    void_study,
-)
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.kind import (
     NetworkStudyTable,
@@ -41,12 +30,14 @@ from pytest_adaptive_eval.extensions.studies.network.kind import (
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
-from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import Bounded, StudyResult
+from pytest_adaptive_eval.extensions.studies.several import Member, SeveralSubjects, costs_of, members, model_pool
+from pytest_adaptive_eval.gates.quantities import Bounded
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.models.pool import ModelPool
 from pytest_adaptive_eval.models.reuse import CompletionStore
 from pytest_adaptive_eval.records.parts import plain
+from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import Count, Table, described, located
 from pytest_adaptive_eval.types import Array
@@ -130,13 +121,15 @@ AS_WRITTEN = "as written"
 
 
 @dataclass(frozen=True, slots=True)
-class AblationPlan:
-    """Variants of a network that are ready to run; see `StudyPlan`.
+class AblationPlan(SeveralSubjects):
+    """Variants of a network that are ready to run; see `evaluation.spec.Plan`.
 
     Args:
         arms: Networks of each variant by seed; the first is the network as written.
     """
 
+    kind: ClassVar = "ablation"
+    metrics: ClassVar = _METRICS
     name: str
     arms: Mapping[str, tuple[Network, ...]]
     models: tuple[Member, ...]
@@ -153,11 +146,6 @@ class AblationPlan:
     def subjects(self) -> tuple[str, ...]:
         """Names of the variants."""
         return tuple(self.arms)
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Energy, by variant."""
-        return _METRICS
 
     @property
     def networks(self) -> list[Network]:
@@ -182,23 +170,19 @@ class AblationPlan:
         seeds = [network.seed for network in self.arms[AS_WRITTEN]]
         return {"ablation": dict(self.written), "seeds": seeds, "subjects": list(self.subjects)}
 
-    def check(self, condition: Condition) -> None:
-        """Raise a ConfigError for a gate on a metric that is not measured."""
-        condition.check_study(self.metrics, self.subjects, self.candidate)
-
-    def void(self, error: str) -> StudyResult:
+    def void(self, error: str) -> Result:
         """Return the result of variants that could not run."""
-        return void_study(self, "ablation", error, size=len(self.networks), unit="networks")
+        return self.void_result(error, size=len(self.networks), unit="networks")
 
-    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+    def restore(self, data: Mapping[str, Any]) -> Result:
         """Restore a result of another process."""
-        result = StudyResult.from_json(data)
+        result = Result.from_json(data)
         arms = [arm["quantities"]["energy"] for arm in result.account.get("arms", ())]
         return replace(result, quantities=_measured(arms)) if arms else result
 
-    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all variants with all seeds."""
-        with study_pool(self, self.memory, self.folder / "cache") as pool:
+        with model_pool(self, self.memory, self.folder / "cache") as pool:
             results = dict(self._results(pool, replies, progress))
         values = {name: quantities(networks) for name, networks in results.items()}
         every = [result for networks in results.values() for result in networks]
@@ -221,7 +205,7 @@ class AblationPlan:
             asked=len(every),
             notes=tuple(_sentences(results, lambda result: "; ".join(notes_on_answers(result)))),
             account={"arms": arms, "contrasts": plain(changes), "settings": plain(self.to_json()["ablation"])},
-            costs=study_costs([node.usage for result in every for node in result.nodes], pool.loads),
+            costs=costs_of([node.usage for result in every for node in result.nodes], pool.loads),
             members=tuple({**identity, "name": name} for name, identity in models.items()),
         )
 
@@ -274,7 +258,7 @@ class AblationTable(NetworkStudyTable, frozen=True, kw_only=True):
     variant: Annotated[list[VariantTable], described("variants of the network")] = []
 
 
-def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> AblationPlan:
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationPlan:
     table = spec.table
     assert isinstance(table, AblationTable)
     if not spec.data.get("network") or not table.variant:
@@ -323,4 +307,5 @@ def _changed(written: Mapping[str, Any], variant: VariantTable) -> dict[str, Any
     return {**written, **variant.network, "node": nodes}
 
 
-ABLATION = StudyKind(AblationTable, _METRICS, _build)
+_SECTION = Service("ablation", "pytest_adaptive_eval.extensions.studies.report_sections.ablation:SECTION")
+ABLATION = EvaluationKind(AblationTable, _METRICS, _build, section=_SECTION.load)

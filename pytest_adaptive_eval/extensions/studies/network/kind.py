@@ -1,4 +1,4 @@
-"""Studies of the kind ``network``: one model is interviewed at each node, by code or by other models."""
+"""Evaluations of the kind ``network``: one model is interviewed at each node, by code or by other models."""
 
 from __future__ import annotations
 
@@ -6,23 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
-from pytest_adaptive_eval.evaluation.evaluation import Settings
-from pytest_adaptive_eval.evaluation.study import (
-    Member,
-    Progress,
-    StudyContext,
-    StudyKind,
-    StudySpec,
-    members,
-    population_key,
-    study_costs,
-    study_pool,
-    void_study,
-)
-from pytest_adaptive_eval.evaluation.tables import UNANSWERED, MemberTable, StudyTable
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
+from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, SupervisorTable, read_network
 from pytest_adaptive_eval.extensions.studies.network.result import (
     Label,
@@ -36,8 +24,18 @@ from pytest_adaptive_eval.extensions.studies.network.result import (
 )
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
+from pytest_adaptive_eval.extensions.studies.several import (
+    Member,
+    MemberTable,
+    SeveralSubjects,
+    costs_of,
+    members,
+    model_pool,
+    population_key,
+)
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import Bounded, StudyResult
+from pytest_adaptive_eval.gates.quantities import Bounded
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.item import WRONG, unanswered_sentence
@@ -46,6 +44,7 @@ from pytest_adaptive_eval.models.caps import truncation_sentence
 from pytest_adaptive_eval.models.reuse import CompletionStore
 from pytest_adaptive_eval.records.baseline import counted_apart
 from pytest_adaptive_eval.records.parts import plain
+from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import described, replaced
 
@@ -63,14 +62,16 @@ _FALLBACKS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkPlan:
-    """A network that is ready to run; see `StudyPlan`.
+class NetworkPlan(SeveralSubjects):
+    """A network that is ready to run; see `evaluation.spec.Plan`.
 
     Args:
         models: The interviewee first.
         labels: Reviews by people or code, with which the supervisor's are compared.
     """
 
+    kind: ClassVar = "network"
+    metrics: ClassVar = _METRICS
     name: str
     network: Network
     models: tuple[Member, ...]
@@ -102,11 +103,6 @@ class NetworkPlan:
         return tuple((member, member.name in interviewed) for member in self.models)
 
     @property
-    def metrics(self) -> tuple[str, ...]:
-        """Energy of the interviewee, and area and last level of a node."""
-        return _METRICS
-
-    @property
     def _most(self) -> int:
         """Largest number of replies: one for the answers of a level, and one for each item that is written."""
         network = self.network
@@ -132,7 +128,7 @@ class NetworkPlan:
 
     def check(self, condition: Condition) -> None:
         """Raise a ConfigError for a gate on a metric that its subject does not have."""
-        condition.check_study(self.metrics, self.subjects, self.candidate)
+        condition.check_subjects(self.metrics, self.subjects, self.candidate)
         of_node = condition.subject in self.subjects[1:]
         if of_node != (condition.metric != _METRICS[0]):
             raise ConfigError(
@@ -145,14 +141,14 @@ class NetworkPlan:
                 "on one of its nodes"
             )
 
-    def void(self, error: str) -> StudyResult:
+    def void(self, error: str) -> Result:
         """Return the result of a network that could not run."""
-        return void_study(self, "network", error, size=len(self.network.nodes), unit="nodes", seed=self.network.seed)
+        return self.void_result(error, size=len(self.network.nodes), unit="nodes", seed=self.network.seed)
 
-    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all nodes."""
         counting, pictures = _Counting(replies, progress, self._most), self.folder / "pictures"
-        with study_pool(self, self.memory, self.folder / "cache") as pool:
+        with model_pool(self, self.memory, self.folder / "cache") as pool:
             result = hold_network(self.network, pool, replies=counting, pictures=pictures)
         account, notes = result.to_json(), [*_notes(result)]
         if self.labels:
@@ -170,7 +166,7 @@ class NetworkPlan:
             broken=bool(error),
             notes=tuple(notes),
             account=account,
-            costs=study_costs([node.usage for node in result.nodes], result.loads),
+            costs=costs_of([node.usage for node in result.nodes], result.loads),
             members=tuple({**model, "name": name} for name, model in result.models.items()),
         )
 
@@ -182,7 +178,7 @@ class NetworkPlan:
             written["unanswered"] = self.network.unanswered
         return population_key(written)
 
-    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+    def recall(self, account: Mapping[str, Any]) -> Result:
         """Return an earlier run of the same nodes as a baseline."""
         try:
             result = NetworkResult.from_json(account)
@@ -198,15 +194,15 @@ class NetworkPlan:
         subjects = (result.interviewee, *self.subjects[1:])
         return replace(self._result(result), candidate=result.interviewee, subjects=subjects, account=account)
 
-    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+    def restore(self, data: Mapping[str, Any]) -> Result:
         """Restore a result of another process."""
-        plain = StudyResult.from_json(data)
+        plain = Result.from_json(data)
         if not plain.account:
             return plain
         result = self._result(NetworkResult.from_json(plain.account))
         return replace(plain, quantities=result.quantities, difference=result.difference)
 
-    def _result(self, result: NetworkResult) -> StudyResult:
+    def _result(self, result: NetworkResult) -> Result:
         nodes, groups = result.nodes, result.groups()
         no_group: tuple[None, ...] = (None,) * len(self.groups)
         none: tuple[None, ...] = (None,) * len(nodes) + no_group
@@ -230,7 +226,7 @@ class NetworkPlan:
             },
             asked=sum(node.opened for node in nodes),
             difference=partial(_difference, result),
-            absent={
+            unmeasured={
                 node.name: f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area "
                 f"of {node.opens_at:g}"
                 for node in nodes
@@ -239,7 +235,7 @@ class NetworkPlan:
         )
 
 
-def _difference(result: NetworkResult, metric: str, subject: str, baseline: StudyResult, confidence: float) -> Interval:
+def _difference(result: NetworkResult, metric: str, subject: str, baseline: Result, confidence: float) -> Interval:
     """Return a value of this network less that of a baseline, by question where both were asked the same by code."""
     before = NetworkResult.from_json(baseline.account)
     if metric == _METRICS[0]:
@@ -300,7 +296,7 @@ class _Counting:
         self._progress(self._done, self._most, f"reply {self._done}")
 
 
-class NetworkStudyTable(StudyTable, frozen=True, kw_only=True):
+class NetworkStudyTable(KindTable, frozen=True, kw_only=True):
     """``[[eval]]`` of the kind ``network``."""
 
     kind: Literal["network"]
@@ -309,7 +305,7 @@ class NetworkStudyTable(StudyTable, frozen=True, kw_only=True):
     unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
 
 
-def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> NetworkPlan:
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     table = spec.table
     assert isinstance(table, NetworkStudyTable)
     if not spec.data.get("network"):
@@ -336,7 +332,7 @@ def other_members(table: NetworkStudyTable) -> list[MemberTable]:
     ]
 
 
-def bank_reader(context: StudyContext) -> Callable[[str], ItemBank]:
+def bank_reader(context: Context) -> Callable[[str], ItemBank]:
     """Return a function that reads the bank at a path, which a file may name relative to its folders."""
 
     def read(path: str) -> ItemBank:
@@ -350,7 +346,7 @@ def bank_reader(context: StudyContext) -> Callable[[str], ItemBank]:
     return read
 
 
-def _labels(table: NetworkTable | None, context: StudyContext) -> tuple[Label, ...]:
+def _labels(table: NetworkTable | None, context: Context) -> tuple[Label, ...]:
     """Return the labels of the supervisor's reviews; an empty tuple without a file of them."""
     supervisor = table.supervisor if table else None
     if not isinstance(supervisor, SupervisorTable) or not supervisor.labels:
@@ -379,4 +375,5 @@ def check_members(networks: Sequence[Network], names: Sequence[str], where: str)
         raise ConfigError(f"the model {min(unused)!r} has no part in {where}: remove it")
 
 
-NETWORK = StudyKind(NetworkStudyTable, _METRICS, _build)
+_SECTION = Service("network", "pytest_adaptive_eval.extensions.studies.report_sections.network:SECTION")
+NETWORK = EvaluationKind(NetworkStudyTable, _METRICS, _build, section=_SECTION.load)

@@ -1,4 +1,4 @@
-"""Studies of the kind ``peers``: models set each other tasks, answer them and judge all answers."""
+"""Evaluations of the kind ``peers``: models set each other tasks, answer them and judge all answers."""
 
 from __future__ import annotations
 
@@ -8,35 +8,33 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
-from pytest_adaptive_eval.evaluation.evaluation import Settings
-from pytest_adaptive_eval.evaluation.study import (
-    Member,
-    Progress,
-    StudyContext,
-    StudyKind,
-    StudySpec,
-    members,
-    population_key,
-    study_costs,
-    study_pool,
-    void_study,
-)
-from pytest_adaptive_eval.evaluation.tables import UNANSWERED, MemberTable, StudyTable
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
+from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
 from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, Call, assess
 from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST
 from pytest_adaptive_eval.extensions.studies.peers.result import Assessment
 from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, PeerSettings
+from pytest_adaptive_eval.extensions.studies.several import (
+    Member,
+    MemberTable,
+    SeveralSubjects,
+    costs_of,
+    members,
+    model_pool,
+    population_key,
+)
 from pytest_adaptive_eval.faults import FaultLimit
-from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import Measured, StudyResult
+from pytest_adaptive_eval.gates.quantities import Measured
+from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.items.item import WRONG
 from pytest_adaptive_eval.models import resolve
 from pytest_adaptive_eval.models.base import Completion
 from pytest_adaptive_eval.models.pool import ModelPool
 from pytest_adaptive_eval.models.reuse import CompletionStore, RecordedModel
+from pytest_adaptive_eval.registry import Service
 from pytest_adaptive_eval.text import counted, number
 from pytest_adaptive_eval.typed_tables import Number, Table, described
 
@@ -52,13 +50,14 @@ _OPINION = "scores are a panel's opinion: no answer was checked against a truth"
 
 
 @dataclass(frozen=True, slots=True)
-class PanelPlan:
-    """A peer assessment that is ready to run; see `StudyPlan`.
+class PanelPlan(SeveralSubjects):
+    """A peer assessment that is ready to run; see `evaluation.spec.Plan`.
 
     Args:
         models: The candidate first.
     """
 
+    kind: ClassVar = "peers"
     name: str
     models: tuple[Member, ...]
     settings: PeerSettings
@@ -115,13 +114,9 @@ class PanelPlan:
             del settings["unanswered"]
         return settings
 
-    def void(self, error: str) -> StudyResult:
+    def void(self, error: str) -> Result:
         """Return the result of an assessment that could not run."""
-        return void_study(self, "peers", error, size=self.settings.rounds, seed=self.settings.seed)
-
-    def check(self, condition: Condition) -> None:
-        """Raise a ConfigError for a gate on a metric that is not measured."""
-        condition.check_study(self.metrics, self.subjects, self.candidate)
+        return self.void_result(error, size=self.settings.rounds, seed=self.settings.seed)
 
     @property
     def population(self) -> str:
@@ -129,7 +124,7 @@ class PanelPlan:
         settings = {name: value for name, value in self._settings.items() if name != "seed"}
         return population_key({"settings": settings, "peers": list(self.subjects[1:])})
 
-    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+    def recall(self, account: Mapping[str, Any]) -> Result:
         """Return an earlier run of the same panel as a baseline."""
         try:
             assessment = Assessment.from_json(account)
@@ -147,13 +142,9 @@ class PanelPlan:
         result = replace(self.void(assessment.fault), quantities=quantities, unsure=unsure, account=account)
         return replace(result, candidate=assessment.names[0], subjects=assessment.names)
 
-    def restore(self, data: Mapping[str, Any]) -> StudyResult:
-        """Restore a result of another process."""
-        return StudyResult.from_json(data)
-
-    def hold(self, replies: CompletionStore, progress: Progress) -> StudyResult:
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
         """Run all rounds."""
-        with study_pool(self, self.memory, self.cache) as pool:
+        with model_pool(self, self.memory, self.cache) as pool:
             panel = [RecordedModel(pool.model(name), replies, name) for name in self.subjects]
             assessment = assess(panel, self.settings, asking=_Asking(self, pool, progress))
         error = assessment.fault and assessment.fault + _reasons(assessment)
@@ -165,7 +156,7 @@ class PanelPlan:
             unsure=unsure,
             notes=(_OPINION, *_notes(assessment)),
             account=assessment.to_json(),
-            costs=study_costs([assessment.by_role], pool.loads),
+            costs=costs_of([assessment.by_role], pool.loads),
             members=tuple(identity.to_json() for identity in assessment.models),
         )
 
@@ -213,7 +204,7 @@ class PanelTable(Table, frozen=True, kw_only=True):
     )
 
 
-class PeersTable(StudyTable, frozen=True, kw_only=True):
+class PeersTable(KindTable, frozen=True, kw_only=True):
     """``[[eval]]`` of the kind ``peers``."""
 
     kind: Literal["peers"]
@@ -222,7 +213,7 @@ class PeersTable(StudyTable, frozen=True, kw_only=True):
     unanswered: Annotated[Literal["wrong", "missing"], UNANSWERED] = "wrong"
 
 
-def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> PanelPlan:
+def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:
     table = spec.table
     assert isinstance(table, PeersTable)
     models = members(table, settings, table.peers, context.folders)
@@ -255,7 +246,8 @@ def _sampling(model: Member, panel: PeerSettings) -> Member:
     return replace(model, options={**sampling, **model.options})
 
 
-PEERS = StudyKind(PeersTable, _METRICS, _build)
+_SECTION = Service("peers", "pytest_adaptive_eval.extensions.studies.report_sections.peers:SECTION")
+PEERS = EvaluationKind(PeersTable, _METRICS, _build, section=_SECTION.load)
 
 
 class _Asking:

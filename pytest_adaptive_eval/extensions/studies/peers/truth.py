@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from pytest_adaptive_eval.extensions.studies.peers.scoring import agreement
 from pytest_adaptive_eval.records.correlation import measures
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord
 
 #: Least number of members with an accuracy.
 LEAST = 3
@@ -24,7 +24,7 @@ def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
             scores and with each judge's mean judgments of others.
         earlier: Runs whose interviews are used for members without one in this run, oldest first.
     """
-    panels = [study for study in run.studies if study.opinion and not study.error]
+    panels = [entry for entry in run.evaluations if entry.opinion and not entry.error]
     if panels:
         asked = [record for record in (*earlier, run) if not record.copied_from]
         interviews = [interview for record in asked for interview in record.interviews]
@@ -32,7 +32,7 @@ def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
             study.account["truth"] = _truth(study, interviews)
 
 
-def _truth(study: StudyRecord, interviews: Sequence[InterviewRecord]) -> list[dict[str, Any]]:
+def _truth(study: EvaluationRecord, interviews: Sequence[EvaluationRecord]) -> list[dict[str, Any]]:
     names = {member.checkpoint: member.name for member in study.members if member.checkpoint}
     member_interviews = [  # named by bank, since each member may have its own evaluation
         replace(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.records.run_record import StudyRecord
-from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
+from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 
 
@@ -26,7 +26,7 @@ class _Account(msgspec.Struct):
     contrasts: list[_Contrast] = []
 
 
-def _tables(_: StudyRecord, account: _Account) -> list[Table]:
+def _tables(_: EvaluationRecord, account: _Account) -> list[Table]:
     rows = [_row(contrast) for contrast in account.contrasts[:ROWS]]
     heads = ("variant", "quantity", "as written", "variant's", "change, 95 %", "p", "seeds")
     note = (
@@ -48,4 +48,4 @@ def _row(contrast: _Contrast) -> tuple[str, ...]:
     )
 
 
-REGISTERED = (StudySection("ablation", _Account, _tables),)
+SECTION = Section(_Account, _tables)

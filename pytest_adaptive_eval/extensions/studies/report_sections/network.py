@@ -8,10 +8,10 @@ import msgspec
 
 from pytest_adaptive_eval.extensions.studies.network.node_result import Exchange, PanelMember
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.records.run_record import StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
-from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
+from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
@@ -95,7 +95,7 @@ class Account(msgspec.Struct):
     agreement: _Agreement | None = None
 
 
-def _tables(_: StudyRecord, account: Account) -> list[Table]:
+def _tables(_: EvaluationRecord, account: Account) -> list[Table]:
     nodes = account.nodes[:ROWS]
     results = [
         (
@@ -218,7 +218,7 @@ def _figures(key: str, account: Account) -> list[Figure]:
     return [Figure("The network", caption, network_picture(account, f"{key}n"))]
 
 
-REGISTERED = (StudySection("network", Account, _tables, _figures, ranks_subjects=False),)
+SECTION = Section(Account, _tables, _figures, ranks_subjects=False)
 
 
 def _columns(nodes: Sequence[Node]) -> list[list[Node]]:

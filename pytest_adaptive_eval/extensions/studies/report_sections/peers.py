@@ -8,10 +8,10 @@ import msgspec
 
 from pytest_adaptive_eval.extensions.studies.peers.result import Attempt
 from pytest_adaptive_eval.records.parts import SubjectRecord
-from pytest_adaptive_eval.records.run_record import StudyRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.plots import heatmap, series_plot
-from pytest_adaptive_eval.reports.studies import ROWS, StudySection, Table, short
+from pytest_adaptive_eval.reports.sections import ROWS, Section, Table, short
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
@@ -81,11 +81,11 @@ class Account(msgspec.Struct):
     truth: list[_Truth] = []
 
 
-def _tables(study: StudyRecord, account: Account) -> list[Table]:
+def _tables(study: EvaluationRecord, account: Account) -> list[Table]:
     names = _names(account)
     order = _order(account, names)
     return [
-        _topics(account, names, order, study.candidate),
+        _topics(account, names, order, study.subject.name),
         _judges(account, names, order),
         *_truth(account, names),
         _tasks(account, names),
@@ -118,7 +118,7 @@ def _figures(key: str, account: Account) -> list[Figure]:
     return figures
 
 
-REGISTERED = (StudySection("peers", Account, _tables, _figures),)
+SECTION = Section(Account, _tables, _figures)
 
 
 def _names(account: Account) -> list[str]:

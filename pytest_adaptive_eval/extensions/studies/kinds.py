@@ -1,4 +1,4 @@
-"""Kinds of studies: peer assessment, networks, and ablations of networks."""
+"""Kinds of evaluations: peer assessment, networks, and ablations of networks."""
 
 from pytest_adaptive_eval.registry import Service
 

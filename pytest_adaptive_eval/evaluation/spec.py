@@ -1,0 +1,246 @@
+"""Evaluations as written, settings of a run, and the kinds of evaluations.
+
+A kind is a module that offers an `EvaluationKind`: its settings, its metrics, the construction of its plan, and its
+section of the page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.evaluation.tables import KindTable
+from pytest_adaptive_eval.registry import Service, registered
+from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.cat.selection import Selector
+    from pytest_adaptive_eval.gates.condition import Condition
+    from pytest_adaptive_eval.gates.result import Result
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.models.reuse import CompletionStore
+    from pytest_adaptive_eval.reports.sections import Section
+    from pytest_adaptive_eval.tasks import TaskFamily
+
+Loaders = Mapping[str, Callable[[], "EvaluationKind"]]  #: Functions that load kinds, by name.
+_INTERVIEW = Service("bank", "pytest_adaptive_eval.evaluation.evaluation:INTERVIEW")
+#: Called with the number of finished steps, the number of all steps, and the present step in words.
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Flags and ini settings, which apply to every evaluation; None leaves a setting to the evaluation.
+
+    Args:
+        root: Folder for relative paths that do not exist beside the file.
+        folder: Folder of the journal and the records.
+        fresh: Start every interview anew, whatever the journal holds.
+        record, junit: Additional files for the run's record and the gate report.
+        baseline: File that gates call ``"baseline"``: a run's record, a history of runs, or recorded answers.
+        missing_baseline: Action where there is no baseline yet.
+        required_gates: Node ids, or ends of them, of gates without whose results nothing is promoted.
+        reuse: Store of answers that runs share; None where every answer is asked for.
+    """
+
+    root: Path
+    folder: Path
+    model: str | None = None
+    budget: str | None = None
+    seed: int | None = None
+    fresh: bool = False
+    record: Path | None = None
+    junit: Path | None = None
+    graders: tuple[str, ...] = ()
+    baseline: str | None = None
+    missing_baseline: str = "warn"
+    html: Path | None = None
+    unsafe_code: bool = False
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+    required_gates: tuple[str, ...] = ()
+    reuse: Path | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+
+
+def _families() -> Mapping[str, TaskFamily]:
+    from pytest_adaptive_eval.tasks import FAMILIES
+
+    return FAMILIES
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a kind looks: folders of relative paths, in order, task families, banks and selectors.
+
+    Args:
+        read: Reads a bank.
+        selector: Finds a selector by name.
+    """
+
+    folders: tuple[Path, ...] = ()
+    tasks: Callable[[], Mapping[str, TaskFamily]] = _families
+    read: Callable[[Path], ItemBank] = read_bank
+    selector: Callable[[str], Selector | None] = SELECTORS.get
+
+
+class Plan(Protocol):
+    """An evaluation of several models, or of one in several places, that is ready to run.
+
+    `evaluation.evaluation.Evaluation`, an interview, has the members up to `restore`, and is run by the plugin.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the evaluation."""
+
+    @property
+    def kind(self) -> str:
+        """Name of its kind."""
+
+    @property
+    def metrics(self) -> tuple[str, ...] | None:
+        """Metrics of gates, the default one first; None for all metrics of banks."""
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """Names by which a gate may ask for it."""
+
+    def check(self, condition: Condition) -> None:
+        """Raise a `ConfigError` for a gate that the evaluation cannot decide."""
+
+    def denials(self, condition: Condition) -> int:
+        """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
+
+    def comparable(self, other: Any) -> bool:
+        """Return whether another evaluation of this kind measures the same quantities."""
+
+    def read_baseline(self, spec: str, folders: Sequence[Path]) -> Any:
+        """Return the baseline in a file or a history; a BaselineError if it does not serve, or the kind has none."""
+
+    def restore(self, data: Mapping[str, Any]) -> Result:
+        """Restore a result of another process from its `Result.to_json`."""
+
+    @property
+    def roles(self) -> Sequence[tuple[Any, bool]]:
+        """Models, with `spec` and `options`, each with whether it is a subject; the others are agents."""
+
+    @property
+    def outlook(self) -> str:
+        """A sentence on the models and the expected cost."""
+
+    @property
+    def population(self) -> str:
+        """Key of all that must be equal for two runs to measure the same quantities; empty where none do."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that replies depend on, except the models.  A run with equal data continues an interrupted one."""
+
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
+        """Run it with the replies of an interrupted run; a fault of the run becomes an error of the result."""
+
+    def void(self, error: str) -> Result:
+        """Return the result of an evaluation that could not run."""
+
+
+def _check(table: KindTable, data: Mapping[str, Any]) -> None:
+    if table.model is None:
+        refuse_keys(data, ("model_options",), "goes with a model, and there is none: write model = ...")
+
+
+class EvaluationKind(NamedTuple):
+    """A kind of evaluation.
+
+    Args:
+        table: Its settings.
+        metrics: Metrics of gates, the default one first; None for all metrics of banks.
+        build: Makes the plan, after a check of every setting.
+        check: Raises a ConfigError for settings that contradict each other.
+        section: Makes its section of the page; None for one with rankings alone.
+    """
+
+    table: type[Any]
+    metrics: tuple[str, ...] | None
+    build: Callable[[EvalSpec, Settings, Context], Any]
+    check: Callable[[Any, Mapping[str, Any]], None] = _check
+    section: Callable[[], Section] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvalSpec:
+    """One evaluation as written by the user, an interview unless `kind` is another; paths are relative to `base`.
+
+    Raises:
+        ConfigError: A setting is unknown or has a wrong value, or two settings exclude each other.
+    """
+
+    data: Mapping[str, Any]
+    where: str
+    base: Path
+    kind: EvaluationKind = field(default_factory=lambda: _INTERVIEW.load())
+    table: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        written = {key: value for key, value in self.data.items() if key != "gate"}  # gates have lines of their own
+        object.__setattr__(self, "table", read_table(self.kind.table, written, self.where))
+        with located(self.where):
+            self.kind.check(self.table, written)
+
+    @property
+    def is_interview(self) -> bool:
+        """Whether one subject is asked items."""
+        return self.kind.metrics is None
+
+    @property
+    def name(self) -> str:
+        """The evaluation's own name, else one that follows from its settings."""
+        return str(self.table.default_name if self.table.name is None else self.table.name)
+
+    @property
+    def parameter_id(self) -> str:
+        """Id of an interview's placeholder among a function's parameters; empty for another kind."""
+        return "aeval:" + re.sub(r"[^A-Za-z0-9._+-]+", "_", self.table.stem) if self.is_interview else ""
+
+    def seed(self, settings: Settings) -> int:
+        """Return the seed of the run, else of the file."""
+        seed: int = self.table.seed if settings.seed is None else settings.seed
+        return seed
+
+    def build(self, settings: Settings, context: Context = Context()) -> Any:
+        """Return the plan, after a check of every setting: an `Evaluation` of an interview, else a `Plan`.
+
+        Raises:
+            ConfigError, BankError: Anything that the user can correct.
+        """
+        with located(self.where):
+            return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
+
+
+@cache
+def evaluation_kinds() -> Loaders:
+    """Return the loaders of the built-in kinds, and of those that packages register."""
+    others = registered(None, "adaptive_eval.kinds", Service)
+    return {"bank": _INTERVIEW.load, "ladder": _INTERVIEW.load, **{name: kind.load for name, kind in others.items()}}
+
+
+def merge_kinds(
+    provided: Iterable[Mapping[str, Callable[[], EvaluationKind]]],
+) -> dict[str, Callable[[], EvaluationKind]]:
+    """Return the loaders of several plugins by kind.
+
+    Raises:
+        ConfigError: Two plugins provide one kind.
+    """
+    kinds: dict[str, Callable[[], EvaluationKind]] = {}
+    for loaders in provided:
+        for name, load in loaders.items():
+            if name in kinds:
+                raise ConfigError(f"plugins provide the kind {name!r} more than once: rename one of them")
+            kinds[name] = load
+    return kinds

@@ -1,0 +1,171 @@
+"""The test of an evaluation of any kind: it runs the evaluation, and fails if that is void.
+
+An interview costs one collected item whatever its bank's size. When its turn comes it asks its session for questions,
+runs each through pytest's own protocol as an ordinary parametrized test, and then lets pytest run this test. Questions
+and test have the same parent, so that module- and session-scoped fixtures (the model) are set up once.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval import clock
+from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+from pytest_adaptive_eval.evaluation import Evaluation, Plan
+from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
+from pytest_adaptive_eval.gates.result import Result
+from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.plugin.finish import finish
+from pytest_adaptive_eval.plugin.gates import GatePlan
+from pytest_adaptive_eval.plugin.progress import live_row
+from pytest_adaptive_eval.plugin.recording import SHARED_NOTE
+from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
+from pytest_adaptive_eval.records.parts import Costs, QuantityRecord, SubjectRecord, converted, plain
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
+from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
+
+LINES = 10  #: Lines of progress on a terminal that cannot rewrite one.
+
+
+class EvaluationTest(EvaluationNode):
+    """The test of one evaluation, and its result."""
+
+    gate_plan: GatePlan
+    skipped = ""  #: Why the user's own marks or fixtures skip this interview.
+    fault: Exception | None = None  #: An error that is not of this package, such as in a grader of the user's.
+
+    def plan(self, evaluation: Evaluation | Plan, state: RunState) -> None:
+        """Set the evaluation, and add the test to those of a run."""
+        self.evaluation, self.gate_plan = evaluation, GatePlan(state, evaluation)
+        self.is_interview = isinstance(evaluation, Evaluation)
+        self.register(state)
+
+    def rename(self, name: str) -> None:
+        """Give an interview another name; its draws stay those of the old one."""
+        assert isinstance(self.evaluation, Evaluation)
+        self.shared_name = self.evaluation.name
+        self.gate_plan.evaluation = self.evaluation = replace(self.evaluation, name=name)
+
+    def administer(self) -> None:
+        """Run the evaluation: ask questions until the session ends, or hold it by its plan."""
+        start = clock.elapsed()
+        if isinstance(self.evaluation, Evaluation):
+            loop = AskingLoop(self, self.gate_plan)
+            with closing(loop.session):
+                loop.run()
+                self.skipped = loop.skipped
+                if not sets_up_only(self.config):
+                    self.result, self.record = finish(loop, clock.elapsed() - start)
+        elif not sets_up_only(self.config):
+            self._hold(self.evaluation, start)
+
+    def _hold(self, plan: Plan, start: float) -> None:
+        """Hold an evaluation by its plan, with the stored replies of an earlier run."""
+        from pytest_adaptive_eval.models.reuse import Completions
+        from pytest_adaptive_eval.records.journal import Journal, interview_key
+
+        key = interview_key(
+            name=f"{self.nodeid} {plan.name}",
+            bank=plan.kind,
+            scale="",
+            policy=plan.to_json(),
+            seed=0,  # the plan has the seed
+            checkpoint="",  # the key of each reply has a hash of its model
+            decoding="",
+        )
+        state, usage, progress = self.state, False, _Progress(self)
+        path = state.folder / "journal" / f"{key}.jsonl"
+        try:
+            with Journal(path, fresh=state.settings.fresh) as journal:
+                result = plan.hold(Completions(journal, state.answers), progress)
+        except AdaptiveEvalError as error:
+            result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
+        except Exception as error:  # it voids this evaluation only
+            self.fault, result = error, replace(plan.void(f"{type(error).__name__}: {error}"), broken=True)
+        finally:
+            progress.end()
+        self.result = replace(result, **self.gate_plan.result_arguments())
+        notes = [*result.notes, *([SHARED_NOTE] if state.answers is not None else [])]
+        seconds = round(clock.elapsed() - start, 3)
+        self.record = _record(self.nodeid, plan, result, notes=plain(notes), seconds=seconds, usage_error=usage)
+        self.record.journal = "" if result.broken else path.name
+
+    def restore(self, data: dict[str, Any]) -> None:
+        """Set the result from the JSON data of the process that ran the evaluation."""
+        self.result = replace(self.evaluation.restore(data), **self.gate_plan.result_arguments())
+
+    def runtest(self) -> None:
+        """Fail when the evaluation is void, or failed items that must pass with no gate to say so.
+
+        Wrong answers to other items never fail it.
+        """
+        if self.skipped:
+            pytest.skip(self.skipped)
+        if self.record is None:
+            pytest.fail("the evaluation did not take place", pytrace=False)
+        for name, value in self.record.facts().items():
+            if value is not None:
+                text = number(value) if isinstance(value, float) else str(value)
+                self.user_properties.append((name, clean_xml(text, 200)))
+        if self.fault is not None:
+            raise self.fault
+        if self.record.error:
+            pytest.fail(f"ERROR {self.record.name}: {self.record.error}", pytrace=False)
+        answers = self.result.must_pass if self.result is not None else ()
+        if not self.gate_plan.judged and any(answer.failed for answer in answers):
+            pytest.fail(f"FAIL {self.record.name}: {must_pass_sentence(answers)}; no gate judges it", pytrace=False)
+
+
+def _record(nodeid: str, plan: Plan, result: Result, **facts: Any) -> EvaluationRecord:
+    """Return the record of an evaluation that was held by its plan."""
+    members = converted(list[SubjectRecord], plain(result.members))
+    candidate = SubjectRecord(result.candidate)
+    return EvaluationRecord(
+        name=plan.name,
+        nodeid=nodeid,
+        kind=plan.kind,
+        subject=next((member for member in members if member.name == result.candidate), candidate),
+        members=members,
+        metrics=converted(dict[str, list[QuantityRecord]], plain(result.findings())),
+        asked=result.asked,
+        size=result.size,
+        unit=result.unit,
+        account=plain(result.account),
+        costs=converted(Costs, plain(result.costs)),
+        error=plain(result.error),
+        population=plan.population,
+        opinion="judgments" in result.account,
+        **facts,
+    )
+
+
+class _Progress:
+    """Progress on the terminal: one line that is drawn over, or a few lines where that is not possible."""
+
+    def __init__(self, node: EvaluationTest) -> None:
+        self._name = clean_terminal(node.evaluation.name, 60)
+        config = node.config
+        quiet = node.state.worker or config.get_verbosity() < 0
+        self._reporter: Any = None if quiet else config.pluginmanager.getplugin("terminalreporter")
+        self._row = None if quiet else live_row(config)
+        self._last = ""
+
+    def __call__(self, done: int, whole: int, doing: str) -> None:
+        line = f"adaptive-eval: {self._name}: {clean_terminal(doing, 60)}"
+        if self._reporter is None or line == self._last:
+            return
+        if self._row is not None:
+            self._row.draw(line)
+        elif (done - 1) % max(1, math.ceil(whole / LINES)) == 0 or done == whole:
+            self._reporter.ensure_newline()
+            self._reporter.write_line(line)
+        self._last = line
+
+    def end(self) -> None:
+        if self._row is not None:
+            self._row.erase()

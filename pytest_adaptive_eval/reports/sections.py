@@ -1,0 +1,150 @@
+"""Sections of the page: what an evaluation of a kind shows of its results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.records.parts import QuantityRecord
+from pytest_adaptive_eval.records.run_record import EvaluationRecord
+from pytest_adaptive_eval.registry import Service, registered
+from pytest_adaptive_eval.reports import plots, words
+from pytest_adaptive_eval.reports.figures import Figure
+from pytest_adaptive_eval.reports.markup import Markup
+from pytest_adaptive_eval.reports.plots import span_of
+from pytest_adaptive_eval.reports.view import View
+from pytest_adaptive_eval.reports.words import plottable
+from pytest_adaptive_eval.text import clean_terminal, number
+
+_NUMBER = re.compile(r"[-+−~]?\.?\d")  #: Number at the start of a cell.
+ROWS = 60  #: Most rows of a table.
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Table of a page: the first cell of a row names it, columns of numbers are aligned to the right."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str | Markup]]
+    note: str = ""
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column holds numbers, or nothing."""
+        columns = zip(*self.rows, strict=True)
+        numeric = [all(cell in ("", "-") or _NUMBER.match(cell) for cell in column) for column in columns]
+        return [False, *numeric[1:]] if numeric else [True] * len(self.heads)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Parts of the page of one kind of evaluation.
+
+    Args:
+        account: Type of the account in its records, as far as the section reads it.
+        tables: Returns the tables after the rankings of an evaluation, from its record and account.
+        figures: Returns the figures; takes a prefix of their ids, of letters and digits, and the account.
+        ranks_subjects: Whether a quantity has a row per subject, which the page ranks; otherwise its rows are the
+            candidate's whole result and the result of each node.
+    """
+
+    account: type[Any] = dict
+    tables: Callable[[EvaluationRecord, Any], list[Table]] = lambda _record, _account: []
+    figures: Callable[[str, Any], list[Figure]] = lambda _key, _account: []
+    ranks_subjects: bool = True
+
+
+def short(name: str | None, limit: int = 40, *, keep_end: bool = True) -> str:
+    """Return a name or a text for a cell or a label, shortened in its middle or at its end."""
+    return clean_terminal(name or "unnamed", limit, keep_end=keep_end)
+
+
+@cache
+def section_of(kind: str) -> Section:
+    """Return the section that a registered kind makes, else one with rankings alone."""
+    service = registered(None, "adaptive_eval.kinds", Service).get(kind)
+    make = service.load().section if service else None
+    return make() if make else Section()
+
+
+class _Written(msgspec.Struct):
+    """Settings that an account of any kind may repeat."""
+
+    settings: dict[str, Any] = {}
+
+
+def results_of(key: str, view: View) -> dict[str, Any]:
+    """Return tables, figures, facts, notes and the setting of one evaluation as the page's template takes them."""
+    evaluation = view.record
+    candidate = evaluation.subject.name
+    section = section_of(evaluation.kind)
+    tables: list[Table] = []
+    if section.ranks_subjects:
+        tables = [_ranking(metric, rows, candidate) for metric, rows in evaluation.metrics.items()]
+    figures: list[Figure] = []
+    notes, settings = list(evaluation.notes), ""
+    if evaluation.account:
+        try:
+            settings = words.settings(msgspec.convert(evaluation.account, _Written).settings)
+            account = msgspec.convert(evaluation.account, section.account)
+        except msgspec.ValidationError as error:
+            notes.append(f"the record's results are damaged, and some are not shown: {error}")
+        else:
+            tables += section.tables(evaluation, account)
+            figures = section.figures(key, account)
+    members = [f"{member.name} {member.checkpoint[:12]}" for member in evaluation.members]
+    loads = ", ".join(f"{name} {n}" for name, n in evaluation.costs.loads.items())
+    return {
+        "facts": _facts(view),
+        "notes": notes,
+        "made": {"models": ", ".join(members), "loads": loads, "settings": settings},
+        "tables": [table for table in tables if table.rows],
+        "figures": figures,
+    }
+
+
+def _facts(view: View) -> list[tuple[str, str, str]]:
+    """Return name, value and remark of each fact."""
+    facts, evaluation = [], view.record
+    for metric, row in evaluation.of_subject():
+        rows = evaluation.metrics[metric]
+        value, _, rank = words.quantity(row)
+        percent = words.quantity_percent(rows)
+        if value != "-":
+            title = f"{metric[:1].upper()}{metric[1:]} of {short(evaluation.subject.name)}"
+            facts.append((title, value, f"two-sided {percent}"))
+        if rank != "-":
+            facts.append(("Rank", rank, f"of {len(rows)}, two-sided {percent}"))
+    unit = evaluation.unit[:1].upper() + evaluation.unit[1:]
+    seconds = plottable(evaluation.seconds)
+    facts.append((unit, f"{evaluation.asked} of {evaluation.size}", f"after {seconds:.1f} s" if seconds else ""))
+    if view.cost:
+        facts.append(("Cost", view.cost.partition(", ")[0], view.cost.partition(", ")[2]))
+    return facts
+
+
+def interval_of(row: Interval | QuantityRecord | None) -> tuple[float, float, float] | None:
+    """Return low, estimate and high of an interval, None unless an axis can hold them."""
+    low, estimate, high = map(plottable, (row.low, row.estimate, row.high)) if row else (None, None, None)
+    return None if low is None or estimate is None or high is None else (low, estimate, high)
+
+
+def _ranking(metric: str, rows: Sequence[QuantityRecord], candidate: str) -> Table:
+    ordered = words.ranked(rows)[:ROWS]
+    bounds = [v for row in ordered for n in (row.low, row.estimate, row.high) if (v := plottable(n)) is not None]
+    span = span_of(bounds, 0.1) if bounds else (0.0, 1.0)
+    lines: list[tuple[str | Markup, ...]] = []
+    for rank, row in enumerate(ordered, 1):
+        interval = interval_of(row)
+        name = f"{rank} {short(row.subject)}" + (" (candidate)" if row.subject == candidate else "")
+        lines.append((name, *words.quantity(row), plots.interval_bar(*interval, span) if interval else ""))
+    heads = ("subject", f"{metric}, {words.quantity_percent(rows)}", "standard error", "rank", "")
+    note = f"Bars from {number(span[0], 1)} to {number(span[1], 1)}." if bounds else ""
+    return Table(f"Ranking by {metric}", heads, lines, note)
