@@ -154,4 +154,4 @@ def refitted(predictions: Array, items: Ints, scores: Array) -> Array:
     weights = np.exp(likelihoods - likelihoods.max(axis=0))
     weights /= weights.sum(axis=0)
     mixed = (weights * constants).sum(axis=0) + (weights * slopes).sum(axis=0) * predictions
-    return np.clip(mixed, np.minimum(predictions, SUREST), np.maximum(predictions, 1.0 - SUREST))
+    return np.asarray(np.clip(mixed, np.minimum(predictions, SUREST), np.maximum(predictions, 1.0 - SUREST)))

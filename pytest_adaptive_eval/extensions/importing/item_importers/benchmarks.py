@@ -51,10 +51,10 @@ def preset(name: str, data: Mapping[str, Any], where: str = "presets.toml") -> I
         datasets: list[Dataset] = []
         notes: list[str] = []
         for forms in zip_longest(*of_mappings):  # mappings may group the files in different ways
-            forms = list(filter(None, forms))
-            fitting = next(filter(_fits, forms), None)
+            readings = list(filter(None, forms))
+            fitting = next(filter(_fits, readings), None)
             if fitting is None:
-                notes.append(f"left out: {', '.join(forms[0].files[:4])}: its fields are none of those of {name}")
+                notes.append(f"left out: {', '.join(readings[0].files[:4])}: its fields are none of those of {name}")
                 continue
             facts = {**fitting.facts, "ask": about.ask, "few_shot": about.few_shot}
             datasets.append(replace(fitting, labels=labels, facts=facts))

@@ -228,7 +228,8 @@ def _collect_task(
                 )
             item = f"{task}:{line.hash if hashed else line.document}"
             asking = questions.get((line.hash, line.document))
-            answers.append(Answer(line.where, subject, item, line.values, asking and asking.question, line.reply))
+            question = None if asking is None else asking.question
+            answers.append(Answer(line.where, subject, item, line.values, question, line.reply))
         collected.add_answers(answers, metric, where)
 
 
