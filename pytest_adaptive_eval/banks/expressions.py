@@ -73,7 +73,7 @@ def _parsed_expression(text: str) -> Expression:
 
 
 def as_path(key: str) -> str:
-    """Return a key, or a path of names, as it stands within a larger expression."""
+    """Return a key, or a path of names, as part of a larger expression."""
     return key if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", key) else json.dumps(key)
 
 
@@ -138,7 +138,7 @@ def _nodes(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_function(name: str, arguments: list[dict[str, Any]]) -> None:
-    """Refuse an unknown function, a wrong number of arguments, and a pattern that is no regular expression."""
+    """Refuse an unknown function, a wrong number of arguments, and a pattern that is not a regular expression."""
     if name not in FUNCTIONS:
         if name not in Functions.FUNCTION_TABLE:
             raise ConfigError(f"the function {name!r:.60} is not known; known are {', '.join(FUNCTIONS)}")

@@ -307,7 +307,7 @@ def _with_usual_counts(answered: Sequence[_Answered], built: Built) -> list[_Ans
 
 
 def _with_told_choices(answered: Sequence[_Answered], built: Built) -> list[_Answered]:
-    """Return the drafts without choices that stand for no value, such as ``nan``; refuse those where that is not told.
+    """Return the drafts without choices that mean a missing value, such as ``nan``; refuse unclear ones.
 
     Such a word is a text if it is the right choice of some question, and no value if some question has it twice.
     """

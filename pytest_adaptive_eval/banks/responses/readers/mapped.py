@@ -67,8 +67,8 @@ class _Counts:
 def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     """Read the rows of a file, or of all files in a folder, by the mapping of the settings.
 
-    Fields that the mapping leaves out are taken from columns whose names tell; a note says which. A response that
-    stands several times counts as the mean. A file without any score is passed over when others have one.
+    Fields that the mapping leaves out are taken from columns with clear names; a note says which. Duplicate responses
+    count as their mean. A file without any score is passed over when others have one.
     """
     files = files_that(_is_table, path, f"no file with rows; expected {', '.join(SUFFIXES)}")
     chosen = settings.mapping or ResponseMapping()
@@ -144,7 +144,7 @@ def _is_table(file: Path) -> bool:
 
 
 def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> ResponseMapping:
-    """Return the mapping with the fields that the names of a file's columns tell."""
+    """Return the mapping with the fields that the names of a file's columns show."""
     suggested = suggest_mapping(read_records(file, chosen.rows), verdict)
     if chosen.score or (chosen.answer and (chosen.target or settings.items)):
         suggested = ResponseMapping(**{k: v for k, v in suggested.given.items() if k != "score"})
@@ -157,7 +157,7 @@ def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> Re
 
 
 def _fault(file: Path, mapping: ResponseMapping) -> str:
-    """Return why the scores of a suggested comparison are not those of the log; empty if nothing says so."""
+    """Return why the scores of a suggested comparison differ from the log's; empty if nothing says so."""
     if " == " not in mapping.score:
         return ""
     compared = parse_expression(mapping.score)
