@@ -79,6 +79,7 @@ EXPECTED = {
     "browser": ("no chromium",),
     "matrices": ("public response matrices", "ADAPTIVE_EVAL_DATA"),
     "servers": ("llama.cpp", "transformers serve"),
+    "real": ("no pretrained model",),
     "plugins": ("tests/beside/", "could not import 'pytest_", "could not import 'flaky'", "could not import 'testmon'"),
     "ray": ("could not import 'ray'",),
     "tools": ("could not import 'lm_eval'", "could not import 'inspect_ai'"),

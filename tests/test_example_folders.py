@@ -15,8 +15,12 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = re.compile(r"(?:<!-- exit (\d) -->\n)?^```bash\n(.*?)^```", re.DOTALL | re.MULTILINE)
-#: Examples whose commands take longer are run by ``test_examples.py``.
-FOLDERS = {folder.parent.name for folder in (ROOT / "examples").glob("*/README.md")} - {"multimodal", "promotion"}
+#: Examples whose commands take longer are run by ``test_examples.py`` and ``test_pretrained.py``.
+FOLDERS = {folder.parent.name for folder in (ROOT / "examples").glob("*/README.md")} - {
+    "multimodal",
+    "pretrained",
+    "promotion",
+}
 #: Packages of extras that an example needs.
 NEEDS = {"likelihood": "transformers", "served": "httpcore2"}
 
@@ -25,7 +29,7 @@ def test_examples_cover_the_main_uses() -> None:
     assert len(FOLDERS) >= 7
     table = (ROOT / "examples" / "README.md").read_text("utf-8")
     linked = set(re.findall(r"\]\((\w+)\)", table))
-    assert linked == FOLDERS | {"multimodal", "promotion"}
+    assert linked == FOLDERS | {"multimodal", "pretrained", "promotion"}
     page = (ROOT / "docs" / "index.md").read_text("utf-8")
     assert set(re.findall(r"`examples/(\w+)`", page)) == linked, "the site lists them too"
     assert "(examples/README.md)" in (ROOT / "README.md").read_text("utf-8")

@@ -37,7 +37,7 @@ def parts(design: Design, estimated: Evidence, first: Evidence) -> tuple[Array, 
 
     Args:
         design: Its weight does not count.
-        estimated, first: All scores, and those of the first items alone, before the uniform draws, each with the
+        estimated, first: All scores, and the scores of the first items before the uniform draws, each with the
             abilities that they give. A subject without scored draws has the model's estimates as both.
     """
     items, scores, chosen = estimated.items, estimated.scores, first.items.shape[1]
@@ -79,7 +79,7 @@ class Assistance:
     Args:
         bank: With a predictor.
         count: Items of an interview.
-        take_all: Items that are asked before those of the design, see `inference.design.DesignLog`.
+        take_all: Items asked before the design's, see `inference.design.DesignLog`.
     """
 
     bank: ItemBank

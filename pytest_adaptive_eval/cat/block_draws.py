@@ -6,7 +6,7 @@ block of items is then smooth too. It is interpolated between Chebyshev nodes ab
 items of the block in which the random number falls are rated. The interpolation error is bounded (Trefethen 2013,
 theorem 8.2). Where ratings are not smooth enough, because they are raised to a high power or the variance is large, the
 sums are computed in single precision. If the random number is nearer to the limit of an item than the error of the
-sums, the draw is repeated with all ratings. So the items are those of `propose`.
+sums, the draw is repeated with all ratings. So the items are the same as from `propose`.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class BlockDraws:
     def _by_blocks(
         self, sums: Array, error: Array | float, theta: Array, variance: Array, power: float, top: Array | None
     ) -> tuple[Ints, Bools]:
-        """Return the items (S,) that the next random numbers draw, and whether the sums can tell."""
+        """Return the items (S,) that the next random numbers draw, and whether the sums are precise enough."""
         rows = self._rows
         scale = (1.0 - self._floor) / np.maximum(np.add.reduce(sums, axis=1), 1e-300)
         even = self._floor / (self._size - self._drawn)

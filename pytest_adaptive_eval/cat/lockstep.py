@@ -105,9 +105,9 @@ def interview_in_step(
 
 
 def uniform_draws(numbers: Array, before: Ints, size: int) -> Ints:
-    """Return the items (S, k) that uniform random numbers (S, k) draw of those not asked before, (S, t).
+    """Return the unasked items (S, k) that uniform random numbers (S, k) draw; `before` (S, t) were asked.
 
-    They are those of `propose` with the selector `Random`.
+    They are the same as from `propose` with the selector `Random`.
     """
     items = np.empty(numbers.shape, dtype=np.int64)
     for s, (row, asked) in enumerate(zip(numbers, before, strict=True)):

@@ -79,7 +79,7 @@ class Policy:
             return ""
         if isinstance(self.selector, Form) and self.floor < GATE_FLOOR:
             return (
-                "the items of a form are chosen and not drawn, so that no error rate can be stated: use the policy "
+                "the items of a form are chosen and not drawn, so its error rate is unknown: use the policy "
                 f"'{FIXED_FORM}', which asks all checkpoints the same items, drawn uniformly, or 'decide'"
             )
         if self.floor < GATE_FLOOR:
@@ -98,8 +98,8 @@ class Policy:
     def uniform_block(self, count: int, first: int = 0) -> tuple[int, int]:
         """Return the places, from and before which, of the uniform draws that check the projection.
 
-        They stand in the middle, so that the other half can be drawn uniformly too; and at the beginning, if the
-        interview may end early.
+        They are in the middle, since the other half can then be drawn uniformly too. If the interview may end early,
+        they are at the beginning.
 
         Args:
             count: Number of administrations.
@@ -194,7 +194,7 @@ class Policy:
         }
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings that name an interview: those of `to_json` that do not follow from its bank."""
+        """Return the settings that name an interview: `to_json` without settings that follow from its bank."""
         data, derived = self.to_json(), getattr(self.selector, "derived", ())
         if derived:
             data["settings"] = {name: value for name, value in data["settings"].items() if name not in derived}

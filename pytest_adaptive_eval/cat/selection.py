@@ -128,7 +128,7 @@ class View:
 class Selector(Protocol):
     """Rating of items for the next administration.
 
-    One whose ratings depend on `View.budget` has ``uses_budget = True``, so that interviews of several budgets share no
+    One whose ratings depend on `View.budget` has ``uses_budget = True``. Interviews of several budgets then share no
     draws. A selector of mode ``top`` may also have a method ``highest(view, k)``. It returns the `k` items with the
     highest ratings and their predicted scores, both (S, k), without rating all items, or None if it cannot.
     """
@@ -146,7 +146,7 @@ class Selector(Protocol):
         """Whether the criterion requires a calibrated bank."""
 
     def criterion(self, view: View) -> Array:
-        """Return writable ratings of at least 0, shape (S, n); those of administered items are ignored.
+        """Return writable ratings of at least 0, shape (S, n). Ratings of administered items are ignored.
 
         The array may be ``view.buffer(2)``.
         """

@@ -25,7 +25,7 @@ SEED = 0  #: Seed of the sample, the abilities and k-means.
 
 @lru_cache(maxsize=8)
 def cluster_order(bank: ItemBank, count: int) -> Ints:
-    """Return all items: the middles of `count` clusters first, those of large clusters before others, shape (n,).
+    """Return all items, the middles of `count` clusters first and large clusters before small ones, shape (n,).
 
     Args:
         bank: Calibrated.
@@ -250,7 +250,7 @@ class NearestDifficulty:
 class Stratified:
     """Uniform draws from the least administered category; counts differ by at most one while items remain.
 
-    A batch of several would draw from one category twice, so that it draws one by one.
+    It draws one by one, since a batch would draw from one category twice.
     """
 
     name: str = "stratified"

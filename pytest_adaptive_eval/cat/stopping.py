@@ -90,7 +90,7 @@ class Decision:
     """Stop when every gate is decided: claims by bets, see `betting.decide`, and cuts, see `classification.Cut`.
 
     Args:
-        family: Number of claims for which denials are corrected, with those of other interviews.
+        family: Number of claims for which denials are corrected, including claims of other interviews.
     """
 
     claims: tuple[Claim, ...]

@@ -40,8 +40,8 @@ class AgentInterviewer:
         mode: Choose by the likelihood of a yes to each candidate, which needs an agent that rates, or by JSON. Ratings
             mention pictures without showing them.
         difficulty: See `pytest_adaptive_eval.interviewer.prompts.Form`.
-        sort_candidates: Whether the agent also sorts candidates, so that prompts can state how often their categories
-            were tested, which models fail to look up. It costs a call per new candidate.
+        sort_candidates: Whether the agent also sorts candidates. Prompts then state how often their categories were
+            tested, which models fail to look up. It costs a call per new candidate.
         max_tokens: Limit on a reply, including reasoning; the cap of the agent by default.
 
     Raises:
@@ -101,7 +101,7 @@ class AgentInterviewer:
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
         """Return the agent's choice, or the most distant candidate if it made none."""
         if not candidates:
-            raise ValueError("there is no candidate to choose from")
+            raise ValueError("no candidates to choose from")
         order = sorted(range(len(candidates)), key=lambda i: (candidates[i].item.content_hash, candidates[i].position))
         offered = [candidates[i] for i in order]
         if self.form.counts:
@@ -225,7 +225,7 @@ class AgentInterviewer:
             self._count(reply.cost, reused=reply.reused)
             try:
                 if reply.status is not Status.OK:
-                    raise Unreadable(reply.status.value, prompts.one_line(reply.detail, 200) or "there was no reply")
+                    raise Unreadable(reply.status.value, prompts.one_line(reply.detail, 200) or "no reply")
                 return read(reply.text)
             except Unreadable as error:
                 if last or reply.status.infrastructure:

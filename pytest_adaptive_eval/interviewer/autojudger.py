@@ -332,7 +332,7 @@ class Interview:
         return [_number(difficulty_distance(*pair)) for pair in pairs]
 
     def reason(self, subject: int, item: int) -> str:
-        """Return the reason for the rating of an item; empty for an item that was no candidate."""
+        """Return the reason for the rating of a candidate; empty for other items."""
         return self._reasons[subject].get(item, "")
 
     def close(self) -> None:

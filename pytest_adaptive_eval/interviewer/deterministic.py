@@ -92,7 +92,7 @@ class DeterministicInterviewer:
         return {"name": self.name}
 
     def close(self) -> None:
-        """Do nothing: there is no model."""
+        """Do nothing, since nothing is loaded."""
 
 
 def _joined(parts: Sequence[str]) -> str:

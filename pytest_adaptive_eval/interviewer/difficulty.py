@@ -86,7 +86,7 @@ class Annotated:
         self._scores = np.empty((subjects, 0))
 
     def relate(self, view: View) -> Sight:  # noqa: ARG002
-        """Return the relation of the items to the abilities by the annotations, not those of the session."""
+        """Return the relation of the items to abilities by the annotations, not to the session's abilities."""
         theta = self._estimate.theta
         z = theta - self._b
         ones = np.ones((len(self._b), 1))

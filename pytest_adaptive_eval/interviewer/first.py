@@ -71,7 +71,7 @@ def responses_to(bank: ItemBank, responses: Responses, setting: str) -> Response
     if lacking := [item for item in bank.ids if item not in columns]:
         raise ConfigError(
             f"{setting}: no responses to {len(lacking)} of the {len(bank)} items of the bank {bank.name!r}, such as "
-            f"{lacking[0]!r}; give those that it was calibrated from"
+            f"{lacking[0]!r}; give the responses that it was calibrated from"
         )
     scores = responses.scores[:, [columns[item] for item in bank.ids]]
     answered = np.flatnonzero(~np.isnan(scores).all(axis=1)).tolist()

@@ -55,7 +55,7 @@ def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
         objects += [read] if read else []
         start = end if read else start + 1
     if not objects:
-        raise Unreadable("no-json", "there is no JSON object in it")
+        raise Unreadable("no-json", "it has no JSON object")
     return next((read for read in reversed(objects) if read.keys() & set(keys)), objects[-1])
 
 
@@ -140,7 +140,7 @@ def read_assignment(text: str, items: Sequence[str], existing: Sequence[str] = (
     """Return the categories of each item, by its id or its number from 1, in a reply; empty for a missing item.
 
     Raises:
-        Unreadable: There is no JSON.
+        Unreadable: The reply has no JSON.
     """
     read = read_object(text)
     numbered: dict[str, Any] = {}

@@ -2,8 +2,8 @@
 
 Three kinds of prompts follow Sec. 3.4-3.5 and Appendix I of the AutoJudger paper in content and in the requested JSON.
 `rate` is the other form of a choice: each candidate follows a shared beginning, and the reply is yes or no. Each prompt
-is a single user message, since some chat templates lack a system role. The text of a question takes one line, so that
-it cannot imitate a row or a candidate.
+is a single user message, since some chat templates lack a system role. The text of a question takes one line, so it
+cannot imitate a row or a candidate.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Estimator(Protocol):
 
 
 def _scored(scores: Array, A: Array) -> tuple[Array, Array]:
-    """Return `scores` and `A` with slope 0 for missing scores, so that they have no effect."""
+    """Return `scores` and `A` with slope 0 for missing scores, which removes their effect."""
     if not math.isnan(scores.sum()):
         return scores, A
     missing = np.isnan(scores)
@@ -91,7 +91,7 @@ def fisher_scoring(
         derivatives: Returns the gradient (S, D) of the log-posterior at abilities (S, D), and the information (S, D,
             D).
         theta: Shape (S, D). Start.
-        information: Shape (S, D, D). Returned if there is no iteration.
+        information: Shape (S, D, D). Returned without iterations.
         near: Shape (S, 1). Subjects whose step is smaller have arrived.
         iterations: Largest number of iterations.
 
@@ -323,7 +323,7 @@ class MLE:
 class PseudoItems:
     """Maximum likelihood with pseudo-items at difficulty 0, half of them right, as in AutoJudger's IRT baseline.
 
-    The score ``sum(a (r - p))`` falls with ability, so that bisection finds its root. One dimension, no guessing.
+    The score ``sum(a (r - p))`` falls with ability, so bisection finds its root. One dimension, no guessing.
 
     Args:
         count: Number of pseudo-items of slope 1; without any, a subject that is right on everything has the ability

@@ -69,9 +69,9 @@ def information(
     """Return the information of each item at the ability that gave `p`, shape (S, n).
 
     In one dimension Fisher's ``a^2 w`` (Lord 1980). In more, with the posterior covariance V (S, D, D), ``w A_i' V
-    A_i``: the determinant of the information grows by the factor one plus this when the item is asked, so that the
-    largest is the D-optimal item (Segall 1996). Without V, the trace ``w |A_i|^2``. `squared` spares the computation of
-    ``|A_i|^2`` where it is known; `out` is an array (S, n) for the result.
+    A_i``: asking the item multiplies the determinant of the information by one plus this. The largest is the D-optimal
+    item (Segall 1996). Without V, the trace ``w |A_i|^2``. `squared` spares the computation of ``|A_i|^2`` where it is
+    known; `out` is an array (S, n) for the result.
     """
     w = weight(p, c, out)
     if covariance is None or A.shape[-1] == 1:

@@ -2,8 +2,8 @@
 
 A *format* is the set of modalities that a subject is given of an item: of image
 and text there are four, image and text, image, text, and none.  Ability,
-discrimination and difficulty are sums of *parts*: a base part, one a modality,
-and one a combination of modalities; a part counts in the formats that hold all
+discrimination and difficulty are sums of *parts*: a base part, one per modality,
+and one per combination of modalities; a part counts in the formats that hold all
 its modalities.  With the design s (F, K), 1 where part k counts in format f, and
 all parts in ``[0, q]``, there is **one convention of signs: a modality that is
 given raises ability and discrimination, and lowers difficulty** ::
@@ -15,10 +15,10 @@ given raises ability and discrimination, and lowers difficulty** ::
     M2:  logit p = discrimination(s) (ability(s) - difficulty(s))
     M3:  logit p = sum_k s_k a_k theta_k - difficulty(s)
 
-(Equations 3-7 of the M3-IRT paper, whose printed Equation 7 would make abilities hurt.) Both are linear in theta, so
-that an item in a format is an item of a multidimensional logistic model with slopes and an intercept of its own:
+(Equations 3-7 of the M3-IRT paper, whose printed Equation 7 would make abilities hurt.) Both are linear in theta, so an
+item in a format is an item of a multidimensional logistic model with slopes and an intercept of its own:
 `MultimodalItems.slopes` and `MultimodalItems.intercepts`. A part with a large b is one that its item needs: a large b
-of image and text together, *cross difficulty*, tells an item that neither modality alone helps with.
+of image and text together, *cross difficulty*, marks an item for which neither modality alone helps.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class MultimodalItems:
     def cross_gain(self, theta: Array) -> Array:
         """Return the gain of all modalities over the best smaller format, averaged over subjects, shape (n,).
 
-        In probability; at most 0 for a shortcut, an item that is no harder with fewer modalities.
+        In probability. At most 0 for a shortcut, an item that is as easy with fewer modalities.
         """
         p = self.probability(theta).mean(axis=0)
         full = self.modalities.fullest

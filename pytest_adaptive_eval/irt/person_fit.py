@@ -78,7 +78,7 @@ def lz_star(scores: Array, p: Array, A: Array, c: Array | None = None) -> Person
         lz* = sum v (r - p) / sqrt(sum p(1-p) v^2)
 
     which is his formula written as a projection: u is his r_i and B his c_n, and the term r_0 of the prior is the value
-    of ``-sum u (r - p)`` at a MAP (Magis, Raiche & Beland 2012), so that it needs no mention. As the derivative of the
+    of ``-sum u (r - p)`` at a MAP (Magis, Raiche & Beland 2012), so it is omitted. As the derivative of the
     numerator by ability has mean 0, every estimate whose error falls as 1 / sqrt(t) may be used, MAP and EAP among them
     (Sinharay 2016); with more dimensions the projection is on the slopes by all of them.
 

@@ -109,7 +109,7 @@ class Predictor:
         hash: Hash of all of these.
 
     Raises:
-        ValueError: Shapes do not belong together, a value is not finite, or `order` is no permutation.
+        ValueError: Shapes do not match, a value is not finite, or `order` is not a permutation.
     """
 
     residuals: Array
@@ -123,7 +123,7 @@ class Predictor:
         if self.residuals.ndim != 2 or self.residuals.shape[1] != n or not np.isfinite(self.residuals).all():
             raise ValueError(f"residuals of shape {self.residuals.shape} for {n} items, or not finite")
         if not np.isfinite(self.level).all() or not np.array_equal(np.sort(self.order), np.arange(n)):
-            raise ValueError("levels are not finite, or the form's order is no permutation of the items")
+            raise ValueError("levels are not finite, or the form's order is not a permutation of the items")
         digest = hashlib.sha256(repr([design.to_json() for design in self.designs]).encode())
         for array, kind in ((self.residuals, "<f4"), (self.level, "<f4"), (self.order, "<i4")):
             array.setflags(write=False)

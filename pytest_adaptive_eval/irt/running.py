@@ -3,7 +3,7 @@
 In one dimension without guessing, the sums in the score function and in the information are smooth functions of the
 ability. Polynomials through Chebyshev nodes about the last mode stand for them, and a new score only adds its part.
 
-Modes agree with those of `MAP` to eight decimals. A standard error is that of the last point but one of the iteration,
+Modes agree with `MAP` to eight decimals. A standard error is taken at the last point but one of the iteration,
 and may differ by some parts in 10^5 where it takes one step more or less.
 """
 
@@ -84,7 +84,7 @@ class RunningMAP:
         return Estimate(theta, 1.0 / information, arrived)
 
     def _places(self, theta: Array) -> Array:
-        """Return the abilities in [-1, 1] between the nodes; those that lie outside become centres of new nodes."""
+        """Return the abilities in [-1, 1] between the nodes; abilities outside become centres of new nodes."""
         x = (theta - self._centre) / self._radius
         away = np.flatnonzero(np.abs(x) > 1.0)
         if len(away):

@@ -60,7 +60,7 @@ def _frozen(values: ArrayLike) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steepest:
-    """Items of a bank by falling slope, so that a selector can skip flat ones.
+    """Items of a bank by falling slope, by which a selector skips flat ones.
 
     Args:
         order: Shape (n,). Positions in the bank.
@@ -149,7 +149,7 @@ class ItemBank:
         for name, array in arrays.items():
             if len(array) != n:
                 raise BankError(
-                    f"bank {self.name!r}: {len(array)} values of {name} for {n} items; one an item is needed"
+                    f"bank {self.name!r}: {len(array)} values of {name} for {n} items; expected one per item"
                 )
             bad = ~np.isfinite(array).reshape(n, -1).all(axis=1)
             if name == "guess":
@@ -169,7 +169,7 @@ class ItemBank:
         if len(same):
             twice = ordered[same[0]]
             twice = twice.decode() if isinstance(twice, bytes) else str(twice)
-            raise BankError(f"bank {self.name!r}: the item id {twice!r} stands twice; ids must be unique")
+            raise BankError(f"bank {self.name!r}: duplicate item id {twice!r}; ids must be unique")
         self._check_accuracies()
         if self.predictor is not None and len(self.predictor.level) != n:
             raise BankError(
@@ -180,8 +180,8 @@ class ItemBank:
     def _check_accuracies(self) -> None:
         if self.accuracies and len(self.accuracies) != len(self.subjects):
             raise BankError(
-                f"bank {self.name!r}: {len(self.accuracies)} accuracies for {len(self.subjects)} subjects; one a "
-                "subject, or none at all, is needed. Calibrate the bank again"
+                f"bank {self.name!r}: expected {len(self.subjects)} accuracies or none, got "
+                f"{len(self.accuracies)}; calibrate the bank again"
             )
         for subject, accuracy in zip(self.subjects, self.accuracies, strict=False):
             if not 0.0 <= accuracy <= 1.0:  # so is NaN

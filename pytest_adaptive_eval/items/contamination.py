@@ -1,9 +1,9 @@
 """Contaminate a bank with decoys: deliberately broken items.
 
 A decoy is an item whose image comes from another item, or whose text does, or whose image, text and key come from three
-items. Key, choices and grader stay together, so that a decoy is graded as strictly as any item. It can be answered only
-by chance, or without the exchanged part. Its ``meta`` has ``"low_quality": "image"``, so that a fit to responses can be
-checked for detecting decoys.
+items. Key, choices and grader stay together, so a decoy is graded as strictly as any item. It can be answered only
+by chance, or without the exchanged part. Its ``meta`` has ``"low_quality": "image"``, which shows whether a fit to
+responses detects decoys.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DRAWS = 200
 
 
 def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) -> list[Item]:
-    """Return the items followed by decoys, a third of each kind as far as possible.
+    """Return the items followed by decoys, a third of each kind if possible.
 
     Args:
-        items: Items of a bank; those with an image and a text give decoys, and decoys among them are dropped.
+        items: Items of a bank. Items with an image and a text give decoys, and decoys among them are dropped.
         share: Share of decoys in the result, above 0 and at most one half.
 
     Raises:

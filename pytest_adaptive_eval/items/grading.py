@@ -48,7 +48,7 @@ class LimitedGrader:
             raise Unscored(
                 Status.ERROR.value,
                 f"item {item.id!r}: its grader {item.grader!r} did not return within {seconds:g} s: a fault of the "
-                "grader, no wrong answer. Mend the function, or set its attribute timeout to more seconds",
+                "grader, not a wrong answer. Fix the function, or set its attribute timeout to more seconds",
                 text,
             ) from None
 

@@ -227,7 +227,7 @@ class Item:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Accepted answers, of which each is right; a single empty text if nothing is expected."""
+        """Accepted answers; a single empty text if nothing is expected."""
         return (self.answer, *self.others)
 
     @property

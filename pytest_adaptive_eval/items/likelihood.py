@@ -34,7 +34,7 @@ class LikelihoodResult:
     """What log-likelihoods say about an item.
 
     Args:
-        text: The choice that the model prefers; empty where there are no choices.
+        text: The choice that the model prefers; empty without choices.
         score: In [0, 1]; None where the item's grader scores `text`.
         facts: Log-likelihoods and what was computed from them, for the record; JSON values.
     """
@@ -121,7 +121,7 @@ class ChoiceLikelihood(LikelihoodScoring):
 
     Args:
         normalization: A key of `NORMALIZATIONS`.
-        delimiter: Stands between prompt and choice, unless the prompt ends with white space.
+        delimiter: Separates prompt and choice, unless the prompt ends with white space.
         candidates: A key of `CANDIDATES`.
     """
 
@@ -170,7 +170,7 @@ class BitsPerByte(LikelihoodScoring):
 
     def check(self, prompt: str, choices: Texts) -> str:  # noqa: ARG002
         """Return why an item cannot be scored in this way; empty if it can."""
-        return "" if prompt else "no prompt, and bits per byte are those of the prompt: add one"
+        return "" if prompt else "no prompt, whose bits per byte are the score: add one"
 
     def continuations(self, prompt: str, choices: Texts) -> list[Continuation]:  # noqa: ARG002
         """Return the text."""

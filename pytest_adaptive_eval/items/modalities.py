@@ -1,8 +1,8 @@
 """Banks of item-format pairs: items with image and text, with either alone, or with neither.
 
-A pair is an item of a bank of its own, so that draws, estimates and gates work on pairs as on items, and a budget
-counts calls. A pair's category is its format. If the bank has parameters in formats (M2- or M3-IRT), pairs are items of
-a multidimensional logistic model. Its dimensions are the ability components, in standard deviations of the calibration
+A pair is an item of a bank of its own. So draws, estimates and gates work on pairs as on items, and a budget counts
+calls. A pair's category is its format. If the bank has parameters in formats (M2- or M3-IRT), pairs are items of a
+multidimensional logistic model. Its dimensions are the ability components, in standard deviations of the calibration
 subjects from their mean.
 """
 

@@ -46,7 +46,7 @@ def template_fields(template: str) -> set[str]:
             )
         fields.add(name)
     if "prompt" not in fields:
-        raise ConfigError(f"template {template!r:.80} has no {{prompt}}, so that no item would be asked: add it")
+        raise ConfigError(f"template {template!r:.80} has no {{prompt}}; add it")
     return fields
 
 
@@ -83,7 +83,7 @@ class Presentation:
         template: With fields of `FIELDS`; see `template_fields`.
         examples: Shown before each item, except one with the item's own prompt.
         likelihood: How the likelihoods of choices score an item; None where the model writes an answer.
-        delimiter: Stands between an example's prompt and its answer, unless the prompt ends with white space.
+        delimiter: Separates an example's prompt and its answer, unless the prompt ends with white space.
         candidates: A key of `CANDIDATES`: what an example shows of the choice that is right.
         system: Text of a system message before each item; none if empty.
     """
@@ -179,8 +179,7 @@ class Presentation:
 def presented(bank: ItemBank, presentation: Presentation) -> ItemBank:
     """Return the bank as its items are asked, with a content hash of its own.
 
-    The parameters stay those of the items as they were calibrated; errors of replayed interviews do not hold for the
-    new form.
+    The parameters still describe the items as calibrated; errors of replayed interviews do not hold for the new form.
     """
     written = presentation.to_json()
     hashed = json.dumps([bank.content_hash, written], sort_keys=True)

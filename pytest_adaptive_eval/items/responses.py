@@ -58,9 +58,9 @@ class Responses:
         scores: Shape (S, n). In [0, 1]; NaN for a missing score.
         families: Training run or model family of each subject; subjects of one family are never split between fitting
             and testing. By default each subject is a family.
-        questions: By item, of those whose text is in the log.
+        questions: By item, if the log has its text.
         weights: Shape (S,). Number of subjects that each one counts for in a fit and its checks; one each when omitted.
-        administered: Shape (S, n). Whether an item stands in the subject's log, with a score or without; unknown when
+        administered: Shape (S, n). Whether the subject's log has an item, with a score or without; unknown when
             omitted.
 
     Raises:
@@ -91,7 +91,7 @@ class Responses:
             raise ResponsesError(f"{self.source}: no responses; expected at least one subject and one item")
         for axis, names in (("subject", self.subjects), ("item", self.items)):
             if (twice := _duplicate(names)) is not None:
-                raise ResponsesError(f"{self.source}: the {axis} {twice!r} stands twice; give each a name of its own")
+                raise ResponsesError(f"{self.source}: duplicate {axis} {twice!r}; make the names unique")
         with np.errstate(invalid="ignore"):
             bad = np.argwhere((scores < 0) | (scores > 1))
         if len(bad):

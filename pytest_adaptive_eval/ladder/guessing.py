@@ -1,6 +1,6 @@
-"""Test of whether the last levels of a ladder can be told from guessing.
+"""Test of whether the last levels of a ladder are distinguishable from guessing.
 
-A subject that guesses scores above 0 at nearly every level, so that a ladder that ends at 0 would never end. Its
+A subject that guesses scores above 0 at nearly every level, so a ladder that ends at 0 would never end. Its
 answers at the last levels are compared with the expected scores of a guess. With n answers at levels of guess floors g,
 their sum has the mean sum(n g) and at most the variance sum(n g (1 - g)) if the subject guesses.
 """
@@ -21,7 +21,7 @@ LEVEL = 0.05  #: Level of the one-sided test that the subject is better than gue
 
 
 def guessed_levels(scores: Sequence[Array], guess: Sequence[float]) -> int:
-    """Return the number of last levels whose answers, taken together, cannot be told from guessing; 0 if they can.
+    """Return the number of last levels whose answers together are not distinguishable from guessing, else 0.
 
     Args:
         scores: Scores of each administered level, in [0, 1]; NaN marks a missing score.

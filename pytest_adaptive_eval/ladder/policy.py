@@ -59,9 +59,9 @@ class Climb:
         queries: Items per level.
         stop_at: Accuracy in [0, 1) that fails a level.
         settle: End a level as soon as anytime-valid bets decide whether its accuracy is above `stop_at`. The number of
-            items then depends on the answers, so that the area has no interval.
-        guess: Expected score of a guess by level, from the first level on. The ladder ends where its last levels cannot
-            be told from guessing, see `ladder.guessing`.
+            items then depends on the answers, so the area has no interval.
+        guess: Expected score of a guess by level, from the first level on. The ladder ends when its last levels are not
+            distinguishable from guessing, see `ladder.guessing`.
     """
 
     queries: int = 10
@@ -116,7 +116,7 @@ class Climb:
         return Ladder(tuple(scores), cap, stop_at=self.stop_at, alike=max(self.guessed(scores), 1))
 
     def guessed(self, scores: Sequence[Array]) -> int:
-        """Return the number of last levels that cannot be told from guessing, 0 if they can, of scores by level."""
+        """Return the number of last levels that are not distinguishable from guessing, else 0, from scores by level."""
         from pytest_adaptive_eval.ladder.guessing import guessed_levels
 
         return guessed_levels(scores, self.guess) if self.guess else 0

@@ -87,7 +87,7 @@ class Ladder:
             found to be alike, such as by guessing.
 
     Raises:
-        EstimationError: There is no level, or there are more than the cap allows.
+        EstimationError: Levels are missing, or more than the cap allows.
     """
 
     scores: tuple[Array, ...]
@@ -213,7 +213,7 @@ def area_bounds(levels: Levels, confidence: float, predicted: Array | None = Non
     Args:
         confidence: Confidence of each one-sided bound.
         predicted: Shape (L,). Accuracies of a fitted curve, with the weight of one answer per level; see `smoothed`.
-            They are of levels that were chosen by their answers, so that the bounds are wider by `STOPPED`.
+            Their levels were chosen by their answers, so the bounds are wider by `STOPPED`.
     """
     z = NormalDist().inv_cdf(confidence) * (1.0 if predicted is None else STOPPED)
     p, means = smoothed(levels, predicted), levels.means

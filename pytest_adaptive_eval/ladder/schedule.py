@@ -1,4 +1,4 @@
-"""Adaptive choice of levels, so that the area's interval reaches a target width with few items.
+"""Adaptive choice of levels, by which the area's interval reaches a target width with few items.
 
 A ladder administers the same number of items of every level. At a level with an accuracy near 0 or 1, one more answer
 hardly changes the interval. The schedule begins with a few items of each level and fits a curve. It then administers
@@ -81,7 +81,7 @@ class Schedule:
         floor: Expected score of a guess.
 
     Raises:
-        EstimationError: The width is not above 0, or there is no level.
+        EstimationError: The width is not above 0, or levels are missing.
     """
 
     levels: int

@@ -88,7 +88,7 @@ def load_model(spec: str, *, chats: bool = False, **options: Any) -> Model:
     Raises:
         ConfigError: No kind recognises `spec`, an option is unknown, a package is not installed, a server gives no
             answers, or the model holds no chats.
-        CheckpointError: The folder is no checkpoint that can be used.
+        CheckpointError: The folder is not a checkpoint that can be used.
     """
     kind, located = resolve(spec, chats=chats)
     return kind.load(located, options, chats=chats)

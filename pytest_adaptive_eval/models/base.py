@@ -81,7 +81,7 @@ class Completion:
 
     @property
     def unread(self) -> bool:
-        """Whether there is no answer to grade: a fault of the infrastructure, or neither a text nor a score."""
+        """Whether it lacks an answer to grade: a fault of the infrastructure, or neither a text nor a score."""
         return self.status.infrastructure or (self.score is None and not self.text.strip())
 
     def response(self, item: Item, unanswered: str) -> Response:
@@ -193,7 +193,7 @@ class AnswerSource(Protocol):
 class RequestLog:
     """Requests that the body of one test makes, of whichever subject.
 
-    A request that is repeated within one administration gets the same completion again, so that a retry cannot exchange
+    A request that is repeated within one administration gets the same completion again, so a retry cannot exchange
     an answer. A subject whose decoding samples refuses the second one.
 
     Args:
@@ -240,7 +240,7 @@ class RequestLog:
         self._requested.append(_key(request))
 
     def other_than(self, item: Item) -> str:
-        """Return a hash of the requests, whatever the draw; empty if none is known, or only the item as it stands."""
+        """Return a hash of the requests, whatever the draw; empty if none is known, or only the item as it is."""
         asked = list(dict.fromkeys(key[:-1] for key in self._requested))
         if asked in ([], [_key(item)[:-1]]):
             return ""
@@ -248,7 +248,7 @@ class RequestLog:
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:16]
 
     def asks(self, item: Item) -> bool | None:
-        """Return whether one of the requests was an item as it stands; None if no subject was asked."""
+        """Return whether one of the requests was an item as it is; None if no subject was asked."""
         return _key(item) in self._requested if self._requested else None
 
     def next_made_up(self) -> str | None:
@@ -467,7 +467,7 @@ class Model(abc.ABC):
         return [whole for n, item in enumerate(items) if (whole := _whole(item, said[n])) is not None]
 
     def restore(self, item: Item, sample: int, completion: Completion) -> None:
-        """Store a completion, such as one of an earlier run, so that `generate` and `score` find it."""
+        """Store a completion, such as one of an earlier run, so `generate` and `score` find it."""
         item = _drawn(item, sample)
         self._ready.setdefault(_key(item), {})[item.id] = completion
 
@@ -567,7 +567,7 @@ def _key(item: Item) -> tuple[Any, ...]:
 
 
 def sample_of(item: Item) -> int:
-    """Return the index of the draw, from the item's ``meta``; raise BankError if it is no whole number."""
+    """Return the index of the draw, from the item's ``meta``; raise BankError if it is not a whole number."""
     sample = item.meta.get("sample", 0)
     if isinstance(sample, bool) or not isinstance(sample, int):
         raise BankError(f"item {item.id!r}: meta.sample is {sample!r}, expected a whole number")

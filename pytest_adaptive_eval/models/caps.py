@@ -27,7 +27,7 @@ class Cap:
     chosen: bool
 
     def of(self, item: Item) -> int:
-        """Return the cap on the answer to an item; raise BankError if its own is no whole number of at least 1."""
+        """Return the cap on the answer to an item; raise BankError if its own is not a whole number of at least 1."""
         if "max_tokens" not in item.meta:
             return self.tokens
         tokens = item.meta["max_tokens"]
@@ -47,7 +47,7 @@ def cap_of(max_tokens: int | None, *, reasons: bool, context: int = 0) -> Cap:
         context: Limit of prompt and answer tokens together; 0 if unknown.
 
     Raises:
-        ConfigError: `max_tokens` is no whole number of at least 1.
+        ConfigError: `max_tokens` is not a whole number of at least 1.
     """
     if max_tokens is not None:
         check_count("max_tokens", max_tokens)

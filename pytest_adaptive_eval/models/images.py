@@ -81,7 +81,7 @@ def image_hash(path: str, root: str) -> str:
         with open_regular(file, follow=False) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise BankError(f"image {path!r} cannot be read: {error}; mend its permissions") from error
+        raise BankError(f"image {path!r} cannot be read: {error}; fix its permissions") from error
 
 
 def _locate(path: str, root: str) -> Path:

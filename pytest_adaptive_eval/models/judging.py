@@ -56,7 +56,7 @@ class Unranked(ValueError):
     """A rating that cannot be used.
 
     Args:
-        kind: There is no number, or it is no valid rank.
+        kind: There is no number, or it is not a valid rank.
     """
 
     def __init__(self, kind: str) -> None:
@@ -138,8 +138,8 @@ class Judged:
 
     Args:
         unread: Replies without a rank.
-        coded, agreed: Answers that code graded too, and those that both find right, or both find wrong.
-        repeated, same: Answers judged twice, and those with the same rank.
+        coded, agreed: Answers that code graded too, and the ones that both find right, or both find wrong.
+        repeated, same: Answers judged twice, and how many got the same rank.
         difference: Sum of the absolute differences of the two scores.
     """
 

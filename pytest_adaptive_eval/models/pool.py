@@ -64,7 +64,7 @@ class ModelPool:
         return _PooledModel(self, name)
 
     def first(self, names: Iterable[str]) -> list[str]:
-        """Return the names in an order that needs the fewest loads: those that need none first."""
+        """Return the names in an order that needs the fewest loads: the ones that need none first."""
         order = list(names)
         with self._remote_lock:
             ready = self.remote | set(self._loaded)

@@ -62,7 +62,7 @@ class AnswerStore:
         fault: Why replies were not written; empty if all were.
 
     Raises:
-        ConfigError: The file cannot be opened, is damaged or is no store of this version.
+        ConfigError: The file cannot be opened, is damaged or is not a store of this version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -156,7 +156,7 @@ class AnswerStore:
 
 
 def _is_shared(path: Path) -> bool:
-    """Return whether a path lies on a file system that other machines may share, as far as Linux tells."""
+    """Return whether a path lies on a file system that other machines may share, if Linux says so."""
     try:
         mounts = [line.split() for line in Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError):
@@ -210,7 +210,7 @@ def from_entry(entry: Mapping[str, Any]) -> Completion:
     score, reused = entry.get("score"), entry.get("reused", False)
     typed = isinstance(text, str) and isinstance(detail, str) and isinstance(likelihood, Mapping)
     if not (typed and isinstance(score, float | int | None) and isinstance(reused, bool)):
-        raise TypeError(f"{dict(entry)!r:.200} is no completion")
+        raise TypeError(f"{dict(entry)!r:.200} is not a completion")
     return Completion(text, Status(entry["status"]), score, detail, likelihood, reused=reused)
 
 
@@ -384,7 +384,7 @@ def _chat(messages: Sequence[Message]) -> list[list[Any]]:
 class KnownAnswers:
     """Answers that a model gave in this run and in others, by everything that they depend on; see `AnswerSource`.
 
-    Answers are kept and not scores: whoever takes one grades it, and the score of log-likelihoods is computed anew.
+    Answers are kept and not scores: whoever takes one grades it, and the score of log-likelihoods is computed again.
 
     Args:
         model: Its `Model.no_reuse` is empty.

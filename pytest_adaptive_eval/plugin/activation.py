@@ -87,7 +87,7 @@ def _reuse(config: pytest.Config, folder: Path) -> Path | None:
     if name is None:
         return None
     if config.getoption("adaptive_eval_fresh"):
-        raise ConfigError("--adaptive-eval-fresh asks everything anew, and --adaptive-eval-reuse does not: give one")
+        raise ConfigError("--adaptive-eval-fresh asks everything again, and --adaptive-eval-reuse does not: give one")
     path = config.invocation_params.dir / name
     if "::" in name or path.is_dir() or path.suffix in (".py", ".toml"):
         raise ConfigError(

@@ -48,7 +48,7 @@ class DecodingCheck:
                 self.reason = "an earlier run of this checkpoint gave different answers to the same item"
 
     def add_repeats(self, evaluation: Evaluation, answers: Sequence[Administration]) -> Evaluation:
-        """Return the evaluation, with repeated items if these answers differ from those of an earlier run."""
+        """Return the evaluation, with repeated items if these answers differ from an earlier run's."""
         if self._earlier is None or self.reason:
             return evaluation
         requests = self._earlier.requests
@@ -213,7 +213,7 @@ class AskingLoop:
             self.give_up("the run was interrupted before the interview ended")
 
     def give_up(self, sentence: str, *, usage: bool = False, stop: StopReason = StopReason.GIVEN_UP) -> None:
-        """End the interview as void; the first reason stands."""
+        """End the interview as void; the first reason is kept."""
         if self.fault is None:
             self.fault = Fault(sentence, usage, stop if self._bound else StopReason.UNASKED)
 
@@ -298,7 +298,7 @@ class AskingLoop:
             self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
 
     def item_scores(self, response_scores: Sequence[float | None]) -> list[float | None]:
-        """Return the score of each item from those of its samples; the last item may lack some."""
+        """Return the score of each item from its samples; the last item may lack some."""
         samples = self.evaluation.samples
         padded = [*response_scores, *[None] * (-len(response_scores) % samples)]
         return [item_score(padded[n : n + samples]) for n in range(0, len(padded), samples)]
@@ -405,7 +405,7 @@ class AskingLoop:
         return self.evaluation.unanswered
 
     def latest(self, taken: Sequence[tuple[Model, Completion]]) -> Completion | None:
-        """Return the latest of the completions that the model under evaluation gave, as far as that is known.
+        """Return the latest of the completions that the model under evaluation gave; None where that is unknown.
 
         A model that is no `Model` may ask one.
         """
@@ -414,7 +414,7 @@ class AskingLoop:
         return next((completion for source, completion in reversed(taken) if source is subject or not known), None)
 
     def begin(self, test: Question) -> None:
-        """Have a question answered before its test runs, if the test asks its item as it stands."""
+        """Have a question answered before its test runs, if the test asks its item as it is."""
         if not self._bound:
             self._bind(test.funcargs)
         subject = self.respondent.subject
@@ -426,7 +426,7 @@ class AskingLoop:
         return self.recorder.answers_of(subject)
 
     def _asks_by_itself(self, test: Question) -> bool:
-        """Whether the request of a test is known: that of its item, as far as made-up answers have shown."""
+        """Whether the request of a test is known: that of its item, if made-up answers have shown it."""
         if test not in self._batch or self.finding.asks_item is False:
             return False
         if self.asks_items or (self.asks_ahead and self.evaluation.policy.batch > 1):
@@ -514,7 +514,7 @@ class AskingLoop:
         subject.prepare(evaluation.bank.items)
         if evaluation.repeat is not None and evaluation.decodings and not subject.varies:
             raise ConfigError(
-                f"{evaluation.name}: samples and repeat ask an item anew, and {fixture!r} has one recorded "
+                f"{evaluation.name}: samples and repeat ask an item again, and {fixture!r} has one recorded "
                 "answer to it: remove samples and repeat, or ask a model"
             )
 

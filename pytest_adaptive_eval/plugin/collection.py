@@ -245,7 +245,7 @@ class Collection:
 
     @functools.cached_property
     def _tasks(self) -> Mapping[str, TaskFamily]:
-        """Task families by name, with those of plugins; loaded when the first evaluation needs one."""
+        """Task families by name, with those from plugins; loaded when the first evaluation needs one."""
         from pytest_adaptive_eval.tasks import families
 
         provided = self.config.hook.pytest_adaptive_eval_task_families(config=self.config)
@@ -419,7 +419,7 @@ class Collection:
                 return
             raise ConfigError(
                 f"{item.nodeid}: the marker {MARKER} has no effect on this kind of test; use a plain function, or a "
-                "method of a class that is no unittest.TestCase"
+                "method of a class that is not a unittest.TestCase"
             )
         for mark in item.iter_markers("xfail"):
             if mark.kwargs.get("strict", self._strict):

@@ -50,7 +50,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "budget": {"metavar": "N|N%", "help": 'questions an interview: a count, or a share of the bank such as "15%%"'},
     "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
     "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},
-    "fresh": {"action": "store_true", "help": "ask everything anew instead of going on where a killed run stopped"},
+    "fresh": {"action": "store_true", "help": "ask everything again instead of going on where a killed run stopped"},
     "reuse": {
         "metavar": "FILE",
         "nargs": "?",
@@ -74,7 +74,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "unsafe-code": {
         "metavar": "I-accept",
         "choices": ("I-accept",),
-        "help": "run code that a model wrote without a sandbox, where none can be had",
+        "help": "run code that a model wrote without a sandbox, where no sandbox works",
     },
 }
 #: Help of ini settings by the end of their name, with their type and default.
@@ -182,7 +182,7 @@ def _idle_threads_asleep() -> Iterator[None]:
     """Make BLAS threads (one a core) sleep while idle, if numpy is imported in this context.
 
     They would wait for work in a busy loop first, for as long as importing numpy takes. The setting is read when the
-    library is loaded, so that nothing of it needs to stay; one of the user's own is left alone.
+    library is loaded, so nothing of it needs to stay; one of the user's own is left alone.
     """
     name = "OPENBLAS_THREAD_TIMEOUT"
     if name in os.environ:

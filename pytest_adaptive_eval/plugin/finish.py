@@ -97,7 +97,7 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     if identity.name in evaluation.bank.subjects:
         yield f"{identity.name} is one of the subjects that calibrated the bank"
     if plan.missing and evaluation.policy.stop != "level":
-        yield "the whole budget was asked, so that the run's record can serve as a baseline"
+        yield "the whole budget was asked, so the run's record can serve as a baseline"
     if loop.reruns:
         yield (
             f"another plugin ran questions again, {loop.reruns} times in all: each was asked once, and its first "
@@ -109,7 +109,7 @@ def _notes_of_noise(loop: AskingLoop, noise: DecodingNoise | None) -> Iterator[s
     if noise is not None:
         yield noise.sentence
         if loop.respondent.identity.decoding.get("temperature") == 0:
-            yield "decoding is greedy, so that answers to an item can differ by device or batch noise only"
+            yield "decoding is greedy, so answers to an item can differ by device or batch noise only"
         elif count := _equal_repeats(loop.recorder.administrations):
             yield (
                 f"all answers to each of {count} repeated items are the same: a model that samples would differ, "

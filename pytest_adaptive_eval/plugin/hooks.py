@@ -63,7 +63,7 @@ def pytest_adaptive_eval_kinds(  # type: ignore[empty-body]
 
 @pytest.hookspec(firstresult=True)
 def pytest_adaptive_eval_items(path: Path, config: pytest.Config) -> ItemBank | None:
-    """Read a bank, or make one, from what stands at `path`.
+    """Read a bank, or make one, from what is at `path`.
 
     Returns:
         None leaves it to the built-in formats.

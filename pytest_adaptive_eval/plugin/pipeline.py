@@ -2,7 +2,7 @@
 
 Tests run in pytest's order, one after the other, and each waits for the answer to its own question. Meanwhile the model
 answers the questions that the session has drawn ahead, refilled one by one up to the calls that it takes at once. An
-answer reaches the session in the order of the draws, whatever the order of arrival, so that no verdict favours quick
+answer reaches the session in the order of the draws, whatever the order of arrival, so no verdict favours quick
 answers, and no result depends on what was asked ahead. How far ahead is asked follows the forecast of the questions
 that the verdict needs. Where that leaves room, the first questions of later interviews of the same model are asked;
 their completions go to their journals, as those of a killed run do, and each interview finds them there.
@@ -47,7 +47,7 @@ class Pipeline:
         self._rest: Iterator[_Ahead] = iter(())
 
     def answer(self, loop: AskingLoop, subject: Model, questions: Sequence[Question]) -> None:
-        """Have questions of an interview answered, so that the first one's test finds its completion.
+        """Have questions of an interview answered, so the first one's test finds its completion.
 
         Those that follow are begun as well, and questions that the session has drawn ahead.
         """

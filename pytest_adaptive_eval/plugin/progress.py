@@ -75,7 +75,7 @@ def shows_live(config: pytest.Config) -> bool:
 
 
 class LiveLine:
-    """The line of one interview, with its most questions; its budget lacks those that are asked again."""
+    """The line of one interview, with its most questions; its budget leaves out repeated questions."""
 
     def __init__(self, config: pytest.Config, name: str, budget: int, questions: int) -> None:
         self._row = live_row(config) if shows_live(config) else None
@@ -85,7 +85,7 @@ class LiveLine:
         self._estimate = ""
 
     def estimate(self, session: Session) -> None:
-        """Take the estimate of a session and its interval, as far as the draws give one."""
+        """Take the estimate of a session and its interval, if the draws give one."""
         if self._row is None or not session.asked:
             return
         log = session.log()

@@ -254,7 +254,7 @@ class Question(Once):
                 super().runtest()
             except pytest.PytestReturnNotNoneWarning:
                 raise ConfigError(
-                    f"{self.nodeid}: the test returns a value, which tells nothing: write `assert` before it, or "
+                    f"{self.nodeid}: the test returns a value, which says nothing: write `assert` before it, or "
                     "item.score(...)"
                 ) from None
             except AssertionError as error:
@@ -307,7 +307,7 @@ class Question(Once):
                 "right: write `assert item.grade(...)`, or item.score(...) where the score is another"
             )
         raise ConfigError(
-            f"{self.nodeid}: the test passed although item.grade(...) gave {graded:g}, and an assertion only tells "
+            f"{self.nodeid}: the test passed although item.grade(...) gave {graded:g}, and an assertion only separates "
             "right from wrong: write item.score(item.grade(...)) to count the fraction, or a rule of your own, such as "
             "item.score(item.grade(...) >= 0.5)"
         )

@@ -1,4 +1,4 @@
-"""Record the answers of one interview, in its journal and for its record, also those that runs share."""
+"""Record the answers of one interview, in its journal and for its record, also the ones that runs share."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class AnswerRecorder:
             return from_entry(entry)
         except (TypeError, ValueError, KeyError) as error:
             raise JournalError(
-                f"{self.journal.path}: the answer to {entry.get('item')!r} cannot be read ({error}): begin anew with "
+                f"{self.journal.path}: the answer to {entry.get('item')!r} cannot be read ({error}): start again with "
                 "--adaptive-eval-fresh, which forgets the answers of this interview"
             ) from None
 
@@ -256,13 +256,13 @@ class AnswerRecorder:
         return reason
 
     def unread_answers(self) -> str:
-        """Return a sentence if the expected answer stands in most wrong answers; else empty."""
+        """Return a sentence if the expected answer is in most wrong answers; else empty."""
         graders = {name: count for name, count in self._finding.most_common() if name}
         count = sum(graders.values())
         if self._wrong < FEWEST_WRONG or 2 * count <= self._wrong:
             return ""
         return (
-            f"the expected answer stands in {count} of {self._wrong} wrong answers: use grader "
+            f"the expected answer is in {count} of {self._wrong} wrong answers: use grader "
             f"{' or '.join(sorted(graders))}"
         )
 
@@ -280,7 +280,7 @@ class AnswerRecorder:
         return truncation_warning(self.statuses[Status.TRUNCATED.value], len(self.administrations), cap)
 
     def key(self, test: Question | Draw) -> str:
-        """Return the key of the answer to a question's item, if the test asks that as it stands."""
+        """Return the key of the answer to a question's item, if the test asks that as it is."""
         if not test.key:
             assert self.subject is not None
             test.key = completion_key(self.subject, test.asked.item, *_place(test))
@@ -288,7 +288,7 @@ class AnswerRecorder:
 
 
 def _place(test: Question | Draw) -> tuple[str, int]:
-    """Return what tells the draws of equal requests apart."""
+    """Return what distinguishes draws of equal requests."""
     return test.administration.item, test.administration.sample
 
 
@@ -399,13 +399,13 @@ class Reuse:
             administration.reused, self._taken = True, self._subject.reused
 
     def notes(self, administrations: list[Administration], *, judged: bool) -> list[str]:
-        """Return what to tell with any verdict: the number of such answers."""
+        """Return notes for any verdict: the number of such answers."""
         count = sum(entry.reused for entry in administrations)
         if self._store is None:  # an interrupted run may have taken some
             return [_sentence(count, len(administrations), "a store of earlier ones")] if count else []
         if self._refusal:
             return []  # a warning of the run says so
-        anew = "; its judge graded them anew" if judged and count else ""
+        anew = "; its judge graded them again" if judged and count else ""
         notes = [_sentence(count, len(administrations), self._path) + anew]
         return [*notes, self._store.fault] if self._store.fault else notes
 

@@ -93,7 +93,7 @@ def check_other_plugins(config: pytest.Config) -> None:
     if "testmon" in modules and _testmon_selects(config.option):
         raise pytest.UsageError(
             "--testmon (pytest-testmon) deselects gates whose code is unchanged, although the checkpoint may have "
-            "changed, so that they would not judge it: leave it out of a run with --adaptive-eval, or add "
+            "changed, so they would not judge it: leave it out of a run with --adaptive-eval, or add "
             "--testmon-noselect"
         )
 

@@ -40,7 +40,7 @@ class RunHooks:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Wait for other workers' results and hold the interview; then the placeholder or the gate is run.
 
-        This wrapper is registered after those of plugins that time tests (pytest-timeout, faulthandler), so that it is
+        This wrapper is registered after those from plugins that time tests (pytest-timeout, faulthandler), so it is
         outside them: neither waiting nor a whole interview is one test to them. pytest's own wrapper, which records
         warnings, is `tryfirst` and stays outside this one.
         """

@@ -125,7 +125,7 @@ class RunFiles:
         return path
 
     def remove_journals(self) -> None:
-        """Delete the journals of the run, except those of void interviews, which a later run continues."""
+        """Delete the journals of the run, except for void interviews, which a later run continues."""
         for record in self._run.evaluations:
             # others than interviews name their journal once no later run needs it
             if record.journal and not (record.is_interview and record.error):
@@ -149,7 +149,7 @@ _SCORE_WORDS: dict[object, tuple[str, str, tuple[str, dict[str, bool]]]] = {
     "unscored": ("", "?", ("UNSCORED", {"yellow": True})),
 }
 #: Complaint on a run in which no gate passed and one lacked its baseline, and what to do.
-_NOTHING_TO_COMPARE = "no gate gave PASS, and one had no baseline to compare with, so that nothing is promoted"
+_NOTHING_TO_COMPARE = "no gate gave PASS, and one had no baseline to compare with, so nothing is promoted"
 _KEPT = "the record of this run is kept as the baseline, and the next run is compared with it"
 _TO_KEEP = (
     "--adaptive-eval-missing-baseline=record with --adaptive-eval-baseline=FILE.json keeps the record of a first run "
@@ -276,7 +276,7 @@ class RunRecorder:
                 self._complaints.append(f"no result from {', '.join(missing)}{skipped}")
             status = status or _FAILED
         if status == _OK and (self._failed or session.testsfailed):  # such as by pytest.exit
-            self._complaints.append("tests failed, so that the run does not end with the exit status 0 that was set")
+            self._complaints.append("tests failed, so the run does not end with the exit status 0 that was set")
             status = _FAILED
         if status == pytest.ExitCode.NO_TESTS_COLLECTED and self.run.absent_required:
             status = _OK  # `_fail_without_required` names the cause
@@ -347,7 +347,7 @@ class RunRecorder:
             )
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         elif exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # such as with pytest-custom-exit-code
-            self._complaints.append("no test was selected, so that the run does not end with the exit status 0")
+            self._complaints.append("no test was selected, so the run does not end with the exit status 0")
             session.exitstatus = exitstatus
 
     def _agree_on_exit(self) -> None:
@@ -403,5 +403,5 @@ class RunRecorder:
             writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
         if self._has_answers:
             writer.write_line(
-                "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks anew)"
+                "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks again)"
             )

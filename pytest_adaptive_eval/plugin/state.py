@@ -42,11 +42,11 @@ class GeneratorStates:
     """States of the generators of `random`, `numpy.random` and torch that belong to one interview.
 
     A sampling model may draw from a global generator. A plugin that seeds the generators before every test would give
-    it the same draws for every question, so that repeated answers are copies of one answer. Each question has states of
-    its own, so that those of a resumed run are the same, although it asks for fewer answers.
+    it the same draws for every question, so repeated answers are copies of one answer. Each question has states of
+    its own, so those of a resumed run are the same, although it asks for fewer answers.
 
     Attributes:
-        seed: Seed of all states, drawn when they are first used, so that two runs differ.
+        seed: Seed of all states, drawn when they are first used, so two runs differ.
     """
 
     def __init__(self, key: str) -> None:
@@ -243,7 +243,7 @@ class Exchange:
         return data
 
     def break_off(self) -> None:
-        """Publish that a worker died, so that no process waits for its results."""
+        """Publish that a worker died, so no process waits for its results."""
         self._put("broken", True)
 
     def wait(self, nodeids: Iterable[str]) -> None:
@@ -429,7 +429,7 @@ class Finding:
     Attributes:
         methods: Methods of the item by which the test has judged an answer: ``grade``, ``score``.
         fault: Exception that ended the test on each made-up answer before it could fail; empty where one has failed it.
-        asks_item: Whether the test asked for an answer to its item as it stands, and for nothing else; None if unknown.
+        asks_item: Whether the test asked for an answer to its item as it is, and for nothing else; None if unknown.
         grades_answer: Whether the test gave made-up answers to ``item.grade`` as they are, and all real ones so far.
         random: Whether the test drew from the generators of `random` or `numpy.random`, as for a part of its prompt.
     """
@@ -454,7 +454,7 @@ class Finding:
 
 
 class QuestionOwner(Protocol):
-    """The interview of a question, as far as the question needs it."""
+    """The interview of a question, with what the question needs."""
 
     nodeid: str
     skipped: str  #: Why the user's own marks or fixtures skip the interview; empty where they do not.
@@ -470,13 +470,13 @@ class QuestionOwner(Protocol):
         """Return the latest of the completions that the model under evaluation gave; None if it is no `Model`."""
 
     def begin(self, test: Any) -> None:
-        """Have a question answered before its test runs, if the test asks its item as it stands."""
+        """Have a question answered before its test runs, if the test asks its item as it is."""
 
     def answers_of(self, subject: Model) -> AnswerSource | None:
         """Return the answers of a subject that the interview keeps; None where it keeps none."""
 
     def give_up(self, sentence: str, *, usage: bool = False) -> None:
-        """End the interview as void; the first reason stands."""
+        """End the interview as void; the first reason is kept."""
 
 
 def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
@@ -508,7 +508,7 @@ def empty_flag(flag: str) -> ConfigError:
 
 
 def name_apart(nodes: Iterable[EvaluationNode]) -> None:
-    """Rename evaluations that share a name, such as those of a parametrized test, by what differs in their node ids.
+    """Rename evaluations that share a name, such as those from a parametrized test, by what differs in their node ids.
 
     Raises:
         ConfigError: One of them is no interview, so that its name is part of its plan, or a test is collected twice.

@@ -61,7 +61,7 @@ _DESELECTED = "gates that were deselected did not judge this run"  #: Warning on
 _ALL = "run them too, without -k, -m, --lf or --deselect"
 _SHARD = "gates of other shards did not judge this run"  #: Warning on gates of other shards.
 _MERGE = "merge the records of all shards with adaptive-eval merge, and promote on the merged record"
-REQUIRED = "required gates gave no result, so that nothing is promoted"
+REQUIRED = "required gates gave no result, so nothing is promoted"
 _NO_GATE = "no gate: nothing was judged"  #: Warning on a run without gates.
 #: Warning on a promotion by peer assessments alone.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"

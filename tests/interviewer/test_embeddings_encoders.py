@@ -387,7 +387,7 @@ class TestSentences:
         self.modules(folder, "Transformer", "Pooling", paths=("", "../1_Pooling"))
         refused("plain one inside")
         (folder / "modules.json").write_text('[{"type": "x"}]')
-        refused("no list of modules")
+        refused("not a list of modules")
 
     def test_an_item_without_text_is_named(self, bert: Path) -> None:
         with pytest.raises(BankError, match="'silent'"):

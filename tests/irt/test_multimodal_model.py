@@ -284,5 +284,5 @@ class TestInterview:
         items = made("m2", 2)
         talk = FormatInterview(items, middle(items), whole=True)
         talk.ask()
-        with pytest.raises(ValueError, match="one a pair"):
+        with pytest.raises(ValueError, match="one per pair"):
             talk.tell([1.0])

@@ -40,7 +40,7 @@ def test_arrays_are_copies_that_cannot_be_written() -> None:
     ("change", "message"),
     [
         ({"ids": (), "items": (), "a": (), "d": ()}, "no items"),
-        ({"ids": ("x", "y", "x")}, "'x' stands twice"),
+        ({"ids": ("x", "y", "x")}, "duplicate item id 'x'"),
         ({"a": (1.0, -np.inf, 1.0)}, "'y' has discrimination .*expected finite; 1 of 3"),
         ({"a": (1.0, np.nan, np.inf)}, "'y' has discrimination .*2 of 3"),
         ({"d": (0.0, 0.0, np.inf)}, "'z' has intercept"),
@@ -59,8 +59,8 @@ def test_refused_banks(change: dict[str, object], message: str) -> None:
 @pytest.mark.parametrize(
     ("accuracies", "message"),
     [
-        ((0.5,), "1 accuracies for 2 subjects"),
-        ((0.5, 0.5, 0.5), "3 accuracies for 2 subjects"),
+        ((0.5,), "expected 2 accuracies or none, got 1"),
+        ((0.5, 0.5, 0.5), "expected 2 accuracies or none, got 3"),
         ((0.5, 1.001), "'v' has accuracy 1.001"),
         ((-0.1, 0.5), "'u' has accuracy -0.1"),
         ((np.nan, 0.5), "'u' has accuracy nan"),

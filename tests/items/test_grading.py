@@ -109,7 +109,7 @@ def test_a_pattern_of_a_warning_is_read_where_warnings_are_errors() -> None:
 
 
 def test_no_wrong_pattern_is_a_score() -> None:
-    with pytest.raises(BankError, match="item 'q7': the answer '\\(' is no regular expression"):
+    with pytest.raises(BankError, match="item 'q7': the answer '\\(' is not a regular expression"):
         pattern_item("(").grade("(")
 
 

@@ -37,8 +37,8 @@ def test_some_subjects_in_another_order():
     [
         ({"scores": [[1.0, 0.0]]}, r"3 subjects, 2 items and 3 families for scores of shape \(1, 2\)"),
         ({"families": ["f", "g"]}, "3 subjects, 2 items and 2 families"),
-        ({"subjects": ["m1", "m2", "m1"]}, "subject 'm1' stands twice"),
-        ({"items": ["x", "x"]}, "item 'x' stands twice"),
+        ({"subjects": ["m1", "m2", "m1"]}, "duplicate subject 'm1'"),
+        ({"items": ["x", "x"]}, "duplicate item 'x'"),
         ({"scores": [[1, 0], [2.5, 0], [0, -1]]}, "'m2' has 2.5 on item 'x'.*2 values"),
         ({"scores": [[1, 0], [0, np.inf], [0, 1]]}, "'m2' has inf on item 'y'.*1 values"),
         ({"items": [], "scores": np.empty((3, 0))}, "no responses"),

@@ -121,7 +121,7 @@ def test_a_server_without_the_path_is_refused_by_its_name() -> None:
         load_subject(f"{chats.url}#{MODEL}", api="completions", retries=0)
     with (
         serving(handle=replies({"error": {"message": "unknown url"}}, 404)) as nothing,
-        pytest.raises(ConfigError, match="/v1/completions: start the server again, or mend the path"),
+        pytest.raises(ConfigError, match="/v1/completions: start the server again, or fix the path"),
     ):
         load_subject(f"{nothing.url}#{MODEL}", api="completions", retries=0)
 

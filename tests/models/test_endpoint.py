@@ -293,10 +293,10 @@ def test_a_closed_subject_says_so(server: FaultyServer) -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ("http://", "is no address of a server"),
-        ("http://#m", "is no address of a server"),
-        ("http:///v1#m", "is no address of a server"),
-        ("http://127.0.0.1:0/v1#m", "is no address of a server"),
+        ("http://", "is not the address of a server"),
+        ("http://#m", "is not the address of a server"),
+        ("http:///v1#m", "is not the address of a server"),
+        ("http://127.0.0.1:0/v1#m", "is not the address of a server"),
         ("http://127.0.0.1:99999/v1#m", "is no URL: Port out of range"),
         ("http://[::1/v1#m", "is no URL"),
         ("http://127.0.0.1:9/v1?x=1#m", "'http://127.0.0.1:9/v1' has a query"),
@@ -342,7 +342,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
         ({"proxy": "127.0.0.1:8080"}, "proxy is no URL"),
         ({"proxy": "http://me:hunter2@:x"}, "proxy is no URL"),
         ({"proxy": ["http://me:hunter2@h"]}, "proxy is no URL"),
-        ({"key_env": "sk-hunter2"}, "key_env is no name of an environment variable (and is not shown"),
+        ({"key_env": "sk-hunter2"}, "key_env is not the name of an environment variable (it is not shown"),
         ({"timeout": "3"}, "timeout is '3', expected a number above 0"),
         ({"temperature": "0"}, "temperature is '0', expected a number of at least 0"),
         ({"seed": "one"}, "seed is 'one', expected a whole number"),
@@ -364,7 +364,7 @@ def test_a_server_that_is_not_there() -> None:
     assert str(caught.value) == (
         f"model 'm' at http://127.0.0.1:{port}/v1 gives no answers: ConnectError: 'Connection refused'; given up after "
         f"one try; expected an OpenAI-compatible server at http://127.0.0.1:{port}/v1/chat/completions: start the "
-        "server, or mend the address"
+        "server, or fix the address"
     )
 
 
@@ -376,7 +376,7 @@ def test_a_wrong_key_is_told_at_once_and_not_shown(monkeypatch: pytest.MonkeyPat
 
     for options in ({"listing": refuse}, {"handle": refuse}):
         with serving(**options) as running:
-            with pytest.raises(ConfigError, match=r"the key is missing or wrong.*mend the key in 'THE_KEY'") as caught:
+            with pytest.raises(ConfigError, match=r"the key is missing or wrong.*fix the key in 'THE_KEY'") as caught:
                 EndpointModel.load(running.url, MODEL, key_env="THE_KEY")
             assert KEY not in str(caught.value)
             assert "no such key: [key]" in str(caught.value)
@@ -389,7 +389,7 @@ def test_a_model_that_is_not_there() -> None:
     listed = [{"id": f"model-{n}"} for n in range(12)] + [{"id": "\x1b[31m::error::"}]
     with (
         serving(handle=says(404, "no model 'tiny'"), listing=replies({"data": listed})) as running,
-        pytest.raises(ConfigError, match=r"it lists 'model-0', .*'model-9', \.\.\.\): mend the name of the model"),
+        pytest.raises(ConfigError, match=r"it lists 'model-0', .*'model-9', \.\.\.\): fix the name of the model"),
     ):
         EndpointModel.load(running.url, MODEL)
 

@@ -172,7 +172,7 @@ def test_a_refused_connection_is_a_status_at_the_deadline() -> None:
 @pytest.mark.slow
 def test_tls_where_there_is_none(server: FaultyServer) -> None:
     start = time.monotonic()
-    with pytest.raises(ConfigError, match="start the server, or mend the address"):
+    with pytest.raises(ConfigError, match="start the server, or fix the address"):
         EndpointModel.load(server.url.replace("http:", "https:"), MODEL, timeout=60.0)
     assert time.monotonic() - start < 30  # and not tried again
 

@@ -164,7 +164,7 @@ def test_a_greedy_models_decoding_stays_the_same_and_a_sampling_models_tells_the
 
 def test_a_wrong_key_at_a_gateway_without_a_database_is_named() -> None:
     said = says(400, "No connected db.")
-    with serving(handle=said) as server, pytest.raises(ConfigError, match=r"mend the key.*LiteLLM"):
+    with serving(handle=said) as server, pytest.raises(ConfigError, match=r"fix the key.*LiteLLM"):
         load_subject(f"{server.url}#{MODEL}", **OURS)
 
 
@@ -205,16 +205,16 @@ def test_a_reply_that_holds_a_headers_secret_is_no_answer(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"headers": "x"}, "headers is no mapping of texts"),
-        ({"headers": {"x": 1}}, "headers is no mapping of texts"),
-        ({"query": {"a": None}}, "query is no mapping of texts"),
-        ({"headers": {"a b": "c"}}, "'a b' is no name of a header"),
+        ({"headers": "x"}, "headers is not a mapping of texts"),
+        ({"headers": {"x": 1}}, "headers is not a mapping of texts"),
+        ({"query": {"a": None}}, "query is not a mapping of texts"),
+        ({"headers": {"a b": "c"}}, "'a b' is not the name of a header"),
         ({"headers": {"Host": "c"}}, "'Host' is decided by the request itself"),
         ({"headers": {"Authorization": "c"}}, "'Authorization' is set by key_env"),
         ({"headers": {"a": "b\r\nc: d"}}, "holds characters that no header can carry"),
         ({"headers": {"a": "$NOT_SET_ANYWHERE"}}, "'NOT_SET_ANYWHERE', which is not set"),
         ({"headers": {"a": "$"}}, "names no environment variable"),
-        ({"query": {"": "c"}}, "is no name of a query field"),
+        ({"query": {"": "c"}}, "is not the name of a query field"),
     ],
 )
 def test_headers_and_query_that_cannot_be_sent(options: dict[str, Any], message: str) -> None:

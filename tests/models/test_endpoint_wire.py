@@ -746,7 +746,7 @@ def test_a_body_that_cannot_be_made_is_the_error_of_its_request() -> None:
         (None, "is not set"),
         ("", "is not set"),
         ("  ", "is not set"),
-        ("short", "which is no secret"),
+        ("short", "which is too short for a secret"),
         ("sk-0123456789\nX-Header: y", "no header can carry"),
         ("sk-0123456789 abc", "no header can carry"),
         ("schlüssel-0123456789", "no header can carry"),

@@ -126,8 +126,8 @@ def test_spent_memory_halves_the_batch_and_says_so(
         assert subject.answer(items) == expected
     assert sizes == [8, 4, 2, 2, 4, 2, 2, *[2] * 6]
     assert [record.getMessage() for record in caplog.records] == [
-        "llama: out of memory, so that its batches are of 4 questions from now on",
-        "llama: out of memory, so that its batches are of 2 questions from now on",
+        "llama: out of memory, so its batches are of 4 questions from now on",
+        "llama: out of memory, so its batches are of 2 questions from now on",
     ]
 
 

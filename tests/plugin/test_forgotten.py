@@ -75,7 +75,7 @@ def test_a_question_that_returns_instead(lab: Any, answer: str) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     (interview,) = lab.record["evaluations"]
     assert interview["error"].endswith(
-        "the test returns a value, which tells nothing: write `assert` before it, or item.score(...)"
+        "the test returns a value, which says nothing: write `assert` before it, or item.score(...)"
     )
     assert interview["scored"] == 0
 
@@ -398,7 +398,7 @@ def test_a_run_that_failed_is_not_made_one_that_passed(lab: Any, by: str, worker
     assert result.ret == 1
     assert lab.record["exit_status"] == 1
     assert lab.outcomes() != [("test_gate", "PASS")]
-    result.stdout.fnmatch_lines(["adaptive-eval: tests failed, so that the run does not end with the exit status 0 *"])
+    result.stdout.fnmatch_lines(["adaptive-eval: tests failed, so the run does not end with the exit status 0 *"])
 
 
 @pytest.mark.slow

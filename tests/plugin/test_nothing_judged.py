@@ -83,4 +83,4 @@ def pytest_sessionfinish(session, exitstatus):
     )
     result = lab.run("-k", "nothing", workers)
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    result.stdout.fnmatch_lines(["adaptive-eval: no test was selected, so that the run does not end with *"])
+    result.stdout.fnmatch_lines(["adaptive-eval: no test was selected, so the run does not end with *"])

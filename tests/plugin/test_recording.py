@@ -79,7 +79,7 @@ def test_the_expected_answer_in_most_wrong_answers_is_told(holding: int, others:
     item = Item("a", "Where?", "Paris", "exact")
     texts = ["It is Paris, I think."] * holding + ["It is Rome."] * others
     said = recorded(*((asked(item), Response(Status.OK, 0.0, text)) for text in texts)).unread_answers()
-    found = f"the expected answer stands in {holding} of {holding + others} wrong answers: use grader "
+    found = f"the expected answer is in {holding} of {holding + others} wrong answers: use grader "
     assert said.startswith(found) if told else not said
 
 

@@ -78,7 +78,7 @@ def test_required_gate_that_a_selection_leaves_out_fails_the_run(gates: Any, sel
     required(gates, "test_level")
     result = gates.run(*select, "--adaptive-eval-html=page.html", "--adaptive-eval-record=record.json")
     assert result.ret == 1
-    said = "required gates gave no result, so that nothing is promoted: test_level"
+    said = "required gates gave no result, so nothing is promoted: test_level"
     result.stdout.fnmatch_lines([f"adaptive-eval: {said}"])
     record = gates.record
     assert record["required"] == {"test_level": [f"test_it.py::test_level[{least}]" for least in (0.2, 0.4)]}

@@ -21,7 +21,7 @@ def test_toy(item, model):
 def test_gate(adaptive_eval):
     assert adaptive_eval.verdicts
 """
-KEPT = "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks anew)"
+KEPT = "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks again)"
 INTERRUPT = "if len((HERE / 'asked.txt').read_text().split()) == 12: raise KeyboardInterrupt"
 
 

@@ -206,7 +206,7 @@ def test_the_default_store_lies_in_the_run_folder(shared: Any) -> None:
     [
         (("--adaptive-eval-reuse", "test_it.py"), r"would keep answers in test_it\.py: put the flag after"),
         (("--adaptive-eval-reuse=."), r"would keep answers in \.: put the flag after"),
-        ((STORE, "--adaptive-eval-fresh"), "--adaptive-eval-fresh asks everything anew"),
+        ((STORE, "--adaptive-eval-fresh"), "--adaptive-eval-fresh asks everything again"),
         (("--adaptive-eval-reuse=toy.jsonl",), "no store of answers, or a damaged one"),
         (("--adaptive-eval-reuse=",), "--adaptive-eval-reuse is empty"),
     ],

@@ -1,4 +1,4 @@
-"""A gate says so when the expected answer stands in most answers that its grader takes for wrong."""
+"""A gate says so when the expected answer is in most answers that its grader takes for wrong."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def asked_for(project: Any, answer: str, text: str, grader: str = "exact") -> No
 )
 def test_a_grader_is_named_that_finds_the_expected_answer(project: Any, answer: str, text: str, grader: str) -> None:
     asked_for(project, answer, text)
-    note = f"the expected answer stands in 30 of 30 wrong answers: use grader {grader}"
+    note = f"the expected answer is in 30 of 30 wrong answers: use grader {grader}"
     assert note in json.dumps(project.record["gates"])
 
 

@@ -89,8 +89,8 @@ def test_exceptions_of_one_call_are_told_apart_from_those_of_the_module(best: Sa
     for code, detail in {
         "def f(:": "SyntaxError: invalid syntax (<answer>, line 1)",
         "1 / 0": "ZeroDivisionError: division by zero",
-        "x = 1": "NameError: there is no function f",
-        "f = 1": "NameError: there is no function f",
+        "x = 1": "NameError: missing function f",
+        "f = 1": "NameError: missing function f",
         "raise KeyError('k')": "KeyError: 'k'",
         "raise SystemExit(0)": "SystemExit: 0",
         "import os; os._exit(0)": "the process ended without results",

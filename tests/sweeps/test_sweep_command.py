@@ -168,7 +168,7 @@ def test_what_cannot_start_is_said_before_any_cell_runs(grid: Path, capsys: Any)
     assert "'runs/step-*': no checkpoint folder matches it" in err
     assert "'gone'" in err
     assert "no config.json in it" in err
-    assert "lost.eval.toml:1: there is no bank 'lost.jsonl'" in err
+    assert "lost.eval.toml:1: bank 'lost.jsonl' not found" in err
     assert "--keep-going" in err
 
 

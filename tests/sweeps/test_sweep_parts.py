@@ -269,5 +269,5 @@ def test_banks_are_found_beside_the_file_and_where_the_commands_run(tmp_path: Pa
     path = tmp_path / "evals" / "x.eval.toml"
     path.write_text('[[eval]]\nbank = "own.jsonl"\n\n[[eval]]\nbank = "top.jsonl"\n\n[[eval]]\ntask = "counting"\n')
     assert named_banks(path, tmp_path) == [tmp_path / "evals" / "own.jsonl", tmp_path / "top.jsonl"]
-    with pytest.raises(ConfigError, match=r"x\.eval\.toml:4: there is no bank 'top\.jsonl'"):
+    with pytest.raises(ConfigError, match=r"x\.eval\.toml:4: bank 'top\.jsonl' not found"):
         named_banks(path, tmp_path / "evals")

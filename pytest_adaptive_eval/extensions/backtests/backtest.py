@@ -50,7 +50,7 @@ NO_WIDTH = 1e-5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Positions of the subjects that calibrate and of those that are interviewed."""
+    """Positions of calibration subjects and of interviewed subjects."""
 
     train: Ints
     test: Ints
@@ -180,7 +180,7 @@ class Backtest:
         self.splits += other.splits
 
     def to_json(self) -> dict[str, Any]:
-        """Return the table as JSON values, rounded to six digits; None where there is no number."""
+        """Return the table as JSON values, rounded to six digits; None for a missing number."""
         rows = []
         for (name, budget), cell in self.cells.items():
             mean, error = _mean(cell.ranking)

@@ -94,7 +94,7 @@ class FormatBacktest:
         return float(np.mean(correlations))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the table as JSON values; None where there is no number."""
+        """Return the table as JSON values; None for a missing number."""
         return {
             "subjects": len(self.truths["all"]),
             "left_out": len({row["target"] for rows in self.rows.values() for row in rows}),
@@ -156,8 +156,8 @@ def format_backtest(
         low: Shape (n,). Whether each item is known to be of low quality; contenders do not see this.
         budgets: Calls, or shares of all pairs of an item and a format.
         repeats: Repeats of contenders that draw.
-        seed: Seed of draws, fits, and the order of items: of two alike the first is administered, and the low-quality
-            ones of a file may stand together.
+        seed: Seed of draws, fits, and the order of items: the first of two equal items is administered, and a file may
+            list low-quality items together.
 
     Raises:
         ResponsesError: Fewer than four subjects, or nothing but low-quality items.

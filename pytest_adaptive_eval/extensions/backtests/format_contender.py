@@ -135,7 +135,7 @@ class Fold:
         return np.asarray(pairs % self.formats == self.modalities.fullest)
 
     def pairs_of_all(self, pairs: Ints) -> Ints:
-        """Return the same pairs among all items, those that nobody answered included."""
+        """Return the same pairs among all items, including items that nobody answered."""
         return np.asarray(self.items[pairs // self.formats] * self.formats + pairs % self.formats)
 
 

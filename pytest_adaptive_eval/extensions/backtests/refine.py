@@ -45,7 +45,7 @@ REASONS = {
     "low quality": "was made to be no good",
     "shortcut": "a smaller format does as well",
     "unclear": "its like and its own gain disagree on whether it needs all modalities",
-    "redundant": "needs all modalities, and tells less than those kept",
+    "redundant": "needs all modalities, and is less informative than the kept ones",
 }
 
 
@@ -153,7 +153,7 @@ def refine(
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Refinement:
-    """Judge every item, and choose a compact subset of those that need all modalities.
+    """Judge every item, and choose a compact subset of the items that need all modalities.
 
     Args:
         low: Shape (n,). Items known to be of low quality. The judgments do not use this, and such items are never kept.

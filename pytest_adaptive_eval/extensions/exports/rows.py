@@ -69,9 +69,9 @@ _CELL = 32_000
 def responses_csv(record: RunRecord) -> str:
     """Return every answer as a row of CSV, with a head.
 
-    The columns are those of `responses_jsonl`. A list of one value becomes the value, a longer one JSON. A text that a
-    spreadsheet could read as a formula begins with an apostrophe, control characters are shown as escapes, and a text
-    of more than 32 000 characters is cut.
+    The columns are the same as in `responses_jsonl`. A list of one value becomes the value, a longer one JSON. A text
+    that a spreadsheet could read as a formula begins with an apostrophe, control characters are shown as escapes, and a
+    text of more than 32 000 characters is cut.
     """
     return _csv(_COLUMNS, _rows(record))
 
@@ -105,7 +105,7 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
     """Write the answers of a run, or the results of its studies, replacing an earlier file in one step.
 
     Raises:
-        UsageError: There is no such kind, or the file cannot be written.
+        UsageError: The kind is unknown, or the file cannot be written.
     """
     rows = list(_quantity_rows(record) if studies else _rows(record))
     if kind == "jsonl":
@@ -113,7 +113,7 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
     elif kind == "csv":
         text = _csv(QUANTITY_COLUMNS if studies else _COLUMNS, rows)
     else:
-        raise UsageError(f"there is no export {kind!r}: expected 'jsonl' or 'csv'")
+        raise UsageError(f"unknown export {kind!r}: expected 'jsonl' or 'csv'")
     write_whole(path, [text.encode("utf-8")], "the studies" if studies else "the answers")
     return len(rows)
 
@@ -124,8 +124,8 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
     Each interview becomes ``data/<bank>/<developer>/<model>/<uuid>.json`` with its estimates, and
     ``<uuid>_samples.jsonl`` with its scored answers. A study becomes
     ``data/<evaluation>/<developer>/<model>/<uuid>.json`` of each model that it measures. The same record gives the same
-    files. An interview that estimates nothing is left out, and so are a void study, and answers without a score, which
-    the format cannot tell from wrong ones.
+    files. Interviews without an estimate and void studies are left out. So are answers without a score, since the
+    format would count them as wrong.
 
     Args:
         banks: Banks by evaluation, for the questions and the expected answers, which no record holds.

@@ -176,7 +176,7 @@ def fetch_run(spec: str) -> RunRecord:
             raise BaselineError(f'{spec}: pip install "pytest-adaptive-eval[{name}]"') from error
         except Exception as error:  # any exception of the server or its client
             raise BaselineError(
-                f"{spec}: its record cannot be had ({without_password(error)}); log a run with adaptive-eval report "
+                f"{spec}: cannot fetch its record ({without_password(error)}); log a run with adaptive-eval report "
                 f"--export {name}, and give its id"
             ) from None
         return read_run(path)

@@ -28,7 +28,7 @@ from pytest_adaptive_eval.text import shown_command
 class HarnessModel(Model):
     """A model of lm-evaluation-harness.
 
-    The harness returns texts alone, so an answer that was cut off at its cap cannot be told from a whole one.
+    The harness returns bare texts, so answers cut off at the cap are not recognised.
 
     Args:
         until: Texts that end an answer.
@@ -179,7 +179,7 @@ def _hash(folder: object) -> str:
 
 
 def _one_by_one(answer: Callable[[Sequence[Item]], list[Completion]], items: Sequence[Item]) -> list[Completion]:
-    """Answer all items; if that fails, answer them one by one, so that a fault affects one item."""
+    """Answer all items. If that fails, answer them one by one, which limits a fault to one item."""
     if not items:
         return []
     try:

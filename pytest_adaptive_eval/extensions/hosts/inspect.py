@@ -31,7 +31,7 @@ class GateStopping:
     many requests are sent together.
 
     Args:
-        path: File with the evaluation, as pytest reads it. The ids of the bank's items are those of the samples.
+        path: File with the evaluation, as pytest reads it. The bank's items have the ids of the samples.
         evaluation: Name of the evaluation; optional where the file has one.
         scorer: Name of the scorer that counts; optional where the task has one.
 
@@ -77,7 +77,7 @@ class GateStopping:
             )
         if config.fail_on_error not in (None, True) and not config.score_on_error:
             raise ConfigError(
-                f"fail_on_error is {config.fail_on_error}, with which Inspect does not tell of samples that failed: "
+                f"fail_on_error is {config.fail_on_error}, with which Inspect does not report failed samples: "
                 "leave it out, or set score_on_error=True"
             )
         self._positions = self._matched(samples)

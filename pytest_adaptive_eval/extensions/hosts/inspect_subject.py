@@ -41,7 +41,7 @@ class InspectModel(Model):
         self._samples = {str(sample.id): sample for sample in task.dataset if sample.id is not None}
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Refuse pictures of items that are no samples of the task, and turns that the task would not ask."""
+        """Refuse pictures of items that are not samples of the task, and turns that the task would not ask."""
         pictured = (item for item in items_naming(items, "images") if item.images)
         if (other := next((item for item in pictured if item.id not in self._samples), None)) is not None:
             raise ConfigError(
@@ -58,8 +58,8 @@ class InspectModel(Model):
 
     @property
     def no_reuse(self) -> str:
-        """Agents and their tools are run anew."""
-        return "agents and tools of Inspect are run anew"
+        """Why agents and tools run again."""
+        return "agents and tools of Inspect run again"
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""

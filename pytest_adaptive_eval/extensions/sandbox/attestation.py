@@ -27,7 +27,7 @@ def faults(
     Args:
         limits: Resource limits, by their names in `resource`.
         user: The uid and gid that it must have; None for any but root.
-        spaces: This process's own namespaces, none of which it may share; None where it shares them.
+        spaces: Namespaces of this process, which the other must not share; None if it shares them.
     """
     try:
         status = dict(line.split(":", 1) for line in report["status"].splitlines() if ":" in line)

@@ -239,7 +239,7 @@ def _lock(setup: Setup) -> tuple[int, str]:
     libc = ctypes.CDLL(None, use_errno=True)
 
     def call(number: int, *arguments: Any) -> int:
-        """Make a system call with whole machine words, so that no argument is truncated."""
+        """Make a system call with whole machine words, which truncates no argument."""
         words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
         return int(libc.syscall(ctypes.c_long(number), *words))
 
@@ -340,7 +340,7 @@ def _outcome(code: str, function: str, arguments: list[bytes]) -> str:
         exec(compile(code, f"<{_ANSWER}>", "exec", dont_inherit=True), module.__dict__)
         called = module.__dict__.get(function)
         if not callable(called):
-            raise NameError(f"there is no function {function}")
+            raise NameError(f"missing function {function}")
     except BaseException as error:
         return failed("broken", error)
     out = []

@@ -52,7 +52,7 @@ class Run:
             readable form; ``sandbox_error`` if it was not run because the lockdown was not on.
         outputs: One value a call, in order: None, bool, int, float, str, bytes, list, tuple, dict, set or frozenset, or
             a `Failure`. Compare by `pytest_adaptive_eval.extensions.sandbox.same`. Empty unless ``ok``.
-        detail: Why there are no outputs; may hold words of the foreign code.
+        detail: Reason for missing outputs; may hold words of the foreign code.
     """
 
     status: Status

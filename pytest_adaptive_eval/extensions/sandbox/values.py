@@ -18,7 +18,7 @@ class Failure:
     """Output of a call that raised, or that returned a value of no comparable type.
 
     Args:
-        kind: Name of the exception's class, as the foreign code tells it.
+        kind: Name of the exception's class, as reported by the foreign code.
     """
 
     kind: str

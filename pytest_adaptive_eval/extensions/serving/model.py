@@ -117,7 +117,7 @@ def _words(name: str, text: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         shown = " ".join(shown_command(text.split(" ")))
-        raise ConfigError(f"{name} {shown!r} cannot be split into words: {error}; mend its quotes") from None
+        raise ConfigError(f"{name} {shown!r} cannot be split into words: {error}; fix its quotes") from None
 
 
 class ServedModel(EndpointModel):
@@ -136,12 +136,11 @@ class ServedModel(EndpointModel):
                 several models. With `serve`, a checkpoint folder.
             serve: A server of `pytest_adaptive_eval.extensions.serving.presets`.
             cache: Folder for hashes of files and the state of servers.
-            **options: Those of `pytest_adaptive_eval.models.endpoint.model.EndpointModel.load`; ``start_timeout``
-                is 900.
+            **options: See `pytest_adaptive_eval.models.endpoint.model.EndpointModel.load`; ``start_timeout`` is 900.
 
         Raises:
             ConfigError: The server cannot be started, or as `EndpointModel.load`.
-            CheckpointError: The folder is no checkpoint.
+            CheckpointError: The folder is not a checkpoint.
         """
         launch = _launch(target, serve, serve_args, cache, options)
         with launch.open(cache) as (server, model):

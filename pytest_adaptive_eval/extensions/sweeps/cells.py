@@ -82,8 +82,8 @@ class Job:
 
     Args:
         base: Working folder of the command.
-        arguments: Of pytest, without those that name the cell's folder.
-        fingerprint: Hash of all that the cell's result depends on, as far as it is known before.
+        arguments: Of pytest, without the ones that name the cell's folder.
+        fingerprint: Hash of everything known beforehand that the cell's result depends on.
         environment: Variables that the process gets unless they are set.
     """
 
@@ -100,8 +100,8 @@ class CellEnd:
     """End of a cell.
 
     Args:
-        exit_status: Of pytest; None where the process, its worker or its node died.
-        reason: Why there is no verdict; empty where there is one.
+        exit_status: Of pytest; None if the process, its worker or its node died.
+        reason: Reason for a missing verdict, else empty.
         started: ISO 8601, UTC.
         seconds: Of the last process.
         attempts: Processes that were started for it, by this sweep and earlier ones.
@@ -123,12 +123,12 @@ class CellEnd:
 
     @property
     def died(self) -> bool:
-        """Whether the process, its worker or its node died, so that the cell is run again."""
+        """Whether the process, its worker or its node died; the cell then runs again."""
         return self.exit_status is None
 
     @property
     def finished(self) -> bool:
-        """Whether the cell has its verdicts, so that it is never run again."""
+        """Whether the cell has its verdicts; it then never runs again."""
         return self.exit_status in (0, 1) and not self.reason
 
 

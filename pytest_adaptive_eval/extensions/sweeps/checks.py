@@ -90,10 +90,10 @@ class Signatures:
         return self._checkpoints[path]
 
     def evaluation(self, file: EvaluationFile) -> Mapping[str, str]:
-        """Return the hash of each file that an evaluation reads, as far as the file names it.
+        """Return the hash of each input that an evaluation file names.
 
         Raises:
-            ConfigError, OSError: The file is no evaluation, or a bank is not there.
+            ConfigError, OSError: The file is not an evaluation, or a bank is missing.
         """
         if file.path not in self._banks:
             self._banks[file.path] = file_hashes([file.path, *named_banks(file.path, self._base)])
@@ -110,7 +110,7 @@ class Signatures:
 
 
 def named_banks(path: Path, base: Path) -> list[Path]:
-    """Return the banks that a file of evaluations names; those of a Python file are not known before it runs.
+    """Return the banks that a TOML file of evaluations names; a Python file's are unknown before it runs.
 
     Raises:
         ConfigError: The file has a mistake, or a bank is not there.
@@ -123,7 +123,7 @@ def named_banks(path: Path, base: Path) -> list[Path]:
             continue
         bank = find_input(str(text), [path.parent, base])
         if bank is None:
-            raise ConfigError(f"{path}:{evaluation.line}: there is no bank {text!r}; correct the path")
+            raise ConfigError(f"{path}:{evaluation.line}: bank {text!r} not found; correct the path")
         banks.append(bank)
     return banks
 
@@ -165,9 +165,7 @@ def startable(sweep: Sweep, signatures: Signatures, *, keep_going: bool) -> tupl
         if path is None or path.is_file():
             continue
         if not any((path / name).exists() for name in ("config.json", "snapshots")) and not list(path.glob("*.gguf")):
-            complaints.append(
-                f"checkpoint {path}: no config.json in it, so that it cannot be loaded; complete or remove the folder"
-            )
+            complaints.append(f"checkpoint {path}: no config.json in it; complete or remove the folder")
             bad.add(checkpoint)
     cells = [cell for cell in sweep.cells if cell.evaluation not in bad and cell.checkpoint not in bad]
     if complaints and not (keep_going and cells):
@@ -178,7 +176,7 @@ def startable(sweep: Sweep, signatures: Signatures, *, keep_going: bool) -> tupl
 
 
 def fingerprint(cell: Cell, arguments: Sequence[str], signatures: Signatures) -> str:
-    """Return the hash of all that a cell's result depends on, as far as it is known before."""
+    """Return the hash of everything known beforehand that a cell's result depends on."""
     parts = [
         __version__,
         cell.checkpoint.name if cell.checkpoint.path else cell.checkpoint.model,
@@ -207,5 +205,5 @@ def node_complaints(name: str, version: str | None, found: Mapping[str, str], ex
         if not (there := found.get(path, "")):
             complaints.append(f"node {name}: there is no {path}; mount the folder there")
         elif digest and there != digest:
-            complaints.append(f"node {name}: {path} differs from the one here; copy it anew")
+            complaints.append(f"node {name}: {path} differs from the one here; copy it again")
     return complaints

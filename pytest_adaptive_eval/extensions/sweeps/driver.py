@@ -1,4 +1,4 @@
-"""Drive a sweep: finished cells stay, the others run, and those whose process died run again."""
+"""Drive a sweep: finished cells stay, the others run, and cells whose process died run again."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def merge_cells(folder: Path, cells: Iterable[Cell], path: Path) -> RunRecord | 
 
 
 def _named(record: RunRecord, cell: Cell) -> RunRecord:
-    """Return a cell's record in which evaluations have the cell in their names, so that all names differ."""
+    """Return a cell's record with the cell in the names of its evaluations, which makes them unique."""
     mark = f" ({cell.checkpoint.name}, seed {cell.seed})"
     names = {entry.name for entry in record.evaluations}
     for entry in record.evaluations:

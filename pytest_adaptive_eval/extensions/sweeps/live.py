@@ -1,4 +1,4 @@
-"""Progress of a sweep: a table that is drawn anew on a terminal, and one line a cell in a log."""
+"""Progress of a sweep: a table that is redrawn on a terminal, and one line per cell in a log."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class LiveTable:
         self._drawn, self._lines, self._begun = 0.0, 0, clock.elapsed()
 
     def ended(self, end: CellEnd) -> None:
-        """Tell of a cell that ended."""
+        """Report a cell that ended."""
         if not self._terminal or not end.finished:
             self._say(f"[{len(self._ends)}/{len(self._cells)}] {cell_line(self._cells[end.key], end)}")
 
     def again(self, end: CellEnd, retry: int) -> None:
-        """Tell of a cell that is run again."""
+        """Report a cell that runs again."""
         self._say(f"{self._cells[end.key].name}: {clean_terminal(end.reason, 200)}; run again, number {retry}")
 
     def tick(self, running: Sequence[str]) -> None:

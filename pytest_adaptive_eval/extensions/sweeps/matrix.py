@@ -33,10 +33,10 @@ def state_of(end: CellEnd | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A place of the matrix: one checkpoint on one file of evaluations, with all seeds.
+    """Entry of the matrix: one checkpoint on one evaluation file, with all seeds.
 
     Args:
-        cells: Cells with their ends, one a seed.
+        cells: Cells with their ends, one per seed.
     """
 
     cells: tuple[tuple[Cell, CellEnd | None], ...]
@@ -158,7 +158,7 @@ class Matrix:
         """Return the best checkpoint of all evaluations together, then that of each.
 
         All together, it is the one with most passed gates, and among these the highest mean of the estimates, each
-        standardised over the checkpoints. A checkpoint with an evaluation that has not ended is no candidate.
+        standardised over the checkpoints. Checkpoints with an unfinished evaluation are excluded.
         """
         estimates: dict[tuple[str, str], dict[str, float]] = {}
         for checkpoint in self.checkpoints:

@@ -178,7 +178,7 @@ def _curves(matrix: Matrix) -> Markup | None:
         for n, curves in enumerate(list(panels.values())[:PANELS])
     ]
     caption = "Each interval is two-sided at 90 % for its own checkpoint; pictures of one measure share their axis. "
-    caption += "Each training run has a line, which tells its name under the pointer."
+    caption += "Each training run has a line, which shows its name under the pointer."
     omitted = len(panels) - len(drawn)
     caption += f" {counted(omitted, 'further picture')} left out." if omitted > 0 else ""
     return _section("Along training steps", caption, tag("div", *drawn, class_="panels"))

@@ -40,8 +40,8 @@ def run_cell(
 ) -> CellEnd:
     """Run a cell's process and keep how it ended.
 
-    The cell's folder is locked while a process of it lives anywhere, so that two drivers, or a node that was thought
-    dead, never ask at once. A cell that has its verdicts already is not run.
+    The cell's folder is locked while a process of it lives anywhere. So two drivers, or a node that was thought dead,
+    never ask at once. A cell that has its verdicts already is not run.
 
     Args:
         stop: Ends the process when it is set.

@@ -37,7 +37,7 @@ class SweepTable(Table, frozen=True, kw_only=True):
         tuple[str, ...], described("folders, replay:FILE or URL#MODEL; patterns such as runs/step-*")
     ] = ()
     evaluations: Annotated[tuple[str, ...], described("files with evaluations, TOML or Python; patterns")] = ()
-    seeds: Annotated[tuple[Index, ...], described("seeds, each a cell of its own")] = (0,)
+    seeds: Annotated[tuple[Index, ...], described("seeds; each makes its own cell")] = (0,)
     folder: Annotated[str, described("results of the sweep; a folder that all nodes see")] = ".adaptive-eval-sweep"
     arguments: Annotated[tuple[str, ...], described("further arguments of each pytest command")] = ()
     retries: Annotated[Index, described("times that a cell is run again whose process, worker or node died")] = 3
@@ -89,7 +89,7 @@ def read_sweep(path: Path) -> Sweep:
         ("seeds", "[0]"),
     ):
         if not getattr(table, key):
-            raise ConfigError(f"{path}: {key} is empty, so there is no cell; write {key} = {example}")
+            raise ConfigError(f"{path}: {key} is empty; write {key} = {example}")
     path = path.resolve()
     missing: list[str] = []
     checkpoints = _unique([c for text in table.checkpoints for c in _checkpoints(text, path.parent, missing)])
@@ -124,7 +124,7 @@ def _checkpoints(text: str, base: Path, missing: list[str]) -> Iterator[Checkpoi
     if prefix:
         path = Path(file if Path(file).is_absolute() else base / file)
         if not path.is_file():
-            missing.append(f"checkpoints {shown_address(text)!r}: there is no file {path}; correct the path")
+            missing.append(f"checkpoints {shown_address(text)!r}: file {path} not found; correct the path")
             return
         yield _at_path(prefix, path, row)
     elif Path(located).is_dir():
@@ -148,7 +148,7 @@ def _matches(base: Path, pattern: str) -> list[Path]:
 
 
 def _unique(checkpoints: Sequence[Checkpoint]) -> list[Checkpoint]:
-    """Return each checkpoint once; those that share a name get as much of their path as tells them apart."""
+    """Return each checkpoint once; equal names get as much of their paths as makes them distinct."""
     once = list({checkpoint.model: checkpoint for checkpoint in checkpoints}.values())
     for depth in range(2, 6):
         counts = Counter(checkpoint.name for checkpoint in once)

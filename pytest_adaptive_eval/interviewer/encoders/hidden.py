@@ -29,7 +29,7 @@ from pytest_adaptive_eval.models.checkpoint.weights import read_object
 class HiddenStatesEmbedder:
     """Encoder by the mean of the last hidden states over the tokens of a prompt, including image tokens.
 
-    Prompts are those of a subject. A text model ignores images.
+    Prompts have the form that a subject gets. A text model ignores images.
     """
 
     def __init__(self, generator: Generator, *, batch_size: int) -> None:
@@ -205,7 +205,9 @@ def _modules(root: Path) -> tuple[Path, Pooling]:
         listed = json.loads(read_regular(path))
         modules = [(str(module["type"]).rpartition(".")[2], str(module["path"])) for module in listed]
     except (ValueError, RecursionError, TypeError, KeyError) as error:
-        raise CheckpointError(f"{path} is no list of modules with type and path ({error!r}); save it again") from error
+        raise CheckpointError(
+            f"{path} is not a list of modules with type and path ({error!r}); save it again"
+        ) from error
     kinds = [kind for kind, _ in modules]
     if kinds not in (["Transformer"], ["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise CheckpointError(

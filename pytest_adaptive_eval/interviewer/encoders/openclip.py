@@ -164,9 +164,7 @@ def _find(spec: str, library: Any, cache: Path | None) -> _Source:
     if spec.startswith(LOCAL) or (not spec.startswith(HUB) and Path(spec).expanduser().is_dir()):
         folder = Path(spec.removeprefix(LOCAL)).expanduser()
         if not (folder / CONFIG).exists():
-            raise CheckpointError(
-                f"{folder} has no {CONFIG}, so it is no folder of an open_clip model; pass its folder"
-            )
+            raise CheckpointError(f"{folder} has no {CONFIG}; pass the folder of an open_clip model")
         return _described(preflight_open_clip(folder, cache=cache), spec)
     if spec.startswith(HUB):
         info = preflight_open_clip(_cached(spec.removeprefix(HUB), spec), cache=cache)
@@ -187,7 +185,7 @@ def _find(spec: str, library: Any, cache: Path | None) -> _Source:
     repository = str(pretrained.get("hf_hub", "")).rstrip("/")
     if repository.count("/") != 1:  # a third part names a file that is not safetensors
         raise CheckpointError(
-            f"encoder {spec!r}: its weights are not to be had as safetensors under that name; save the model into a "
+            f"encoder {spec!r}: its weights are unavailable as safetensors under that name; save the model into a "
             f"folder where you trust it, with `open_clip.push_to_hf_hub.save_for_hf`, and name {LOCAL}DIR"
         )
     if pretrained.get("quick_gelu"):
@@ -245,7 +243,7 @@ def _build(source: _Source, library: Any) -> tuple[Any, Any]:
 
 
 def _model_settings(source: _Source) -> dict[str, Any]:
-    """Return the settings of the model; refuse those that would load files from elsewhere."""
+    """Return the settings of the model; refuse settings that would load files from elsewhere."""
     path = source.info.folder / CONFIG
     settings = copy.deepcopy(source.model)
     for tower in ("text_cfg", "vision_cfg"):

@@ -52,7 +52,7 @@ class GraderKind:
         help: When an answer is right, in a few words.
         grade: ``grade(question, text)`` returns the score of an answer, in [0, 1]. With several accepted answers it is
             that of the best. It raises ValueError for an item that it cannot grade, TimeoutError if it did not end for
-            another reason than the text, and `WorkerFault`; these are no wrong answers.
+            another reason than the text, and `WorkerFault`; these are not wrong answers.
         check: ``check(question, answer)`` returns why one accepted answer cannot be graded, to follow "the answer ...";
             empty if it can.
         leniency: ``leniency(question, answer)`` returns why wrong answers match an accepted one, or None.

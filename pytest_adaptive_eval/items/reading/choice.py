@@ -159,7 +159,7 @@ class _Choices:
         return None
 
     def within(self, text: str) -> list[int]:
-        """Return the choices whose texts stand in a text, without those that are part of another there."""
+        """Return the choices whose texts occur in a text, except as part of another choice."""
         form = " ".join(_bare(text).casefold().split())
         spans: list[tuple[int, int, int]] = []
         for index, choice in enumerate(self.texts):
@@ -245,7 +245,7 @@ class _Choices:
         return [(self.truths.index(value),) for value in read_truth(text).values if value in self.truths]
 
     def _listed(self, text: str) -> list[Chosen]:
-        """Return the choices of a text that holds several of them, and nothing else, whatever stands between."""
+        """Return the choices of a text that lists several of them and nothing else, whatever separates them."""
         lines = [line.strip() for line in text.split("\n") if line.strip()]
         labels = [_LABELLED.fullmatch(line) for line in lines]
         if len(lines) > 1 and all(labels):
@@ -330,7 +330,7 @@ def _parser(choices: tuple[str, ...], subjects: bool) -> Parser[Chosen]:
 
 
 def read_choice(text: str, choices: Sequence[str] = (), question: str = "") -> Reading[Chosen]:
-    """Return the choices that a text gives as its answer; any letter is one if they stand in the prompt.
+    """Return the choices that a text gives as its answer; any letter is one if the prompt lists them.
 
     "A is wrong" denies A unless the question asks for what is wrong.
     """

@@ -1,4 +1,4 @@
-"""Texts of models without what is no answer: reasoning, tokens of chats, and the next question of a base model."""
+"""Clean model texts: remove reasoning, chat tokens, and the next question of a base model."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def unwrapped(text: str) -> list[str]:
 def without_reasoning(text: str) -> str:
     """Return a text without reasoning and tokens of chats.
 
-    Reasoning that does not end leaves nothing: what it considers is no answer.
+    Reasoning that does not end leaves nothing, since what it considers is not an answer.
     """
     if not ("<" in text or "[" in text or "◁" in text):
         return text
@@ -149,7 +149,7 @@ def answer_part(text: str) -> str:
 
 
 def is_program(text: str) -> bool:
-    """Return whether a text is a program, or ends as one, whose result it does not tell."""
+    """Return whether a text is a program, or ends as one, without stating its result."""
     last = text.rstrip(" \n`").rpartition("\n")[2].strip()
     return _LAST_STATEMENT.match(last) is not None and len(_STATEMENT.findall(text)) > 1
 
@@ -168,7 +168,7 @@ def without_emphasis(text: str) -> str:
 
 
 def whole_words(part: str, text: str) -> Iterator[int]:
-    """Yield where a part stands in a text, not within a word or a number; scripts without spaces have no words."""
+    """Yield where a part occurs in a text, not within a word or a number; scripts without spaces have no words."""
     for match in re.finditer(re.escape(part), text):
         if ends_word(text, match.end()) and (match.start() == 0 or not _joins(text[match.start() - 1], part[:1])):
             yield match.start()
@@ -196,7 +196,7 @@ def split_reasoning(text: str) -> tuple[str, str, bool]:
     """Split think spans from a completion.
 
     Returns:
-        answer: Text outside the spans, stripped; the whole text unchanged if there is no span.
+        answer: Text outside the spans, stripped; the whole text unchanged without spans.
         reasoning: Text inside the spans, one paragraph per span. A closing tag without an opening one ends a span that
             began with the text.
         closed: False if the last span does not end; then no answer follows it.

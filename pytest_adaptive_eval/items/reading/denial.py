@@ -1,4 +1,4 @@
-"""What a text denies: values of which it says that they are not its answer."""
+"""Find denials: values that a text rules out as its answer."""
 
 from __future__ import annotations
 
@@ -124,5 +124,5 @@ _ABSTENTION = lazy_pattern(rf"\b(?:{'|'.join(_PATTERNS)})\b|{'|'.join(_PHRASES)}
 
 
 def abstains(text: str) -> bool:
-    """Return whether an answer says that its author does not know, is not sure or cannot tell."""
+    """Return whether an answer says that its author does not know or is not sure."""
     return _ABSTENTION.search(text[-_CHARACTERS:].replace("\u2019", "'")) is not None

@@ -78,7 +78,7 @@ LANGUAGES = frozenset(_ONE_LANGUAGE.values()) | {"zh"} | {code for group in _WOR
 
 
 def language_of(text: str) -> str:
-    """Return the ISO 639-1 code of the language of a text, empty where its words do not tell.
+    """Return the ISO 639-1 code of the language of a text, empty if its words do not show it.
 
     The script that most letters have counts, and among the languages of one script the one with most of the common
     words that no other has.
@@ -306,5 +306,5 @@ def fault(name: object, arguments: Arguments) -> str:
         if isinstance(value, list) and not (value and all(isinstance(word, str) and word for word in value)):
             return f"{name}: {argument} is {value!r:.80}, expected words"
         if argument == "language" and value not in LANGUAGES:
-            return f"{name}: the language {value!r:.80} cannot be told; known are {', '.join(sorted(LANGUAGES))}"
+            return f"{name}: the language {value!r:.80} cannot be recognised; known are {', '.join(sorted(LANGUAGES))}"
     return ""

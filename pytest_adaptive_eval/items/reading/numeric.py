@@ -201,7 +201,7 @@ def _loose(text: str, asked: frozenset[Fraction]) -> list[Quantity]:
 
 
 def _after_verb(numbers: list[Number], text: str) -> list[Quantity]:
-    """Return the number that a sentence tells: after "is", or the result of what stands there."""
+    """Return the number that a sentence states after "is", or the result of the expression there."""
     has_verb = {}
     for index, number in enumerate(numbers):
         if match := _TOLD.search(text[max(0, number.start - _BEFORE) : number.start]):

@@ -60,10 +60,10 @@ class Parser(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[Value]):
-    """Answers that a text gives: one, or none, or several different ones, which are no answer.
+    """Answers that a text gives: one, none, or several different ones, which count as none.
 
     Args:
-        other: What the text states as its answer where that is of another kind.
+        other: What the text states as its answer if that is of another kind.
     """
 
     values: tuple[Value, ...]

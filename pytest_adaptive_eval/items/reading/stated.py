@@ -96,7 +96,7 @@ _WORDS, _CHARACTERS = 4, 40
 
 
 def is_definite(part: str) -> bool:
-    """Return whether a part that gives the answer is one, of whatever kind: a few words that are no remark about it."""
+    """Return whether a part that gives the answer is one, of whatever kind: a few words, not a remark about it."""
     text = re.sub(r"\\(?:text\w{0,2}|math\w{2}|mbox)\s*\{", "", _FIRST.split(part.strip(), maxsplit=1)[0])
     text = text.strip(" *_`'\"$()[]{}<>\\")
     if not any(map(str.isalnum, text)) or text.endswith(":") or _ABOUT.match(text) or _SAYS.search(text):
@@ -110,7 +110,7 @@ def without_notes(text: str) -> str:
 
 
 def tag_parts(text: str) -> list[str]:
-    """Return what stands in the tags and calls of tools that give an answer, the last first."""
+    """Return the content of tags and tool calls that give an answer, the last first."""
     parts = [(match.start(), match[2]) for match in _TAG.finditer(text)]
     parts += [(match.start(), match[1] or match[2]) for match in _CALL.finditer(text)]
     return [part.strip(" \n\"'") for _, part in sorted(parts, reverse=True)]
@@ -200,6 +200,6 @@ def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:
 
 
 def _asks(text: str, start: int, rest: str) -> bool:
-    """Return whether a place stands in a question."""
+    """Return whether a place is in a question."""
     sentence = re.split(r"[.!?\n:]", text[max(0, start - 80) : start])[-1]
     return bool(_QUESTION.match(rest) and _ASKING.search(sentence))

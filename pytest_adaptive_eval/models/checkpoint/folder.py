@@ -96,7 +96,7 @@ def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> C
         cache: Folder for file hashes, shared by runs.
 
     Raises:
-        CheckpointError: There is no such folder, or it is unsafe or incomplete.
+        CheckpointError: The folder does not exist, or it is unsafe or incomplete.
     """
     with _reporting_unreadable(folder):
         root, name = _resolve(folder)
@@ -162,7 +162,7 @@ def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = 
         cache: Folder for file hashes, shared by runs.
 
     Raises:
-        CheckpointError: There is no such folder, or it is unsafe or incomplete.
+        CheckpointError: The folder does not exist, or it is unsafe or incomplete.
     """
     with _reporting_unreadable(folder):
         root, name = _resolve(folder, config=False)
@@ -204,7 +204,7 @@ def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None
     its path, size, times or inode changed.
 
     Raises:
-        CheckpointError: There is no such folder, or one of its files is missing or is a link to another folder.
+        CheckpointError: The folder does not exist, or one of its files is missing or is a link to another folder.
     """
     with _reporting_unreadable(folder):
         root, _ = _resolve(folder)
@@ -224,7 +224,7 @@ def _reporting_unreadable(folder: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         raise CheckpointError(
-            f"checkpoint {os.fspath(folder)!r} cannot be read: {error}; mend its permissions"
+            f"checkpoint {os.fspath(folder)!r} cannot be read: {error}; fix its permissions"
         ) from error
 
 
@@ -246,7 +246,7 @@ def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Pa
         if layout := other_layout(root):
             raise CheckpointError(f"{path} {layout}")
         raise CheckpointError(
-            f"{path} has no config.json, so it is no checkpoint in Hugging Face format; pass its folder"
+            f"{path} has no config.json, so it is not a checkpoint in Hugging Face format; pass its folder"
         )
     hub = _hub(root)
     return root, hub.name.removeprefix("models--").replace("--", "/") if hub else path.name

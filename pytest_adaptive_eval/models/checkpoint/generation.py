@@ -260,10 +260,10 @@ def _prompter(info: CheckpointInfo, loaded: Loaded) -> Prompter:
         try:
             prompter.render([{"role": "user", "content": content}])
         except TimeoutError as error:
-            raise CheckpointError(f"{info.folder}: {error}; mend chat_template.jinja") from error
+            raise CheckpointError(f"{info.folder}: {error}; fix chat_template.jinja") from error
         except Exception as error:
             raise CheckpointError(
-                f"{info.folder}: its chat template does not render one user message ({error}); mend chat_template.jinja"
+                f"{info.folder}: its chat template does not render one user message ({error}); fix chat_template.jinja"
             ) from error
     return prompter
 
@@ -277,7 +277,7 @@ def fault(error: BaseException) -> Completion:
     """Return the completion for an exception.
 
     A panic in a native library is not an `Exception`. An interrupt, and an outcome of pytest, which a time limit
-    raises, are no fault of the item and are raised again.
+    raises, are not the item's fault and are raised again.
     """
     origins = {base.__module__ for base in type(error).__mro__}
     if isinstance(error, (KeyboardInterrupt, SystemExit)) or "_pytest.outcomes" in origins:
@@ -313,7 +313,7 @@ class Chooser:
     """A logits processor that detects non-finite logits, and samples.
 
     Sampling adds Gumbel noise to ``logits / temperature``, whose maximum is then a draw from the softmax (Gumbel 1954).
-    Each row has a generator seeded by its prompt, so that an answer does not depend on the rest of its batch.
+    Each row has a generator seeded by its prompt, so an answer does not depend on the rest of its batch.
 
     Args:
         temperature: 0 is greedy.

@@ -57,7 +57,7 @@ class LikelihoodScorer:
         yield from self._attempt(prepared)
 
     def _attempt(self, questions: Sequence[_Question]) -> Iterator[tuple[int, Completion, Usage]]:
-        """Yield the completions of a batch; if it fails, of its items one by one, so that a fault affects one item."""
+        """Yield the completions of a batch; if it fails, of its items one by one, so a fault affects one item."""
         if not questions:
             return
         before = self._rater.read

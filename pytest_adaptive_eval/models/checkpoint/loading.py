@@ -99,7 +99,7 @@ def check_torchvision() -> None:
         else:
             reason, pair = f"which needs {fitting}", f"'{fitting}'"
         raise ConfigError(
-            f"torch {torch.__version__} is installed beside torchvision {version}, {reason}, so that torchvision "
+            f"torch {torch.__version__} is installed beside torchvision {version}, {reason}, so torchvision "
             f"cannot be imported ({_brief(error)}); install a pair from one package index: "
             f"pip install {pair} 'torchvision=={version}', or, where only text is read: pip uninstall torchvision"
         ) from error
@@ -259,7 +259,7 @@ def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
 def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
     """Return the processor of an image-and-text model, built without torchvision.
 
-    Images are always processed by Pillow, so that an answer does not depend on whether torchvision is installed. Parts
+    Images are always processed by Pillow, so an answer does not depend on whether torchvision is installed. Parts
     for videos and sounds, which need it, are left out.
     """
     # several releases hide this class at the top level without torchvision, which this class does not need

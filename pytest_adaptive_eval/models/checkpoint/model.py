@@ -59,7 +59,7 @@ class TransformersModel(Model):
 
     Created by `load`. Answers are greedy at temperature 0, in batches padded on the left. An answer does not depend on
     the rest of its batch, except for floating-point rounding. Ratings of candidates read each with its own copy of the
-    cache of the shared prefix, so that candidates do not affect each other; a prefix that two calls share is read once.
+    cache of the shared prefix, so candidates do not affect each other; a prefix that two calls share is read once.
 
     `cap` says how long an answer may be, and an item's ``meta["sample"]`` is the index of a repeated draw at a
     temperature above 0.
@@ -298,7 +298,7 @@ class TransformersModel(Model):
     def _attempt(self, generator: Generator, batch: Sequence[Prompt]) -> list[Completion]:
         """Return the answers to a batch.
 
-        If it fails, its items are answered one by one, so that a fault affects one item; where the memory is spent, in
+        If it fails, its items are answered one by one, so a fault affects one item; where the memory is spent, in
         halves, and later batches are no larger.
         """
         each = 1
@@ -323,7 +323,7 @@ class TransformersModel(Model):
             self._batch_size = size
             self.identity = replace(self.identity, environment={**self.identity.environment, "batch_size": size})
             name = self.identity.name
-            _log.warning("%s: out of memory, so that its batches are of %d questions from now on", name, size)
+            _log.warning("%s: out of memory, so its batches are of %d questions from now on", name, size)
 
     def _counted(self, prompt: Prompt, generated: Generated) -> Completion:
         """Return the answer without its reasoning, and add its cost to the usage."""

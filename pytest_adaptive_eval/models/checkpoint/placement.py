@@ -1,6 +1,6 @@
 """Placement of a checkpoint's weights: devices, types, attention, and the memory that they need.
 
-The settings are checked without torch, so that a mistake ends the run before anything is loaded.
+The settings are checked without torch, so a mistake ends the run before anything is loaded.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def check_memory(folder: Path, needed: int, devices: Mapping[str, int | None]) -
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Return whether an error of torch tells that the memory of a device, or of the machine, is spent."""
+    """Return whether an error of torch says that the memory of a device, or of the machine, is spent."""
     import torch
 
     return isinstance(error, torch.cuda.OutOfMemoryError) or (

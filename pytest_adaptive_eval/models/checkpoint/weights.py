@@ -127,7 +127,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
 
 
 def open_clip_weights(folder: Path) -> tuple[Path, ...]:
-    """Return the one file with the weights of an open_clip model; raise CheckpointError if there is no such file."""
+    """Return the one file with the weights of an open_clip model; raise CheckpointError if it does not exist."""
     for name in OPEN_CLIP:
         if (folder / name).exists():
             return (folder / name,)

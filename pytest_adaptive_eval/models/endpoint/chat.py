@@ -256,7 +256,7 @@ def checked_text(text: str | None) -> str:
     try:
         (text or "").encode("utf-8")
     except UnicodeEncodeError:
-        raise Malformed("a text has half a surrogate pair, which is no text") from None
+        raise Malformed("a text has half a surrogate pair, which is not text") from None
     return text or ""
 
 

@@ -137,7 +137,7 @@ class Line(httpcore2.AsyncNetworkStream):
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Buffer bytes until a reply is awaited, so that a request is sent as a whole and wakes the server once."""
+        """Buffer bytes until a reply is awaited, so a request is sent as a whole and wakes the server once."""
         del timeout
         if not self._request_begun:  # the first bytes of a request
             self._request_begun, self._reusable = True, False

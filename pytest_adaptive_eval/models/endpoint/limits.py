@@ -112,7 +112,7 @@ class Pace:
             alone: Whether no other request is under way, which the server may be about to answer.
 
         Returns:
-            Whether the server refused several in a row, so that it may accept none for now.
+            Whether the server refused several in a row, so it may accept none for now.
         """
         if begun <= self._decreased:
             return False
@@ -139,7 +139,7 @@ class Pace:
         return shut
 
     def _makes_no_difference(self) -> bool:
-        """Return whether a lower rate would not lower the share of refusals, as far as was tried."""
+        """Return whether a lower rate would not lower the share of refusals in what was tried."""
         if self._trial is not None and self._refused >= self.UNCHANGED:
             if not self._exceeds(self.MEASURED / self._trial[1]):
                 self._tolerated = (self._refused + self.MEASURED) / (self._results + self._trial[1])

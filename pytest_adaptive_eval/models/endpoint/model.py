@@ -34,7 +34,7 @@ _REFUSED_FIELD = frozenset({400, 415, 422, 500, 501})
 class EndpointModel(Model):
     """A model on an OpenAI-compatible server.
 
-    Created by `load`. The items of a batch are sent at the same time, as far as `concurrency` and `rate` allow. A fault
+    Created by `load`. The items of a batch are sent at the same time, up to `concurrency` and `rate`. A fault
     of the server or of the connection is the item's status.
 
     `cap` says how long an answer may be, and an item's ``meta["sample"]`` is the index of a repeated draw at a
@@ -61,7 +61,7 @@ class EndpointModel(Model):
     def load(cls, url: str, model: str, **options: Any) -> Self:
         """Connect to a server and check that its model answers.
 
-        One token is requested, so that a wrong address, key or model is an error here and not a row of items without
+        One token is requested, so a wrong address, key or model is an error here and not a row of items without
         answers.
 
         Args:

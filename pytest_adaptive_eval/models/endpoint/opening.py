@@ -245,7 +245,7 @@ def _base(url: str, model: str) -> str:
         raise ConfigError(f"model {shown!r} is no URL{reason}; expected http://HOST:PORT/v1#MODEL") from None
     fault = ""
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        fault = "is no address of a server"
+        fault = "is not the address of a server"
     elif "?" in url or "?" in model:
         fault = "has a query (not shown, it may hold a key), which the option query sets"
     elif parts.fragment or not re.fullmatch("[!-~]+", url):
@@ -257,7 +257,7 @@ def _base(url: str, model: str) -> str:
     if not model or not model.isprintable():
         raise ConfigError(
             f"model {url!r} names {'no model' if not model else f'the model {model!r}'}; expected "
-            f"{url}#MODEL, with a name of those that {url.rstrip('/')}/models lists"
+            f"{url}#MODEL, with one of the names that {url.rstrip('/')}/models lists"
         )
     return url.rstrip("/")
 
@@ -296,7 +296,7 @@ def _fix(delivery: Delivery, key_env: str, listed: bool) -> str:
     """Return what a user can do about a server that gives no answers."""
     if "no connected db" in delivery.detail.lower():
         return (
-            "mend the key, the variable that key_env names: LiteLLM says this of every key but its master key where it "
+            "fix the key, the variable that key_env names: LiteLLM says this of every key but its master key where it "
             "runs without a database"
         )
     if _refuses(delivery) and re.search(r"\btemperature\b", delivery.detail):
@@ -306,15 +306,15 @@ def _fix(delivery: Delivery, key_env: str, listed: bool) -> str:
         )
     if delivery.code == 404 and listed:
         return (
-            "start the server again, or mend the path of the address: it lists this model and does not answer for it, "
+            "start the server again, or fix the path of the address: it lists this model and does not answer for it, "
             "as MLX-LM does when its generating thread has died"
         )
     if delivery.code in (401, 403):
-        return f"mend the key in {key_env!r}" if key_env else "name the environment variable of its key by key_env"
+        return f"fix the key in {key_env!r}" if key_env else "name the environment variable of its key by key_env"
     if not delivery.code:
-        return "start the server, or mend the address"
+        return "start the server, or fix the address"
     if delivery.code == 404:
-        return "mend the name of the model, or the path of the address, which ends in /v1 on most servers"
+        return "fix the name of the model, or the path of the address, which ends in /v1 on most servers"
     return "see what the server logs, or name another"
 
 
@@ -390,7 +390,7 @@ class Bounds:
         if reply.status is Status.OK and not self.reports_caps and not reply.cost.completion_tokens:
             warnings.warn(
                 AdaptiveEvalWarning(
-                    "the server neither says when it cuts an answer nor counts its tokens, so that a cut answer counts "
+                    "the server neither says when it cuts an answer nor counts its tokens, so a cut answer counts "
                     "as complete: give max_tokens so high that no answer reaches it"
                 ),
                 stacklevel=2,
@@ -416,7 +416,7 @@ REFUSALS = frozenset({400, 422})
 def find_accepted_fields(
     probe: Callable[[Mapping[str, Any]], Delivery], fields: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], Delivery]:
-    """Send a request with all fields, and again without those that the server refuses.
+    """Send a request with all fields, and again without the ones that the server refuses.
 
     Args:
         probe: Sends one short request with the given fields.
@@ -446,7 +446,7 @@ def least_tokens(detail: str) -> int | None:
 def _one_by_one(
     probe: Callable[[Mapping[str, Any]], Delivery], fields: Mapping[str, Any], refused: Delivery
 ) -> tuple[Mapping[str, Any], Delivery]:
-    """Add the fields one at a time, because the server does not name those that it refuses."""
+    """Add the fields one at a time, because the server does not name the ones that it refuses."""
     accepted: dict[str, Any] = {}
     last = probe(accepted)
     if last.status is not Status.OK:

@@ -68,7 +68,7 @@ def from_environment(variable: str) -> Secret | None:
         return None
     if not re.fullmatch(r"[A-Za-z_]\w*", variable):
         raise ConfigError(
-            "key_env is no name of an environment variable (and is not shown, since it may be the key itself): write "
+            "key_env is not the name of an environment variable (it is not shown: it may be the key itself): write "
             'key_env = "API_KEY", and put the key into the variable API_KEY'
         )
     value = os.environ.get(variable, "").strip()
@@ -78,7 +78,7 @@ def from_environment(variable: str) -> Secret | None:
     elif not value.isascii() or not value.isprintable() or " " in value:
         fault = "holds characters that no header can carry"
     elif len(value) < SHORTEST:
-        fault = f"holds less than {SHORTEST} characters, which is no secret"
+        fault = f"holds less than {SHORTEST} characters, which is too short for a secret"
     if fault:
         raise ConfigError(
             f"key_env names the environment variable {variable!r}, which {fault}; expected the server's API key: set "
@@ -99,7 +99,7 @@ class Redactor(logging.Filter):
     Args:
         proxy: URL of a proxy, whose password is also a secret.
         others: Further secrets; those shorter than `SHORTEST` stay in the text.
-        public: Texts that are no secret, such as the model's name; a part of a secret that is also a part of them is
+        public: Texts that are not secret, such as the model's name; a part of a secret that is also a part of them is
             shown.
     """
 

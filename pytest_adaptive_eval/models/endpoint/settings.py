@@ -34,7 +34,7 @@ class EndpointSettings:
             and at most half of the server's context.
         reasoning: Whether the model reasons before it answers; by default what the server says.
         revision: Your own name for the weights behind the model's name, which a server does not state. Change it when
-            the weights change, so that no earlier answer is reused.
+            the weights change, so no earlier answer is reused.
         temperature: 0 is greedy.
         top_p: Share of the probability that sampling is limited to.
         seed: Seed of the sampling, if the server uses it, and of the waits between retries.
@@ -165,8 +165,8 @@ def read_additions(headers: object, query: object) -> Additions:
             isinstance(name, str) and isinstance(value, str) for name, value in (mapping or {}).items()
         ):
             raise ConfigError(
-                f"{option} is no mapping of texts (and is not shown, since it may hold a key); expected values by "
-                f'name, such as {option} = {{ x-api-version = "2", x-api-key = "$API_KEY" }}, where $API_KEY stands '
+                f"{option} is not a mapping of texts (and is not shown, since it may hold a key); expected values by "
+                f'name, such as {option} = {{ x-api-version = "2", x-api-key = "$API_KEY" }}, where $API_KEY is '
                 "for the environment variable API_KEY"
             )
         values[option] = {}
@@ -188,9 +188,9 @@ def read_additions(headers: object, query: object) -> Additions:
 
 def _check_name(option: str, name: str) -> None:
     if option == "query":
-        fault = "" if name and name.isprintable() else "is no name of a query field"
+        fault = "" if name and name.isprintable() else "is not the name of a query field"
     elif not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-        fault = "is no name of a header"
+        fault = "is not the name of a header"
     elif name.lower() == "authorization":
         fault = "is set by key_env: name the environment variable of the key there"
     else:

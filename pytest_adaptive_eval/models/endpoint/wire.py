@@ -133,8 +133,8 @@ class Wire:
             request is held back.
         concurrency: Requests at the server at once; by default 8 at first, and up to 64 while throughput grows.
         retries: Retries of a request that fails while the server answers others.
-        proxy: URL of a proxy; those of the environment are not used.
-        public: Texts besides the address that are no secret.
+        proxy: URL of a proxy; the environment's are not used.
+        public: Texts besides the address that are not secret.
         backoff: Upper limit of the seconds before the first retry.
     """
 
@@ -196,7 +196,7 @@ class Wire:
         bodies: Sequence[bytes | Callable[[], bytes]],
         arrived: Callable[[int, Delivery], object] | None = None,
     ) -> list[Delivery]:
-        """Send JSON, at the same time as far as the limits allow, and return the deliveries in order.
+        """Send JSON, at the same time within the limits, and return the deliveries in order.
 
         A body that is a function is created at its turn, to save memory; its exception is the delivery's error.
         `arrived` is called with the index and the delivery of each request as soon as it is there, in the thread of the
@@ -447,7 +447,7 @@ class Wire:
         return Fault.ABSENT if refused else Fault.DOUBTFUL
 
     async def _fault(self, response: httpcore2.Response) -> Try:
-        """Return the meaning of a reply that is no answer."""
+        """Return the meaning of a reply that is not an answer."""
         code = response.status
         detail = f"HTTP {code}"
         if 300 <= code < 400:

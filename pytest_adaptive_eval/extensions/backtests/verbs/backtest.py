@@ -88,7 +88,7 @@ def _add_arguments(parser: VerbParser) -> None:
 
 
 def _policies(*, variants: bool) -> tuple[str, Iterator[tuple[str, str]]]:
-    """Return the policies for the help, or those of AutoJudger with a change."""
+    """Return the policies for the help, or AutoJudger's policies with one change."""
     from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS
 
     title = "AutoJudger with one switch changed" if variants else "policies"
@@ -272,7 +272,7 @@ def _categories(options: argparse.Namespace, bank: ItemBank | None, ids: Sequenc
 
 
 def _texts_settings(options: argparse.Namespace, ids: Sequence[str]) -> dict[str, Any]:
-    """Return the texts of the items, their embeddings, and the interviewer's name, as far as they are asked for."""
+    """Return the requested ones of the items' texts, their embeddings, and the interviewer's name."""
     given = settings_of(options, BacktestTable)
     if not (given.encoder or given.interviewer):
         return {}
@@ -316,7 +316,7 @@ def _interviewing_model(spec: str) -> Model:
 
 
 def _chosen(options: argparse.Namespace, bank: ItemBank | None, categories: Sequence[str]) -> list[str]:
-    """Return the policies to compare; of ``all`` those that the data allow."""
+    """Return the policies to compare; ``all`` means all that the data allow."""
     from pytest_adaptive_eval.extensions.backtests.backtest import CONTENDERS
 
     missing = {name: contender.missing_requirement(bank, categories) for name, contender in CONTENDERS.items()}

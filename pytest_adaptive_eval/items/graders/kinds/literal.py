@@ -33,7 +33,7 @@ def _value(text: str) -> Any:
 
 
 def _typed(value: Any) -> Any:
-    """Return a value that differs from those of other types; numbers compare as numbers."""
+    """Return a value that differs from values of other types; numbers compare as numbers."""
     if isinstance(value, dict):
         return "dict", {repr(_typed(key)): _typed(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

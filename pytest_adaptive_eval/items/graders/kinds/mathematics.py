@@ -37,7 +37,7 @@ def _math(question: Asked, text: str) -> float:
 def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
     if is_words(answer):
         return (
-            "is words or letters, of which algebra makes products: use the grader 'exact', 'choice' for letters of "
+            "is words or letters, which algebra reads as products: use the grader 'exact', 'choice' for letters of "
             "choices, 'yesno' for truth, or 'literal' where case and order count; write a product as a*b"
         )
     return ""

@@ -103,7 +103,7 @@ def matches_in_time(pattern: str, text: str) -> bool:
             "fault of the bank, no wrong answer. Write the pattern without repetitions inside of repetitions"
         ) from None
     except (re.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
-        raise ValueError(f"the answer {pattern!r:.80} is no regular expression ({error})") from None
+        raise ValueError(f"the answer {pattern!r:.80} is not a regular expression ({error})") from None
 
 
 def check_pattern(pattern: str) -> str:
@@ -136,7 +136,7 @@ REGISTERED = (
         "regex",
         "a regular expression matches anywhere in the text",
         _pattern,
-        check=lambda _, answer: f"is no regular expression ({why})" if (why := check_pattern(answer)) else "",
+        check=lambda _, answer: f"is not a regular expression ({why})" if (why := check_pattern(answer)) else "",
         leniency=lambda _, answer: Leniency(problem) if (problem := accepts_any_text(answer)) else None,
     ),
 )

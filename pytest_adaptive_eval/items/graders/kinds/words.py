@@ -43,7 +43,7 @@ def _exact(question: Asked, text: str) -> float:
 
 
 def _contains(question: Asked, text: str) -> float:
-    """Return 1 if an accepted answer stands in the text, in whole words unless ``meta.within_words`` is true."""
+    """Return 1 if the text contains an accepted answer, in whole words unless ``meta.within_words`` is true."""
     text = without_reasoning(text)
     part = question.meta.get(_WITHIN_WORDS, False)
     if not isinstance(part, bool):
@@ -66,7 +66,7 @@ def _only_punctuation(question: Asked, answer: str) -> Leniency | None:  # noqa:
 def normal_words(text: str) -> list[str]:
     """Return the words of a text as SQuAD and TriviaQA compare them: in lower case, no punctuation, no articles.
 
-    The letter A is no article where it does not stand before a word, or is a capital within a sentence.
+    The letter A is an article only before a word, and not as a capital within a sentence.
     """
     text = plain_characters(text)
     bare = (_SHOUTED if text.isupper() else _ARTICLE).sub("", text)
@@ -78,12 +78,12 @@ def normal_words(text: str) -> list[str]:
 
 
 def _forms(text: str, *, loose: bool = True) -> list[list[str]]:
-    """Return the words of a text, and those of the answer that it may state."""
+    """Return the words of a text, and of the answer that it may state."""
     return [normal_words(form) for form in (without_reasoning(text), *stated_texts(text, loose=loose))]
 
 
 def _exact_match(question: Asked, text: str) -> float:
-    """Return 1 if the words of the text, or of the answer that it states, are those of an accepted answer."""
+    """Return 1 if the words of the text, or of the answer that it states, equal an accepted answer's."""
     forms = [words for words in _forms(text) if words]
     return float(any(normal_words(answer) in forms for answer in question.answers))
 
@@ -113,11 +113,11 @@ REGISTERED = (
         "exact", "the answer equals an accepted one, but for case and punctuation around it", _exact, within=_WITHIN
     ),
     GraderKind(
-        "contains", "an accepted answer stands in the text in whole words", _contains, leniency=_only_punctuation
+        "contains", "the text contains an accepted answer in whole words", _contains, leniency=_only_punctuation
     ),
     GraderKind(
         "exact_match",
-        "the words equal those of an accepted answer (SQuAD, TriviaQA)",
+        "the words equal an accepted answer's (SQuAD, TriviaQA)",
         _exact_match,
         check=_no_words,
         within=_WITHIN,
