@@ -438,8 +438,9 @@ def cells() -> list[Cell]:
     for stop, policy in STOPS.items():
         add(f"accuracy at_least 0.60, a tenth empty, {stop}", partial(silent_gate, "good", policy, 60))
         add(f"not_worse_than, a loss by empty answers, {stop}", partial(silent_loss_gate, "good", policy))
-    uniform = replace(STOPS["budget"], selector=POLICIES[FIXED_FORM].selector, floor=0.0)
-    add("accuracy at_least 0.60, uniform draws, budget", partial(accuracy_gate, "good", uniform, 60, "accuracy"))
+    for stop, policy in STOPS.items():
+        uniform = replace(policy, selector=POLICIES[FIXED_FORM].selector, floor=0.0)
+        add(f"accuracy at_least 0.60, uniform draws, {stop}", partial(accuracy_gate, "good", uniform, 60, "accuracy"))
     add("ability at_least, good, decision", partial(accuracy_gate, "good", DECIDE, 60, "ability"))
     add("ability likelihood-ratio, good, decision", likelihood_gate)
     add("not_worse_than, whole baseline, good, budget", partial(paired_gate, "good", STOPS["budget"], True))

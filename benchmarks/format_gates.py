@@ -177,7 +177,7 @@ def released(options: argparse.Namespace) -> None:
                 command += [f"--adaptive-eval-record={folder}/record.json", "-p", "no:cacheprovider", str(example)]
                 subprocess.run(command, cwd=example, capture_output=True, check=False)
                 record = json.loads(Path(folder, "record.json").read_text())
-            (interview,) = record["evaluations"]
+            (interview,) = record["interviews"]
             calls.append(interview["asked"])
             cross.append(interview["theta"][interview["bank"]["parts"].index("cross")])
             for gate in record["gates"]:

@@ -141,7 +141,7 @@ def run_gate(folder: Path, checkpoint: Path, device: str, evaluation: str) -> tu
     if ended.returncode not in (0, 1):
         raise SystemExit(ended.stdout + ended.stderr)
     data = json.loads(record.read_text())
-    asked = [(each["item"], each["score"]) for each in data["evaluations"][0]["administrations"]]
+    asked = [(each["item"], each["score"]) for each in data["interviews"][0]["administrations"]]
     return [gate["verdict"]["sentence"] for gate in data["gates"]], asked
 
 

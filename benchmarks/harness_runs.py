@@ -116,7 +116,7 @@ def ask(folder: Path, bank: str, checkpoint: Path) -> tuple[float, str, float]:
     command = ("pytest", "--adaptive-eval", f"--adaptive-eval-model={checkpoint}", "-p", "no:cacheprovider")
     _, seconds = run(folder, *command, codes=(0, 1))
     record = json.loads(max((folder / ".adaptive-eval" / "runs").glob("*.json")).read_text())
-    interview = record["evaluations"][0]
+    interview = record["interviews"][0]
     assert interview["asked"] == interview["size"], interview["stop_sentence"]
     return interview["accuracy"]["estimate"], record["gates"][0]["verdict"]["outcome"], seconds
 

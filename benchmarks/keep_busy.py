@@ -147,7 +147,7 @@ def run(size: int, mean: float, concurrency: int, seed: int, options: argparse.N
         seconds, code = time.monotonic() - begin, done.returncode
         if not (path / "r.json").exists():
             raise SystemExit(f"the run wrote no record:\n{done.stdout}{done.stderr}")
-        record = json.loads((path / "r.json").read_text())["evaluations"][0]
+        record = json.loads((path / "r.json").read_text())["interviews"][0]
     server.close()
     spans = sorted(server.spans)
     until = spans[int(0.8 * len(spans))].begin

@@ -30,9 +30,9 @@ import numpy as np
 
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.ids import with_item_ids
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.banks.responses.questions import items_of
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.mappings import ResponseMapping
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[2] / "shared" / "data")) / "logs"
 

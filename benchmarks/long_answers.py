@@ -162,7 +162,7 @@ def run(url: str) -> dict[str, Any]:
         seconds = os.times().children_user + os.times().children_system
         (record,) = [json.loads(path.read_text()) for path in project.glob(".adaptive-eval/runs/*.json")]
         written = sum(path.stat().st_size for path in project.glob(".adaptive-eval/**/*") if path.is_file())
-        (interview,) = record["evaluations"]
+        (interview,) = record["interviews"]
         answers = interview["administrations"]
         outcome = record["gates"][0]["verdict"]["outcome"]
         said = {interview["error"], *(answer["detail"] for answer in answers)}

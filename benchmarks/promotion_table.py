@@ -67,7 +67,7 @@ def main() -> None:
             calls, size = 0, 1
             for seed in range(options.seeds):
                 code, record = run(checkpoint, seed, Path(name), options.replay)
-                interview = next(i for i in record["evaluations"] if i["name"] == "text")
+                interview = next(i for i in record["interviews"] if i["name"] == "text")
                 codes[code] += 1
                 mine = [g for g in record["gates"] if g["interview"] == "text"]
                 gate = next(g for g in mine if g["verdict"]["metric"] == "accuracy")

@@ -54,7 +54,7 @@ def run(folder: Path, model: str, options: str) -> tuple[dict[str, dict[str, Any
     seconds = time.monotonic() - begin
     if not (folder / "r.json").exists():
         raise SystemExit(done.stdout + done.stderr)
-    (interview,) = json.loads((folder / "r.json").read_text())["evaluations"]
+    (interview,) = json.loads((folder / "r.json").read_text())["interviews"]
     if interview.get("error"):
         raise SystemExit(interview["error"])
     return {entry["item"]: entry for entry in interview["administrations"]}, seconds

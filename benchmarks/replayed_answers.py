@@ -170,7 +170,7 @@ def ask(folder: Path, model: str) -> tuple[float, dict[str, Mapping[str, Any]]]:
     """Return the gate's accuracy and the administrations by item."""
     run(folder, "pytest", "--adaptive-eval", f"--adaptive-eval-model={model}", "-p", "no:cacheprovider", codes=(0, 1))
     record = json.loads(max((folder / ".adaptive-eval" / "runs").glob("*.json")).read_text("utf-8"))
-    interview = record["evaluations"][0]
+    interview = record["interviews"][0]
     assert interview["asked"] == interview["size"] == interview["scored"], interview["stop_sentence"]
     return interview["accuracy"]["estimate"], {entry["item"]: entry for entry in interview["administrations"]}
 

@@ -5,6 +5,9 @@ six kinds of strange subjects of the tested ones, and interviews all by two sele
 one of .1 and .2. It prints the root mean square error of the shown accuracy and the share of subjects that the check
 names, and for the ordinary subjects the ranking accuracy, with standard errors over splits.
 
+``--gates`` prints instead the questions of gates 10 points from the truth, over those of uniform draws without a bank,
+and the share of them that the default budget decides.
+
 The kinds: ``reversed`` is right on the hardest items, as many as before; ``knows the hardest`` has the hardest 30 %
 right as well; ``collapsed`` lost 60 % of its right answers; ``forgetful`` lost a third of the items, those that lie
 furthest along the main component of the calibration subjects' scores; ``contaminated`` has 40 % of the items right as
@@ -21,6 +24,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np
+from gate_decisions import DECIDE, UNIFORM, decided
 from numpy.typing import NDArray
 from prediction import read, split
 
@@ -28,7 +32,11 @@ from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay_each
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import MaximumInformation
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, default_budget
+from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+from pytest_adaptive_eval.items.responses import Responses
 
 Array = NDArray[np.float64]
 MATRICES = ("swebench_verified", "alpacaeval2_binary", "MMMU")
@@ -62,14 +70,53 @@ def strange(scores: Array, train: Array, rng: np.random.Generator) -> dict[str, 
     }
 
 
+def gates(matrix: str, responses: Responses, splits: int, each: int, seeds: int) -> None:
+    """Print the questions of gates on `each` subjects of a kind and split, `seeds` interviews a side."""
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for seed in range(splits):
+        train, test = split(matrix, responses, seed)
+        bank = Recipe().fit_completely(train.scores, train.weights).bank("bank", train.items)
+        n = len(bank)
+        plain = replace(bank, calibrated=False)
+        for kind, scores in strange(test.scores, train.scores, np.random.default_rng(seed)).items():
+            for s, row in enumerate(np.nan_to_num(scores[:each])):
+                for side in (1, -1):
+                    threshold = row.mean() - side * PLANNING_MARGIN
+                    if not 0.02 < threshold < 0.98:
+                        continue
+                    budget = default_budget([Condition("accuracy", "at_least", threshold)], bank, DECIDE)
+                    asked = []
+                    for used, policy in ((bank, DECIDE), (plain, UNIFORM)):
+                        rows, claim = np.repeat(row[None], seeds, axis=0), Claim(threshold * n)
+                        verdicts = decided(used, policy, rows, "100%", 100 * seed + 2 * s + (side > 0), claim)
+                        asked.append(np.where(verdicts.outcome[:, 0] == side, verdicts.at[:, 0], n))
+                    within = [float(np.mean(at <= budget)) for at in asked]
+                    found.setdefault(kind, []).append((*(float(at.mean()) for at in asked), *within))
+    for kind, cells in found.items():
+        ours, uniform, within, without = np.array(cells).T
+        ratio = ours.sum() / uniform.sum()
+        error = (ours - ratio * uniform).std() / len(ours) ** 0.5 / uniform.mean()
+        print(
+            f"{matrix} {kind:18} {len(ours) * seeds:5} gates, {ours.mean():6.1f} questions, {ratio:.3f} +- {error:.3f} "
+            f"of uniform draws; within the default budget {within.mean():.2f}, uniform draws {without.mean():.2f}",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Run, and print a line for each matrix, budget, selector, kind and share."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--matrix", nargs="+", choices=MATRICES, default=MATRICES)
     parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--gates", action="store_true", help="questions of gates")
+    parser.add_argument("--each", type=int, default=5, help="subjects of a kind and split, with --gates")
+    parser.add_argument("--seeds", type=int, default=4, help="interviews of a gate, with --gates")
     options = parser.parse_args()
     for matrix in options.matrix:
         responses = read(matrix)
+        if options.gates:
+            gates(matrix, responses, options.splits, options.each, options.seeds)
+            continue
         found: dict[tuple[int, str, str, float], list[tuple[float, float, float]]] = {}
         for seed in range(options.splits):
             train, test = split(matrix, responses, seed)

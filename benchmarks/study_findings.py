@@ -90,7 +90,7 @@ def staged() -> dict[str, Any]:
     with loopback() as url:
         toml = declared(url, STAR, "judge", "ann", "bob", "pal")
         before = run(toml.replace(', labels = "labels.jsonl"', ""))
-        reviews = [(node["name"], r) for node in before["evaluations"][0]["account"]["nodes"] for r in node["reviews"]]
+        reviews = [(node["name"], r) for node in before["interviews"][0]["account"]["nodes"] for r in node["reviews"]]
         labels = [
             {
                 "node": node,
@@ -180,7 +180,7 @@ def truncated() -> str:
         toml = declared(server.url, settings, options="model_options = { max_tokens = 16 }")
         record = run(toml.replace("models = {  }\n", ""))
     sentence = record["verdicts"][0]
-    return str(sentence).partition("; ")[0][:60] + " ...; " + "; ".join(record["evaluations"][0]["notes"])
+    return str(sentence).partition("; ")[0][:60] + " ...; " + "; ".join(record["interviews"][0]["notes"])
 
 
 def not_sure() -> str:
@@ -200,7 +200,7 @@ import pytest
 def test_it(item, model):
     assert item.grade(model.generate(item.prompt))
 """
-    (interview,) = run("", files={"conftest.py": conftest, "test_it.py": test})["evaluations"]
+    (interview,) = run("", files={"conftest.py": conftest, "test_it.py": test})["interviews"]
     return f"{interview['stop']}: {interview['error'][:70] or interview['levels']['accuracy']}"
 
 
@@ -300,7 +300,7 @@ def read_back() -> str:
 def mean_opinion() -> str:
     """The mean opinion of a star of two interviewers, and the gate on it."""
     record = staged()
-    (study,) = record["evaluations"]
+    (study,) = record["interviews"]
     opinion = study["account"]["opinions"]["addition"]
     shown = "Mean opinions" in record["reports"]["page"]
     return f"{opinion['estimate']:.2f}, on the page: {shown}; {record['verdicts'][0].partition(', 95')[0]}"
@@ -309,7 +309,7 @@ def mean_opinion() -> str:
 def supervisor() -> str:
     """A supervisor's ratings, refusals, and agreement with labels of a file."""
     record = staged()
-    account = record["evaluations"][0]["account"]
+    account = record["interviews"][0]["account"]
     agreement = account["agreement"]
     numbers = ", ".join(f"{name} {agreement[name]:.2f}" for name in ("spearman",) if agreement[name] is not None)
     on_page = [part for part in ("mean rating", "Agreement with labels") if part in record["reports"]["page"]]
@@ -322,7 +322,7 @@ def supervisor() -> str:
 def debate_and_exchanges() -> str:
     """What a debate mended and spoiled, and the exchanges, on the page of a star with discussion."""
     record = staged()
-    node = next(node for node in record["evaluations"][0]["account"]["nodes"] if node["name"] == "debated")
+    node = next(node for node in record["interviews"][0]["account"]["nodes"] if node["name"] == "debated")
     members = "; ".join(
         f"{m['name']} {' '.join(f'{a:.2f}' for a in m['accuracies'])}, mended {m['mended']}, spoiled {m['spoiled']}"
         for m in node["panel"]
@@ -371,7 +371,7 @@ def paper() -> str:
             f'[[eval]]\nkind = "peers"\nmodel = "{server.url}#ant"\npeers = [{peers}]\n[eval.panel]\nmode = "paper"\n'
         )
         record = run(toml + 'rounds = 8\ntopics = ["maths", "logic", "law", "art", "music", "sport"]\n')
-    (study,) = record["evaluations"]
+    (study,) = record["interviews"]
     decoding = study["members"][0]["decoding"]
     top_p = (decoding.get("extra") or {}).get("top_p")
     weight = study["account"]["paper"]["weights"][[m["name"] for m in study["members"]].index("bee")]
@@ -392,7 +392,7 @@ def paper_checkpoints() -> str:
     peers = ", ".join(f'{{ name = "p{n}", model = "{folder}" }}' for n, folder in enumerate(folders[1:]))
     toml = f'[[eval]]\nkind = "peers"\nmodel = "{folders[0]}"\npeers = [{peers}]\n[eval.panel]\nmode = "paper"\n'
     record = run(toml + "rounds = 1\nretries = 1\ntask_tokens = 16\n")
-    decodings = [member["decoding"] for member in record["evaluations"][0]["members"]]
+    decodings = [member["decoding"] for member in record["interviews"][0]["members"]]
     return "; ".join(f"temperature {d.get('temperature')}, top_p {d.get('top_p')}" for d in decodings[:1])
 
 
@@ -461,7 +461,7 @@ def ablations() -> str:
     with loopback() as url:
         toml = declared(url, LINE, "ann", "weak", "pal", kind="ablation", options="seeds = 5") + variants
         record = run(toml, files={"b.jsonl": "".join(json.dumps(item) + "\n" for item in items)})
-    (study,) = record["evaluations"]
+    (study,) = record["interviews"]
     rows = {(row["variant"], row["quantity"]): row for row in study["account"]["contrasts"]}
     told = []
     for name, (_, quantity) in VARIANTS.items():

@@ -55,7 +55,7 @@ def comparable(path: Path) -> list[Any]:
     record = json.loads(path.read_text())
     asked = [
         [a[key] for key in ("item_hash", "propensity", "predicted", "theta_after", "status", "score", "text")]
-        for interview in record["evaluations"]
+        for interview in record["interviews"]
         for a in interview["administrations"]
     ]
     return [[gate["verdict"]["sentence"] for gate in record["gates"]], asked]
@@ -212,7 +212,7 @@ def kills(folder: Path, checkpoints: Sequence[str]) -> None:
     for counts in kept.values():
         for name, count in counts.items():
             record = json.loads((results / "cells" / name / "record.json").read_text())
-            done = [a["resumed"] for interview in record["evaluations"] for a in interview["administrations"]]
+            done = [a["resumed"] for interview in record["interviews"] for a in interview["administrations"]]
             if any(done):  # the kill hit this cell
                 checked += 1
                 lost += max(0, count - sum(done))

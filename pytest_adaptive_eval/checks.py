@@ -13,12 +13,12 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of a JSON text's pairs, as the ``object_pairs_hook`` of `json.loads`.
 
     Raises:
-        ValueError: A key stands twice; JSON readers would use the last value.
+        ValueError: Duplicate key; JSON readers would use the last value.
     """
     data = dict(pairs)
     if len(data) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in data if keys.count(key) > 1)!r:.80} stands twice")
+        raise ValueError(f"duplicate key {next(key for key in data if keys.count(key) > 1)!r:.80}")
     return data
 
 

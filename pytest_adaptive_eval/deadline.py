@@ -27,8 +27,8 @@ class _GivenUp(BaseException):
 def within(seconds: float, work: Callable[[], T], description: str) -> T:
     """Call `work` in a separate thread and wait for it at most `seconds`.
 
-    Signals are not used, so this works in any thread and beside plugins that use them. Context variables are those of
-    the caller.
+    Signals are not used, so this works in any thread and beside plugins that use them. The caller's context variables
+    are visible.
 
     An overdue thread is interrupted at its next Python instruction; one that hangs in native code, or under a tracer on
     Python 3.11, stays behind as a daemon thread.

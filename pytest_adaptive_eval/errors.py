@@ -15,7 +15,7 @@
     │   └── SandboxUnavailable  this machine cannot run a model's code in a sandbox
     ├── AlertError              an alert that a service did not take
     ├── EstimationError         no finite estimate follows from the numbers
-    └── Unscored                there is no answer to grade
+    └── Unscored                nothing to grade
 
 A message names the file, line or item, the value found and the value expected, and ends with the fix. The plugin turns
 every `UsageError` into ``pytest.UsageError`` (exit code 4); the command line exits with 4 as well.
@@ -41,7 +41,7 @@ class BaselineError(UsageError):
 
 
 class BaselineMissing(BaselineError):
-    """There is no baseline yet, as in a first run."""
+    """The baseline does not exist yet, as in a first run."""
 
 
 class BankError(UsageError):
@@ -81,7 +81,7 @@ class EstimationError(AdaptiveEvalError):
 
 
 class Unscored(AdaptiveEvalError):
-    """Raised by a subject or a grader where there is no answer to grade.
+    """Raised by a subject or a grader that has nothing to grade.
 
     A fault of the infrastructure leaves the item without a score. With any other status the answer is wrong, unless the
     evaluation counts unanswered items as missing.

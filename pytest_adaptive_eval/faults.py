@@ -41,8 +41,8 @@ class FaultLimit:
             self._faults += 1
             self._last = " ".join(fault.split())[:_MESSAGE]
         if self._consecutive[source] >= CONSECUTIVE_FAULTS:
-            return f"{CONSECUTIVE_FAULTS} {self._unit}{of_source} in a row could not be had; the last: {self._last}"
+            return f"{CONSECUTIVE_FAULTS} {self._unit}{of_source} in a row failed; the last: {self._last}"
         if self._faults > FAULT_SHARE * self._planned:
-            share = f"{self._faults} {self._unit} could not be had, more than {FAULT_SHARE:.0%} of the {self._whole}"
+            share = f"{self._faults} {self._unit} failed, more than {FAULT_SHARE:.0%} of the {self._whole}"
             return f"{share}; the last{of_source}: {self._last}"
         return ""

@@ -41,7 +41,7 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> io.Buf
         follow: Whether `path` may be a symbolic link to a regular file.
 
     Raises:
-        OSError: There is no such file, it cannot be read, or it is something else: a folder, a named pipe, a socket, a
+        OSError: The file is missing, cannot be read, or is something else: a folder, a named pipe, a socket, a
             device, or a symbolic link that may not be followed.
     """
 

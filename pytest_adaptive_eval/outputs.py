@@ -1,4 +1,4 @@
-"""Write output files whole: under another name in the same folder, then renamed, so that no reader sees a part."""
+"""Write output files atomically: under another name in the same folder, then renamed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder's entries to the disk, so that a new or renamed file survives a power cut."""
+    """Sync a folder's entries to the disk, which lets a new or renamed file survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -41,7 +41,7 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     except RuntimeError as error:  # a symbolic link to itself, before Python 3.13
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path)) from error
     if path.exists() and not path.is_file():  # a renamed file would take the place of a device or a pipe
-        raise OSError(errno.EINVAL, "it is no regular file, and would be replaced", os.fspath(path))
+        raise OSError(errno.EINVAL, "it is not a regular file, and would be replaced", os.fspath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     staged = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:
@@ -75,7 +75,7 @@ def write_whole(
         durable: See `replacing`.
 
     Raises:
-        AdaptiveEvalError: The path is no regular file, or it cannot be written.
+        AdaptiveEvalError: The path is not a regular file, or cannot be written.
     """
     try:
         if not path.name or (path.exists() and not path.is_file()):

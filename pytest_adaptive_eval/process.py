@@ -33,7 +33,7 @@ class Process:
     messages. It leads a session of its own, and leaving the ``with`` block kills that session's group.
 
     Args:
-        command: Where ``{keep}`` stands in it, the descriptor `keep` is put.
+        command: ``{keep}`` in it is replaced by the descriptor `keep`.
         keep: A folder to hold open for the process, or empty.
         close: Whether other descriptors are closed, as they should be.
     """

@@ -64,7 +64,7 @@ def read_lines(path: Path) -> Iterator[str]:
             ) from None
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ResponsesError(
-                f"{path}, after line {number}: the archive is broken ({error}); copy it anew"
+                f"{path}, after line {number}: the archive is broken ({error}); copy it again"
             ) from None
 
 
@@ -72,8 +72,8 @@ def read_rows(path: Path, separator: str = "") -> Iterator[tuple[int, list[str]]
     """Yield the line number and the cells of each row that is not empty, of a CSV, a TSV or an .xlsx file.
 
     Args:
-        separator: Of the cells; by default a tabulator in a file named ``.tsv``, else a comma. A quote is no mark in a
-            table with tabulators whose first lines have unpaired ones.
+        separator: Of the cells; by default a tabulator in a file named ``.tsv``, else a comma. Quotes are ordinary
+            characters in a table with tabulators whose first lines have unpaired ones.
 
     Raises:
         ResponsesError: Malformed; the message names the line.
@@ -95,7 +95,7 @@ def read_rows(path: Path, separator: str = "") -> Iterator[tuple[int, list[str]]
     except csv.Error as error:
         raise ResponsesError(
             f"{path}, line {rows.line_num}: {error}; expected cells between {_SEPARATORS.get(separator, separator)}; "
-            "save the table anew"
+            "save the table again"
         ) from None
 
 
@@ -125,7 +125,7 @@ def _sheet(path: Path) -> list[list[Any]]:
     except (ResponsesError, OSError):
         raise
     except Exception as error:  # zip, XML and calamine have errors of their own
-        raise ResponsesError(f"{path}: not a readable workbook ({error}); save it anew or as CSV") from None
+        raise ResponsesError(f"{path}: not a readable workbook ({error}); save it again or as CSV") from None
 
 
 def _cell(value: Any) -> str:
@@ -202,7 +202,7 @@ class MatrixTable:
             row_id = self._checked_id(f"{self.path}, line {line}", row)
             if first_lines.setdefault(row_id, line) != line:
                 raise ResponsesError(
-                    f"{self.path}, line {line}: {row_id!r} stands in line {first_lines[row_id]} already; rename or "
+                    f"{self.path}, line {line}: duplicate {row_id!r}, also in line {first_lines[row_id]}; rename or "
                     "drop one"
                 )
             cells = [row[j] for j in self._score_columns] if self._unnamed else row[self._score_columns[0] :]
@@ -211,7 +211,7 @@ class MatrixTable:
             raise ResponsesError(f"{self.path}: a header and no rows; expected a row for each item or subject")
 
     def bad_cell(self, row: MatrixRow, cells: Cells) -> ResponsesError:
-        """Return the error for the first cell of a row that is no score."""
+        """Return the error for the first cell of a row that is not a score."""
         # Searched only after a failure: rows without a fault are converted as a whole.
         name = text = ""
         for column, cell in zip(self.columns, row.cells, strict=True):
@@ -262,6 +262,6 @@ def _checked_header(path: Path, names: Sequence[str]) -> Sequence[str]:
     for position, name in enumerate(names[1:], 2):
         if name and first.setdefault(name, position) != position:
             raise ResponsesError(
-                f"{path}, line 1: {name!r} heads columns {first[name]} and {position}; give each a name of its own"
+                f"{path}, line 1: {name!r} heads columns {first[name]} and {position}; make the names unique"
             )
     return names

@@ -162,7 +162,7 @@ def _fitting(text: str, limit: int) -> str:
 def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
     """Break a line between words, not before a % sign or an s for seconds.
 
-    A wider word stays whole, so that paths can be copied. Nor does a line begin with a workflow command of CI runners,
+    A wider word stays whole, since paths may be copied. Nor does a line begin with a workflow command of CI runners,
     which read them past an indent.
 
     Args:

@@ -172,7 +172,7 @@ def _builtin(value: Any, name: str) -> Any:
     """Return a copy in built-in types, without subclasses of float such as numpy's.
 
     Raises:
-        ConfigError: An integer is larger than those of TOML.
+        ConfigError: An integer is larger than TOML allows.
     """
     if isinstance(value, Mapping):
         return {key: _builtin(entry, f"{name}.{key}") for key, entry in value.items()}

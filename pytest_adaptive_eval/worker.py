@@ -81,7 +81,7 @@ def call(function: str, *arguments: Any, seconds: float, description: str) -> An
     Raises:
         Overdue: It took longer, or needed more memory or a longer result than any that is meant.
         Raised: It raised an exception.
-        WorkerFault: There is no worker.
+        WorkerFault: The worker could not be started.
     """
     return _CALLER.call(function, list(arguments), seconds, description)
 

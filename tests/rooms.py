@@ -32,7 +32,7 @@ FLOORS = (
         "ties",
         "typed_tables",
     ),
-    ("tables", "worker"),
+    ("mappings", "tables", "worker"),
     ("irt", "inference"),
     ("items",),
     ("claims", "models"),

@@ -393,7 +393,7 @@ def test_the_workflow_keeps_a_baseline_at_its_first_run_and_at_promotions(runner
     first = runner.action(model="replay:early.jsonl", **inputs)
     assert (first.status, first.outputs["promote"]) == (1, "false"), "nothing to compare with, and no other gate"
     record = kept.read_text()
-    assert json.loads(record)["evaluations"][0]["subject"]["name"] == "early"
+    assert json.loads(record)["interviews"][0]["subject"]["name"] == "early"
     second = runner.action(model="replay:good.jsonl", **inputs)
     assert (second.status, second.outputs["promote"]) == (0, "true")
     assert kept.read_text() == record, "a run that passes is no promotion"
@@ -402,7 +402,7 @@ def test_the_workflow_keeps_a_baseline_at_its_first_run_and_at_promotions(runner
     promote = jobs["promote"]["steps"][-1]["run"].replace("/srv", str(runner.temp))
     assert runner.script(promote, {"CHECKPOINT": str(runner.workspace)}).returncode == 0
     assert (runner.temp / "models" / "current").resolve() == runner.workspace
-    assert json.loads(kept.read_text())["evaluations"][0]["subject"]["name"] == "good"
+    assert json.loads(kept.read_text())["interviews"][0]["subject"]["name"] == "good"
 
 
 def steps(path: Path) -> list[dict[str, Any]]:

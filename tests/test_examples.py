@@ -38,7 +38,7 @@ def test_the_late_checkpoint_is_promoted(tmp_path: Path) -> None:
     junit = tmp_path / "gates.xml"
     code, output, record = run(EXAMPLE, tmp_path, "--adaptive-eval-junit", str(junit))
     assert code == 0, output
-    interview, led = record["evaluations"]
+    interview, led = record["interviews"]
     assert interview["subject"]["name"] == led["subject"]["name"] == "text-late"
     assert len(interview["subject"]["checkpoint"]) == 64
     assert interview["asked"] == interview["scored"] == len(interview["administrations"])
@@ -78,7 +78,7 @@ def test_the_root_gates_a_fixture_checkpoint(tmp_path: Path) -> None:
     code, output, record = run(ROOT, tmp_path, "--adaptive-eval-model", recorded, "-k", "not interviewed")
     assert code == 1, output
     assert "collected 5 items / 2 deselected" in output
-    assert record["evaluations"][0]["subject"]["name"] == "text-mid"
+    assert record["interviews"][0]["subject"]["name"] == "text-mid"
 
 
 def test_a_plain_file_of_questions_and_a_checkpoint_are_enough(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_plain_file_of_questions_and_a_checkpoint_are_enough(tmp_path: Path) -
     model = str(FIXTURES / "checkpoints" / "text-late")
     code, output, record = run(tmp_path, tmp_path, "-v", "--adaptive-eval-model", model)
     assert code == 0, output
-    [interview] = record["evaluations"]
+    [interview] = record["interviews"]
     assert (interview["size"], interview["stop"]) == (300, "DECISION")
     assert interview["asked"] < 90
     assert interview["asked"] % 16 == 0
@@ -114,7 +114,7 @@ def test_an_image_and_text_checkpoint_is_interviewed(tmp_path: Path) -> None:
     late, regressed = (gate["verdict"]["outcome"] for gate in record["gates"])
     assert late == "PASS"
     assert regressed in ("FAIL", "INCONCLUSIVE")
-    for interview in record["evaluations"]:
+    for interview in record["interviews"]:
         assert interview["subject"]["name"] == interview["name"]
         assert interview["administrations"][0]["format"] == "image+text"
 
@@ -127,7 +127,7 @@ def test_a_checkpoint_must_look_and_read(tmp_path: Path) -> None:
         recorded = f"replay:{FIXTURES / 'responses' / 'released-cross.csv.gz'}#cross-{name}"
         model = [] if name == "late" else [f"--adaptive-eval-model={recorded}"]
         code, output, record = run(ROOT / "examples" / "multimodal", places, *model)
-        (interview,) = record["evaluations"]
+        (interview,) = record["interviews"]
         assert len({a["format"] for a in interview["administrations"]}) == 4, output
         cross = interview["theta"][interview["bank"]["parts"].index("cross")]
         found[name] = code, cross, [gate["verdict"]["outcome"] for gate in record["gates"]]

@@ -47,7 +47,7 @@ def test_pipe_behind_a_symbolic_link_is_not_replaced(tmp_path: Path) -> None:
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
-    with pytest.raises(OSError, match="no regular file"), replacing(link) as file:
+    with pytest.raises(OSError, match="not a regular file"), replacing(link) as file:
         file.write(b"new")
     assert pipe.is_fifo()
 

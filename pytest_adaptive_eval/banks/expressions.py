@@ -36,7 +36,7 @@ from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions
 from jmespath.visitor import TreeInterpreter
 
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import BankError, ConfigError
 
 #: Upper limit of the characters that ``parse`` and patterns read, and of the seconds of one search.
 _LONGEST, _SECONDS = 1_000_000, 2.0
@@ -296,6 +296,33 @@ def _join(separator: str, values: Any) -> str:
     return separator.replace(r"\n", "\n").join(map(as_text, values if isinstance(values, list) else [values]))
 
 
+def _calls(tests: Any, function: Any, setup: Any = None) -> list[dict[str, Any]] | None:
+    """Return the calls of a function that assertions make, as `meta` of the grader ``code``; refuse other code."""
+    from pytest_adaptive_eval.banks.code import calls_of_tests
+
+    if function is None:
+        return None
+    if setup:
+        raise BankError("its tests need code of their own, which the sandbox does not allow")
+    return calls_of_tests("\n".join(map(str, tests)) if isinstance(tests, list) else str(tests), str(function))
+
+
+def _instructions(names: Any, arguments: Any) -> list[dict[str, Any]]:
+    """Return the instructions of IFEval with their arguments, as `meta` of the grader ``instructions``."""
+    from pytest_adaptive_eval.items.reading.instructions import fault
+
+    try:
+        given = [
+            {"id": name, **{key: value for key, value in about.items() if value is not None}}
+            for name, about in zip(names, arguments, strict=True)
+        ]
+    except (TypeError, ValueError, AttributeError):
+        raise BankError("it lacks instructions, or an object of arguments for each") from None
+    if why := next((why for each in given if (why := fault(each["id"], each))), ""):
+        raise BankError(why)
+    return given
+
+
 def hash_of(value: Any) -> str:
     """Return twelve hexadecimal digits of the SHA-256 of a value's text."""
     return hashlib.sha256(as_text(value).encode("utf-8", "replace")).hexdigest()[:12]
@@ -320,6 +347,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "upper": lambda text: as_text(text).upper(),
         "strip": lambda text: as_text(text).strip(),
         "hash": hash_of,
+        "calls": _calls,
+        "instructions": _instructions,
     }
 )
 #: Filters of earlier releases, each now a function or a path.

@@ -367,7 +367,8 @@ def _side_by_side(record: Record, keys: Sequence[str]) -> Iterator[Record]:
 
 def _descend(record: Record, value: Any, steps: Sequence[str], *, open_end: bool) -> Iterator[Record]:
     if not steps:
-        if open_end and isinstance(value, list | Mapping):  # the entries of what was named
+        is_entry = isinstance(value, Mapping) and _is_question(value)
+        if open_end and isinstance(value, list | Mapping) and not is_entry:  # the entries of what was named
             wild = "[*]" if isinstance(value, list) else "*"
             yield from _descend(record, value, [wild], open_end=False)
         else:

@@ -67,7 +67,7 @@ class Built:
         source: Mapping[str, Any] = MappingProxyType({}),
         replace: bool = False,
     ) -> ItemBank:
-        """Write the folder with the writer of `banks`; `source` tells where its questions come from."""
+        """Write the folder with the writer of `banks`; `source` is where its questions come from."""
         report: dict[str, Any] = self.quality.to_json()
         if source:
             report["source"] = dict(source)
@@ -152,7 +152,7 @@ def _note_families(
             total = number(float(weights.sum()), 1)
             note(f"{count} count as {total} different subjects, by how much each family agrees")
         else:
-            note(f"{count}: the engine {recipe.engine} cannot weigh them, so that each subject counts fully")
+            note(f"{count}: the engine {recipe.engine} cannot weigh them; each subject counts fully")
 
 
 def calibrate(
@@ -279,7 +279,7 @@ def _may_replay(
 ) -> bool:
     """Return whether interviews are replayed for conformal intervals."""
     if given_parameters is not None:
-        note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
+        note("no conformal intervals: given parameters cannot be fitted again without the replayed subjects")
         return False
     families = len(set(responses.families))
     if replayable and families < FEWEST:

@@ -1,7 +1,7 @@
 """Fits of M2-IRT and M3-IRT to responses in formats, by mini-batch gradient descent in torch.
 
-The model and its one convention of signs stand in `irt.multimodal`. Every part of ability, discrimination and
-difficulty is ``q expit(x)`` of a free number x, so that it lies in (0, q) without clamping. The free numbers have
+The model and its one convention of signs are in `irt.multimodal`. Every part of ability, discrimination and
+difficulty is ``q expit(x)`` of a free number x, so it lies in (0, q) without clamping. The free numbers have
 normal priors, of learned mean and fixed spread: with about two dozen subjects the likelihood alone drives half the
 parts to a bound, and little else separates abilities in several parts. A share of the responses is held out: their loss
 decides when to stop and which state to restore, and their ROC-AUC chooses q.
@@ -44,7 +44,7 @@ class Training:
 
     Args:
         steps: Largest number of steps for one q.
-        block: Items in a mini-batch, in all their formats; each epoch draws the blocks anew.
+        block: Items in a mini-batch, in all their formats; each epoch draws the blocks again.
         every, patience: Steps between evaluations of the held-out loss, and evaluations without improvement that end
             the fit.
         item_spread, ability_spread: Standard deviation of the priors of ``logit(x / q)``.

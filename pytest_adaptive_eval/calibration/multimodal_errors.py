@@ -1,7 +1,7 @@
 """Errors of the items of a multimodal fit, and their part in the errors of abilities.
 
 Intervals that treat the items as exact are too short: with a hundred subjects the
-errors of the items' parts, which affect all subjects alike, are as large as those of
+errors of the items' parts, which affect all subjects alike, are as large as the errors of
 the answers.  An item's parts have the posterior covariance C_i of their free
 numbers, ``logit(x / q)``, to the first order.  Abilities estimated with these items have,
 in place of V, the covariance ::

@@ -103,8 +103,8 @@ class _Marginal:
 
     A point holds the mean of the items' prior, the triangular W by which it is ``W (x - mean)`` that is standard
     normal, the logarithm of its diagonal first, then means of the abilities' priors and the abilities' free numbers.
-    The search runs over its distance from the start, in units of the expected error, so that all directions have a
-    similar scale.
+    The search runs over its distance from the start, in units of the expected error. All directions then have a similar
+    scale.
     """
 
     def __init__(self, scores: Array, items: MultimodalItems, theta: Array) -> None:
@@ -158,7 +158,7 @@ class _Marginal:
         return loss.item(), free.grad.numpy()
 
     def _parts(self, point: Any) -> tuple[Any, Any, Any, Any]:
-        """Split the free numbers into those of the priors and of the subjects.
+        """Split the free numbers into the priors' and the subjects'.
 
         Returns:
             Of the prior of an item's X = 2 K numbers.

@@ -39,7 +39,7 @@ class ItemQuality:
             latent classes; not above 0 for a shortcut or a broken item.
         raw: Shape (n,). The same by the item's own responses.
         right: Shape (n,). Share right in the fullest format.
-        member: Shape (n, C). Membership in the classes of all solutions; those of one solution sum to 1.
+        member: Shape (n, C). Membership in the classes of all solutions; it sums to 1 over the classes of one solution.
     """
 
     gain: Array

@@ -50,7 +50,7 @@ def read_parameters(path: Path, items: Sequence[str], note: Callable[[str], obje
         note: Called with a sentence where rows without ids are taken in the order of the items.
 
     Raises:
-        ResponsesError: Not such a file, a value that is no finite number, or an item without parameters.
+        ResponsesError: Not such a file, a value that is not a finite number, or an item without parameters.
     """
     parameters: dict[str, dict[str, float]] = {}
     unnamed: list[dict[str, float]] = []
@@ -60,7 +60,7 @@ def read_parameters(path: Path, items: Sequence[str], note: Callable[[str], obje
             unnamed.append(values)
             continue
         if name in parameters:
-            raise ResponsesError(f"{where}: the item {name!r} stands twice; keep one line of it")
+            raise ResponsesError(f"{where}: duplicate item {name!r}; keep one line of it")
         parameters[name] = values
     if unnamed:
         if parameters or len(unnamed) != len(items):

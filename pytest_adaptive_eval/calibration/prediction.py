@@ -101,14 +101,14 @@ def fit_predictors(
 
 
 def form_orders(rows: Array, noise: Array, scales: Array, most: int | None = None) -> Ints:
-    """Return all items, each of which most lowers the variance of the mean score after those before it; shape (q, n).
+    """Return all items; each most lowers the variance of the mean score after the items before it. Shape (q, n).
 
     Args:
         rows: Shape (m, n). Z of scores ``Z' a + e``, with a ~ N(0, I), before it is scaled.
         noise: Shape (n,). Variance of e.
         scales: Shape (q, m). Factors of the rows, for each of q orders.
-        most: Length up to which the order is greedy, if that is less than a share of `GREEDY`. The items behind stand
-            by what each would lower at that point.
+        most: Length up to which the order is greedy, if that is less than a share of `GREEDY`. The items behind are
+            ordered by what each would lower at that point.
     """
     n = rows.shape[1]
     greedy = min(n if most is None else most, max(1, round(GREEDY * n)))
@@ -117,7 +117,7 @@ def form_orders(rows: Array, noise: Array, scales: Array, most: int | None = Non
 
 
 def _form_order(rows: Array, noise: Array, scales: Array, means: Array, greedy: int) -> Ints:
-    """Return all items as `form_orders` does for one order, shape (n,), of which the first `greedy` are greedy."""
+    """Return all items as `form_orders` does for one order, shape (n,); the first `greedy` are greedy."""
     n = rows.shape[1]
     spread = noise + scales**2 @ rows**2  # variance of each score
     shared = (scales**2 * means) @ rows + noise / n  # covariance with the mean
@@ -246,7 +246,7 @@ def _best(
     }
 
     def relative_error(form_shift: float) -> float:
-        """Return the sum of errors in units of those of the first form, so that every count weighs the same."""
+        """Return the sum of errors relative to the first form's, which weighs every count the same."""
         pairs = zip(forms[form_shift], forms[FORM_SHIFTS[0]], strict=True)
         return sum(candidate.design.error / max(other.design.error, 1e-12) for candidate, other in pairs)
 

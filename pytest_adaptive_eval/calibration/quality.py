@@ -123,8 +123,8 @@ def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
 def alike(scores: Array, weights: Array | None = None) -> Array:
     """Return predicted scores (S, 1) with equal items: subjects' mean scores, shrunk towards the overall mean.
 
-    The shrinkage follows from the variance of random responses (beta-binomial, by moments), so that these predictions
-    are as well regularised as a bank's. The subjects' weights have shape (S,).
+    The shrinkage follows from the variance of random responses (beta-binomial, by moments), so these predictions are as
+    well regularised as a bank's. The subjects' weights have shape (S,).
     """
     w = np.ones(len(scores)) if weights is None else weights
     count = (~np.isnan(scores)).sum(axis=1)
@@ -297,8 +297,8 @@ def _unlinked(observed: Bools, items: Sequence[str]) -> list[str]:
     examples = ", ".join(f"{counted(len(part), 'item')} such as {items[part[0]]!r}" for part in parts[:3])
     more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
     return [
-        f"its items fall into {len(parts)} parts that no subject has answered both of ({examples}{more}), so that "
-        "nothing tells how their difficulties compare: collect responses of some subjects to items of all parts, or "
+        f"its items fall into {len(parts)} parts that no subject has answered both of ({examples}{more}), so "
+        "their difficulties are not comparable: collect responses of some subjects to items of all parts, or "
         "calibrate each part by itself"
     ]
 
@@ -336,7 +336,7 @@ def _problems(
         out.append(
             f"it predicts held-out responses {number(loss['bank'] - loss['rasch'])} nats worse than a converged Rasch "
             f"fit of the same responses ({number(loss['bank'])} against {number(loss['rasch'])}; "
-            f"{number(RASCH_MARGIN, 2)} are allowed): calibrate it anew"
+            f"{number(RASCH_MARGIN, 2)} are allowed): calibrate it again"
         )
     length = np.sqrt((bank.discrimination**2).sum(axis=1))
     telling = np.isfinite(bank.difficulty_sd) & (length > TINY_SLOPE)
@@ -352,8 +352,8 @@ def _problems(
             )
     if slopes["negative"] + slopes["tiny"] > 0.5:
         out.append(
-            f"{100 * (slopes['negative'] + slopes['tiny']):.0f} % of the items do not tell strong subjects from weak: "
-            "look at their keys, or collect responses of more different subjects"
+            f"{100 * (slopes['negative'] + slopes['tiny']):.0f} % of the items do not separate strong from weak "
+            "subjects: look at their keys, or collect responses of more different subjects"
         )
     if np.median(count) < FEWEST_SUBJECTS:
         out.append(
@@ -376,12 +376,11 @@ def _warnings(
         out.append(f"{round(slopes['negative'] * n)} of {counted(n, 'item')}: stronger subjects answer worse; {look}")
     if extreme:
         out.append(
-            f"{extreme} of {counted(n, 'item')}: right for everybody, or wrong for everybody; kept, and tell little"
+            f"{extreme} of {counted(n, 'item')}: right for everybody, or wrong for everybody; kept, with little "
+            "information"
         )
     if (few := int((count < FEW_SUBJECTS).sum())) > 0:
-        out.append(
-            f"{few} of {counted(n, 'item')}: fewer than {FEW_SUBJECTS} subjects, so that the parameters are uncertain"
-        )
+        out.append(f"{few} of {counted(n, 'item')}: fewer than {FEW_SUBJECTS} subjects; the parameters are uncertain")
     if misfits > 0.1 * n:
         out.append(
             f"{misfits} of {counted(n, 'item')}: not as the model has it (infit outside {number(INFIT[0], 1)} to "

@@ -84,7 +84,7 @@ class Separation:
 
 
 def separation(values: ArrayLike, low: Bools) -> Separation:
-    """Compare a quantity (n,) between items that are low-quality and those that are not."""
+    """Compare a quantity (n,) between low-quality and other items."""
     from scipy.stats import mannwhitneyu, wasserstein_distance
 
     quantity = np.asarray(values, dtype=np.float64)

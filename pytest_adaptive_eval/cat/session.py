@@ -29,6 +29,7 @@ from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog,
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
 from pytest_adaptive_eval.inference.sampling import uniform_block
 from pytest_adaptive_eval.irt.estimation import Estimate
+from pytest_adaptive_eval.irt.person_fit import refitted
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.text import number
 from pytest_adaptive_eval.types import Array, Bools, Ints
@@ -425,7 +426,8 @@ class Session:
         """Draw the next `k` items of a slice of the subjects by a selector."""
         if self._repeated is not None:
             return self._repeated.follow(self.drawn, self._predicted(subjects), k)
-        lazy = self.bank.calibrated and self._paired is None  # the view computes the bank's predictions on access
+        # the view computes the bank's predictions on access
+        lazy = self.bank.calibrated and self._paired is None and not self._draws_for_claims
         predictions, items = None if lazy else self._predicted(subjects), self._items[subjects, : self.drawn]
         estimate, work = self.estimate, self._work[:, : len(items)]
         theta, covariance = estimate.theta[subjects], estimate.covariance[subjects]
@@ -484,6 +486,8 @@ class Session:
         model = self._by_bank(subjects) if self.bank.calibrated else None
         if self._paired is not None:
             return self._paired.predicted(self._flips, items, scores, model)
+        if model is not None and self._draws_for_claims:
+            return refitted(model, items, scores)
         if model is None:  # all items alike: the mean score, with one right and one wrong answer added
             right, scored = np.nansum(scores, axis=1), (~np.isnan(scores)).sum(axis=1)
             model = np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(self.bank), axis=1)

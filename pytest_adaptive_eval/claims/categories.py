@@ -1,12 +1,12 @@
 """Accuracy by category, from the draws of one interview, and its mean over all categories (macro accuracy).
 
-With n_c items in category c, every score is weighted by ``w = min(n) / n_c``, so that weighted scores lie in [0, 1] and
-their sum over the bank is ``min(n)`` times the sum of the categories' accuracies. That sum is a quantity of the bank
-like the sum of the scores. The draws' propensities make its one-draw estimates unbiased, so that the same bets hold.
+With n_c items in category c, every score is weighted by ``w = min(n) / n_c``. Weighted scores lie in [0, 1], and their
+sum over the bank is ``min(n)`` times the sum of the categories' accuracies. That sum is a quantity of the bank like the
+sum of the scores. The draws' propensities make its one-draw estimates unbiased, so the same bets hold.
 
 The prediction of an item is its weight times the mean prediction over the items not yet drawn, which the log holds as
 `rest`. It is fixed before the draw, as `inference.betting` requires. A log has no predictions of items that were not
-drawn, so that differences of difficulty within a category do not reduce the variance.
+drawn, so differences of difficulty within a category do not reduce the variance.
 """
 
 from __future__ import annotations
@@ -170,10 +170,7 @@ def macro_weights(bank: ItemBank) -> Array:
     """Return the weight of each item's score, shape (n,), in (0, 1]; ConfigError for fewer than two categories."""
     names, codes, counts = np.unique(np.asarray(bank.categories, dtype=object), return_inverse=True, return_counts=True)
     if len(names) < 2:
-        raise ConfigError(
-            f"the bank {bank.name!r} has items of fewer than 2 categories, so that there is no mean over categories: "
-            "gate on accuracy"
-        )
+        raise ConfigError(f"the bank {bank.name!r} has items of fewer than 2 categories: gate on accuracy")
     return np.asarray(counts.min() / counts[codes])
 
 

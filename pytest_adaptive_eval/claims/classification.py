@@ -75,7 +75,7 @@ def likelihood_ratio(
     ``sprt``: the sequential probability ratio test (Wald 1945; Reckase 1983; Eggen 1999), ``log L(cut + indifference) -
     log L(cut - indifference)``. In one dimension the expected ratio does not grow at any ability up to the region's
     lower end, for any choice of items. The error rates of `wald_bounds` therefore hold for all these abilities, and
-    likewise above the region. Within the region there is no error rate.
+    likewise above the region. Within the region no error rate holds.
 
     ``glr``: the generalised ratio (Thompson 2009; Bartroff, Finkelman & Lai 2008), with the most likely ability on each
     side, at or beyond the region's ends, in place of the ends. A subject far from the cut is classified sooner. Wald's

@@ -110,13 +110,13 @@ def gap_claims(bank: ItemBank, gain: float, confidence: float) -> tuple[GapClaim
     full = fullest(bank)
     formats = [form for form in bank.report.get("formats", ()) if form != full]
     if not formats:
-        raise ConfigError(f'the bank {bank.name!r} is not asked in formats, so there is no gain: set formats = "all"')
+        raise ConfigError(f'the bank {bank.name!r} is not asked in formats: set formats = "all"')
     names, codes, counts = np.unique(np.asarray(bank.categories, dtype=object), return_inverse=True, return_counts=True)
     if len(set(counts.tolist())) > 1:
         format_counts = ", ".join(f"{count} as {name}" for name, count in zip(names, counts, strict=True))
         raise ConfigError(
-            f"the items of the bank {bank.name!r} have different formats ({format_counts}), so that accuracies do not "
-            "compare: list formats that all items have"
+            f"the items of the bank {bank.name!r} have different formats ({format_counts}), so accuracies are "
+            "not comparable: list formats that all items have"
         )
     size, items = len(bank), int(counts[0])
     code_of = {str(name): n for n, name in enumerate(names)}

@@ -39,7 +39,7 @@ class Baseline:
     Args:
         scores: Shape (n,). In [0, 1], in the bank's order; NaN where missing.
         log: Draws of the scored items; required if some scores are missing.
-        climbed: The scored items are those of a ladder, which is compared level by level and does not represent the
+        climbed: The scored items come from a ladder, which is compared level by level and does not represent the
             other items.
         twins: The items are variants: the same items with redrawn values.
 

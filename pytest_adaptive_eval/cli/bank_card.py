@@ -60,7 +60,7 @@ def decided_margins(bank: ItemBank) -> dict[str, float | None]:
 
 
 def facts(bank: ItemBank) -> Iterator[tuple[str, str]]:
-    """Yield what is known of a bank, as names and texts."""
+    """Yield the known facts about a bank, as names and texts."""
     source = bank.report.get("source")
     source = source if isinstance(source, dict) else {}
     yield "items", str(len(bank))

@@ -22,7 +22,7 @@ _OWN_KEY = {"exact", "choice", "numeric", "contains", "math"}
 
 
 def faults(bank: ItemBank) -> Iterator[str]:
-    """Yield what keeps a bank from being asked as it was written; reads every item and image.
+    """Yield faults that keep a bank from being asked as written; reads every item and image.
 
     Raises:
         BankError: An item is malformed, or the texts were edited.
@@ -39,7 +39,7 @@ def faults(bank: ItemBank) -> Iterator[str]:
 
 
 def warnings(bank: ItemBank) -> Iterator[str]:
-    """Yield what a user should look at."""
+    """Yield warnings about a bank."""
     refused = [item.id for item in bank.items if item.grader in _OWN_KEY and not _accepts_own_key(item)]
     if refused:
         yield f"{counted(len(refused), 'item')} whose grader does not accept the key, such as {refused[0]!r}"
@@ -65,7 +65,7 @@ def _accepts_own_key(item: Item) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What changed from one bank to another.
+    """Changes from one bank to another.
 
     Args:
         added, removed, changed: Item ids.
@@ -87,7 +87,7 @@ class Differences:
 
 
 def compare(old: ItemBank, new: ItemBank) -> Differences:
-    """Return what changed from `old` to `new`, by item id and content."""
+    """Return the changes from `old` to `new`, by item id and content."""
     before = {item.id: (n, item.content_hash) for n, item in enumerate(old.items)}
     after = {item.id: (n, item.content_hash) for n, item in enumerate(new.items)}
     same = [name for name in after if name in before and before[name][1] == after[name][1]]

@@ -79,7 +79,7 @@ def _reference(path: Path, subjects: set[str]) -> list[Measure]:
 
 
 def _read_scores(path: Path) -> tuple[dict[str, dict[str, float]], set[str]]:
-    """Return the scores of a CSV by column and subject, where an empty cell is no score, and its subjects."""
+    """Return the scores of a CSV by column and subject, without empty cells, and its subjects."""
     names: set[str] = set()
     try:
         with open_text(path) as file:
@@ -92,13 +92,13 @@ def _read_scores(path: Path) -> tuple[dict[str, dict[str, float]], set[str]]:
                     raise ConfigError(f"{where}: expected {len(heads)} cells, as in the first line")
                 subject = row[SUBJECT].strip()
                 if subject in names:
-                    raise ConfigError(f"{where}: the subject {subject!r} stands there twice")
+                    raise ConfigError(f"{where}: duplicate subject {subject!r}; keep one row")
                 names.add(subject)
                 cells = {head: cell for head in columns if (cell := row[head].strip())}
                 for head, cell in cells.items():
                     columns[head][subject] = _score(cell, f"{where}: {head}")
     except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"--correlate {path} is no CSV in UTF-8: {error}") from None
+        raise ConfigError(f"--correlate {path} is not UTF-8 CSV: {error}") from None
     return columns, names
 
 

@@ -123,7 +123,7 @@ def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterat
     """Yield what ``pytest --adaptive-eval`` in a folder would do, and which models it would need.
 
     Args:
-        model: Model in place of those that the files name.
+        model: Model that replaces the files' models.
         ask: See `diagnose_model`.
     """
     from pytest_adaptive_eval.cli.project import look_at

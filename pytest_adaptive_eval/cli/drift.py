@@ -89,17 +89,17 @@ def _watched(history: History, options: argparse.Namespace) -> tuple[list[Series
 
 
 def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
-    """Keep the level from a run on as accepted, of the series whose alarms last.
+    """Accept the level from a run on, for the series whose alarms last.
 
     Raises:
-        ConfigError: There is no such run or alarm, the drop began later, or the history is not a folder.
+        ConfigError: The run or alarm is missing, the drop began later, or the history is not a folder.
     """
     from pytest_adaptive_eval.records.history import AcceptedLevel, accept_levels
 
     if not history.source.is_dir():
         raise ConfigError(f"--accept keeps the level in the history's folder, and {history.source} is a file")
     if not alarms:
-        raise ConfigError(f"--accept {name}: no alarm lasts, so there is no level to accept; remove it")
+        raise ConfigError(f"--accept {name}: no alarm lasts; remove it")
     run, levels = history.identify(name), []
     for alarm in alarms:
         entry = alarm.series
@@ -115,7 +115,7 @@ def _accept(history: History, name: str, alarms: Sequence[Alarm]) -> None:
 
 
 def _alert(alert: Alert, service: Any, path: Path | None) -> None:
-    """Write an alert to a file and send it by a service, where they are named."""
+    """Write an alert to a file and send it by a service, if requested."""
     from pytest_adaptive_eval.records.alerts import send, slack_payload
 
     if path:

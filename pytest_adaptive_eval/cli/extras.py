@@ -1,4 +1,4 @@
-"""Extras of this distribution: what each installs, and what of it is missing."""
+"""Extras of this distribution: their requirements, and the missing ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NAME = "pytest-adaptive-eval"
 
 
 def extras() -> tuple[str, ...]:
-    """Return the names of the extras, without those that only collect others."""
+    """Return the names of the extras, except collections of other extras."""
     names = metadata(_NAME).get_all("Provides-Extra") or []
     return tuple(sorted(name for name in names if name != "all"))
 
 
 def missing_packages(extra: str) -> tuple[str, ...]:
-    """Return the requirements of an extra that are not installed in a version that fits, as pip takes them."""
+    """Return the requirements of an extra that are missing or too old, as arguments for pip."""
     return tuple(_missing(extra, {}))
 
 

@@ -37,10 +37,10 @@ def read_formats(
     bank: str | None = None,
     families: Path | None = None,
 ) -> tuple[FormatResponses, Bools]:
-    """Read responses in formats, and mark those of their items that are of low quality.
+    """Read responses in formats, and mark their items of low quality.
 
     Args:
-        low_quality: Responses to items all of which are of low quality.
+        low_quality: Responses to items that are all of low quality.
         items: Texts, some of them marked as of low quality.
         families: See `read_format_responses`.
     """

@@ -1,4 +1,4 @@
-"""Ids of the logs of other tools, joined to those of one's own items."""
+"""Join ids in other tools' logs to ids of one's own items."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def add_ids_argument(add: Callable[..., object], texts: str) -> None:
-    """Add the option that joins ids of the logs to those of `texts`."""
+    """Add the option that joins ids of the logs to the ids of `texts`."""
     text = (
-        f"joins the ids of logs to those of {texts}: a prefix to strip, a regular expression whose group is kept, a "
+        f"joins the ids of logs to the ids of {texts}: a prefix to strip, a regular expression whose group is kept, a "
         "field of the logs, question, or a file of both ids"
     )
     add("--ids", metavar="HOW", help=text)

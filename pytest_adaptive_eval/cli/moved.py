@@ -1,4 +1,4 @@
-"""Spellings of earlier versions, which say for one release what they are now."""
+"""Spellings of earlier versions, refused for one release with their replacement."""
 
 from __future__ import annotations
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.cli.settings import FitTable, ReadingTable, given_settings, settings_of
 from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.mappings import ResponseMapping
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.choice import ModelChoice
@@ -73,18 +74,16 @@ def origin(settings: Any, recorded: Mapping[str, Any]) -> dict[str, Any]:
 
 def add_low_quality_argument(parser: argparse.ArgumentParser) -> None:
     """Add the option for responses to items of low quality."""
-    text = "responses in formats to items all known to be of low quality, beside those that --items marks"
+    text = "responses in formats to known low-quality items, in addition to the ones that --items marks"
     parser.add_argument("--low-quality", metavar="FILE", type=Path, action="append", default=[], help=text)
 
 
 def read(options: argparse.Namespace, path: Path, items: Mapping[str, Item] | None = None) -> Responses:
     """Read the responses at a path as the settings say; one's own items grade answers without a score."""
     from pytest_adaptive_eval.banks.responses import read_responses
-    from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 
     screen.progress(f"reading {path}")
     settings = settings_of(options, ReadingTable)
-    expressions = {field.name: getattr(settings, field.name) for field in fields(ResponseMapping)}
     return read_responses(
         path,
         format=settings.format,
@@ -92,7 +91,7 @@ def read(options: argparse.Namespace, path: Path, items: Mapping[str, Item] | No
         metric=settings.metric,
         filter=settings.filter,
         families=settings.families,
-        mapping=ResponseMapping(**expressions) if any(expressions.values()) else None,
+        mapping=ResponseMapping(**settings.given) if settings.given else None,
         items=items,
         note=screen.note,
     )
@@ -183,7 +182,7 @@ def names_of(options: argparse.Namespace, flag: str) -> list[str]:
 
 
 def budgets_of(options: argparse.Namespace, items: int) -> list[str]:
-    """Return the budgets, each of which is valid for a bank of that size."""
+    """Return the budgets, after checking them for a bank of that size."""
     from pytest_adaptive_eval.cat.stopping import resolve_budget
 
     names = names_of(options, "budget")

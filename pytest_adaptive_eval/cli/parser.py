@@ -20,7 +20,7 @@ class VerbParser(argparse.ArgumentParser):
 
     Attributes:
         examples: Commands at the end of the help, without ``adaptive-eval``.
-        details: Functions that return a title and its lines for the help, each a name and its meaning.
+        details: Functions that return a title and its lines for the help, as names with meanings.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -54,7 +54,7 @@ class VerbParser(argparse.ArgumentParser):
 
 
 class _Once(argparse.Action):
-    """An option of which a second value would replace the first."""
+    """An option whose second value would replace the first."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         if option_string is not None:
@@ -89,7 +89,7 @@ class PrintCompletion(argparse.Action):
 
 
 def _complete_files(parser: argparse.ArgumentParser, files: Any) -> None:
-    """Have every argument that takes a text complete to the names of files."""
+    """Complete every text argument to file names."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for child in action.choices.values():

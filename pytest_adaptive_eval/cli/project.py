@@ -98,7 +98,7 @@ class Project:
 
 
 def look_at(root: Path) -> Project:
-    """Return what a folder holds; nothing in it is run or written."""
+    """Return the content of a folder; nothing in it is run or written."""
     checkpoints, data, files = [], [], []
     for folder, names in _folders(root):
         if (checkpoint := _checkpoint(root, folder, names)) is not None:
@@ -128,7 +128,7 @@ def look_at(root: Path) -> Project:
 
 
 def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield the folders of a project with the names of their files; what is in a checkpoint or bank is passed over."""
+    """Yield the folders of a project with the names of their files, except inside checkpoints and banks."""
     for base, folders, names in os.walk(root):
         folder = Path(base)
         whole = {"config.json", "bank.json"} & set(names)
@@ -199,7 +199,7 @@ def _is_log(path: Path) -> bool:
 
 
 def _questions(root: Path, path: Path) -> Data | None:
-    """Return the questions of a file; None where it has none that are understood."""
+    """Return the questions of a file; None without any that can be read."""
     from pytest_adaptive_eval.banks.reader import read_bank
 
     if path.suffix == ".jsonl":
@@ -230,7 +230,7 @@ def _servers(files: list[Path], root: Path) -> Iterator[Server]:
 
 
 def _models(address: str) -> tuple[str, ...]:
-    """Return the models of a server on this machine; no other server is asked, whoever wrote its address."""
+    """Return the models of a server on this machine; other servers are never asked."""
     url = urlsplit(address)
     if url.scheme != "http" or url.hostname not in _LOOPBACK:
         return ()

@@ -42,7 +42,7 @@ class Interviews:
 
 
 def pytest_settings(root: Path) -> dict[str, Any]:
-    """Return the settings that pytest reads in a folder; those of the first file that has some."""
+    """Return the settings that pytest reads in a folder: the first file that has some."""
     for name, keys in _SETTINGS:
         path = root / name
         text = _text(path) if path.is_file() else None
@@ -66,7 +66,7 @@ def _ini(text: str) -> dict[str, dict[str, str]]:
 
 
 def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> Interviews | None:
-    """Return the interviews of a file; None where it has none, or pytest does not collect it.
+    """Return the interviews of a file; None without any, or if pytest does not collect it.
 
     Args:
         root: The folder in which pytest starts.
@@ -109,7 +109,7 @@ def _text(path: Path) -> str | None:
 
 
 def _marked(tree: ast.Module | ast.ClassDef, *, marked: bool) -> Iterator[ast.FunctionDef]:
-    """Yield the tests that have the marker, by themselves or by what holds them."""
+    """Yield the tests that have the marker, themselves or by their class or module."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             yield from _marked(node, marked=marked or any(map(_is_mark, node.decorator_list)))
@@ -144,7 +144,7 @@ def _arguments(function: ast.FunctionDef) -> set[str]:
 
 
 def model_fixture(path: Path, root: Path) -> Path | None:
-    """Return the file whose fixture `model` the evaluations of a file get; None where the plugin's own is used.
+    """Return the file whose fixture `model` the evaluations of a file get; None for the plugin's own.
 
     Args:
         path: A Python or TOML file with evaluations.

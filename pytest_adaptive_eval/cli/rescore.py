@@ -90,10 +90,10 @@ def rescore(
     run: str,
     now: datetime,
 ) -> RunRecord:
-    """Return a new record with the old answers, graded and judged anew.
+    """Return a new record with the old answers, graded and judged again.
 
-    Answers to items that changed are graded by the bank as it is now; where the recorded scores of unchanged items are
-    not those that their grader gives, the test scores in its own way, and recorded scores stand.
+    Answers to changed items are graded by the current bank. If the recorded scores of unchanged items differ from their
+    grader's, the test scores in its own way, and the recorded scores are kept.
 
     Args:
         banks: Banks by the evaluation's name.
@@ -150,7 +150,7 @@ def _graded(old: EvaluationRecord, banks: Mapping[str, ItemBank], spec: EvalSpec
     pairs = [(entry, _regraded(entry, items[entry.item], unanswered)) for entry in old.administrations]
     unchanged = [(a.score, b.score) for a, b in pairs if a.item_hash == b.item_hash]
     if any(before != new for before, new in unchanged if None not in (before, new)):
-        note = "the test scores answers in its own way, so that the recorded scores stand"
+        note = "the test scores answers in its own way, so the recorded scores are kept"
         return _Rescored(old, bank, list(old.administrations), old.counting, [note])
     rescored = _Rescored(old, bank, [new for _, new in pairs], unanswered)
     if old.counting != unanswered and (sentence := unanswered_sentence(old.statuses)):
@@ -176,8 +176,8 @@ def _same_items(old: EvaluationRecord, bank: ItemBank | None) -> ItemBank:
         size = f"has {len(bank)} items and had {old.size}"
         mismatch = size if absent_item is None else f"has no item {absent_item!r}"
         raise ConfigError(
-            f"{old.name}: the bank {bank.name!r} {mismatch}: the draws were made from another set of items, so that "
-            "they say nothing about this one"
+            f"{old.name}: the bank {bank.name!r} {mismatch}: the draws were made from another set of items; "
+            "name the bank of the run"
         )
     return bank
 
@@ -216,7 +216,7 @@ def _conditions(
 def _file_conditions(
     interviews: Sequence[_Rescored], evaluations: Sequence[TomlEval]
 ) -> list[tuple[GateRecord, _Rescored, Condition]]:
-    """Return the conditions of a file; gates of other kinds stand as they were judged."""
+    """Return the conditions of a file; gates of other kinds keep their verdicts."""
     judgments = []
     for evaluation in evaluations:
         if not evaluation.spec.is_interview:
@@ -306,7 +306,7 @@ def _read(
             raise BaselineError(
                 "the run was compared with a baseline, and its record does not say which: name it with --baseline FILE"
             )
-        raise BaselineMissing("there is no baseline: name one with --baseline FILE")
+        raise BaselineMissing("no baseline: name one with --baseline FILE")
     file = read_baseline(spec, folders, interview.bank, interview.old.name, unanswered=interview.unanswered)
     if source and source.hash != file.source.hash:
         interview.notes.append(f"{spec} is another baseline than the run was compared with")

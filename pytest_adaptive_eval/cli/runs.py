@@ -77,7 +77,7 @@ def named_paths(record: RunRecord) -> list[str]:
 
 
 def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:
-    """Return the paths of ``--bank`` by evaluation, each of which the run has."""
+    """Return the paths of ``--bank`` by evaluation of the run."""
     bank_evaluations = [interview.name for interview in record.interviews if interview.bank.task is None]
     paths: dict[str, Path] = {}
     for argument in options.bank:
@@ -85,7 +85,7 @@ def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path
         if not (name and sign and path):
             raise ConfigError(f"--bank {argument!r}: expected EVALUATION=PATH, such as --bank text=banks/text.bank")
         if not Path(path).exists():
-            raise ConfigError(f"--bank {argument!r}: there is no bank at {path}")
+            raise ConfigError(f"--bank {argument!r}: no bank at {path}")
         if name not in bank_evaluations:
             have = ", ".join(bank_evaluations) or "none"
             raise ConfigError(f"--bank {argument!r}: the run's evaluations of a bank are {have}; name one of them")
@@ -124,7 +124,7 @@ def keep_record(record: RunRecord, output: Path | None, source: Path) -> None:
     from pytest_adaptive_eval.records.runs import write_record
 
     if not output and not source.is_dir():
-        raise ConfigError(f"{source} is no folder to keep the record in: name a file with -o FILE.json")
+        raise ConfigError(f"{source} is not a folder; name a file for the record with -o FILE.json")
     path = output or place_of(source) / f"{record.run}.json"
     write_record(path, record)
     screen.note(f"record: {path}")

@@ -26,7 +26,7 @@ def open_streams() -> None:
 
 
 def put(text: str, stream: TextIO | None = None) -> None:
-    """Write text to standard output or another stream at once; discard it when the reader has gone."""
+    """Write text to standard output or another stream at once; discard it if the stream is closed."""
     stream = stream or sys.stdout
     try:
         stream.write(text)
@@ -41,7 +41,7 @@ def say(lines: Sequence[str]) -> None:
 
 
 def save(path: Path, data: Any, *, complete: bool = True) -> None:
-    """Write JSON data to a file, whole; what is not a regular file, such as a pipe, gets `complete` data alone."""
+    """Write JSON data to a file atomically; a pipe or the like gets `complete` data only."""
     text = f"{json.dumps(data, indent=1)}\n"
     if not path.exists() or path.is_file():
         with replacing(path) as file:
@@ -77,7 +77,7 @@ class Screen:
             self.say(text)
 
     def begin(self, text: str) -> None:
-        """Tell of the first step at once, on a terminal or not, and count the seconds from now on."""
+        """Report the first step at once, on a terminal or not, and count the seconds from now on."""
         if sys.stderr.isatty():
             self.progress(text)
         else:

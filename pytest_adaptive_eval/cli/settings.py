@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.typed_tables import Count, Table, describe, described, read_table, suggestion
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ _PATHS = {"families", "image_root", "labels", "stratify"}
 T = TypeVar("T", bound=Table)
 
 
-class ReadingTable(Table, frozen=True):
-    """Settings by which recorded responses are read."""
+class ReadingTable(ResponseMapping, frozen=True):
+    """Settings by which recorded responses are read, beside the mapping of their fields."""
 
     format: Annotated[str | None, described("format of the responses; recognised when omitted")] = None
     orientation: Annotated[
@@ -31,23 +32,10 @@ class ReadingTable(Table, frozen=True):
     metric: Annotated[str | None, described("metric, scorer or statistic, where the logs have several")] = None
     filter: Annotated[str | None, described("answer filter, data set or bank, where the logs have several")] = None
     families: Annotated[str | None, described("CSV with the family or training run of each subject")] = None
-    rows: Annotated[str, described("where the records lie in a file, such as results[*].samples")] = ""
-    subject: Annotated[str, described("name of the model ($file by default)")] = ""
-    item: Annotated[str, described("id of the item")] = ""
-    score: Annotated[
-        str, described("score in [0, 1], truth value or verdict; without it the answer is compared with the target")
-    ] = ""
-    answer: Annotated[str, described("what the model answered")] = ""
-    question: Annotated[str, described("text of the question, or its messages")] = ""
-    choices: Annotated[str, described("list of choices")] = ""
-    target: Annotated[str, described("right answer, or a list of accepted ones")] = ""
-    images: Annotated[str, described("images: paths, data URLs or bytes")] = ""
-    category: Annotated[str, described("category of the item")] = ""
-    error: Annotated[str, described("where it is not empty, the response is missing")] = ""
 
 
 class FitTable(ReadingTable, frozen=True):
-    """Settings by which items are calibrated, beside those of reading."""
+    """Settings of calibration, in addition to the settings of reading."""
 
     dimensions: Annotated[
         Count | Literal["auto"] | None, described("abilities of mirt (4), or auto by held-out likelihood")

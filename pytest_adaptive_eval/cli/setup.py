@@ -91,7 +91,7 @@ def start(kind: str, project: Project, models: Sequence[str]) -> Setup:
 
     Args:
         kind: One of `starts.STARTS`.
-        models: Texts that name the models, the candidate first; those that the project shows if there are none.
+        models: Texts that name the models, the candidate first; if empty, the models that the project shows.
 
     Raises:
         ConfigError: There are too few models or too many, or one names no kind of model.
@@ -145,7 +145,7 @@ def _subject(project: Project, model: str | None, setup: Setup) -> _Subject | No
                 setup.findings.append(f"model {server.models[0]} on the server that {server.found_in} names")
                 break
             setup.findings.append(
-                f"server {server.address} in {server.found_in}, which does not tell its models here: name one with "
+                f"server {server.address} in {server.found_in}, which does not list its models here: name one with "
                 f"adaptive-eval init --model {server.address}#MODEL"
             )
     if spec is None:
@@ -263,7 +263,7 @@ def _add_planned(
 
 
 def _threshold(evaluation: Evaluation) -> float:
-    """Return an accuracy that tells a model from a guesser."""
+    """Return an accuracy that separates a model from a guesser."""
     guess = evaluation.bank.guess.mean()
     chances = (1.0 / len(item.choices) if item.choices else 0.0 for item in evaluation.bank.items)
     chance = max(float(guess), sum(chances) / len(evaluation.bank))

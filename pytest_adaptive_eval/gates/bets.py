@@ -57,7 +57,7 @@ def judge_claim(
     if outcome is Outcome.PASS and guessing is not None and interval.low <= guessing:
         outcome = Outcome.INCONCLUSIVE
         score = number(to_unit(guessing))
-        all_notes.insert(0, f"it cannot be told from guessing, which scores {score} on such choices")
+        all_notes.insert(0, f"not distinguishable from guessing, which scores {score} on such choices")
     elif outcome is Outcome.INCONCLUSIVE:
         all_notes.insert(0, _remaining_items(result, claim, log, interval.estimate, family))
     return replace(verdict, outcome=outcome, interval=map_interval(interval, to_unit), notes=tuple(all_notes))
@@ -97,7 +97,7 @@ def _decide_at_end(log: DesignLog, claim: Claim, corrected: float) -> Outcome:
 def cut_to_outcome(interval: Interval, outcome: Outcome, required: float, limits: tuple[float, float]) -> Interval:
     """Return the interval on the outcome's side of the required value.
 
-    An outcome stands once it is decided, although later draws may have moved the interval.
+    An outcome is final once it is decided, although later draws may have moved the interval.
     """
     if outcome is Outcome.INCONCLUSIVE:
         return interval

@@ -25,7 +25,7 @@ def misfit_reason(result: SessionResult) -> str:
     fit = person_fit(result)
     if fit is not None and bool(fit.flag()[0]):
         return (
-            "the answers do not look like those of the bank's population (person fit lz* "
+            "the answers are unlike the bank's population (person fit lz*  "
             f"{fit.statistic[0]:.1f}, one in {1 / max(float(fit.p_value[0]), 1e-6):.0f} is so low)"
         )
     return ""

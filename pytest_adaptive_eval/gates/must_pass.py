@@ -1,6 +1,6 @@
 """Items that must pass whatever the accuracy: one wrong answer fails every gate of the interview.
 
-They are asked first, with probability 1, so that their scores are facts, to which no confidence applies.
+They are asked first, with probability 1. Their scores are facts, to which no confidence applies.
 """
 
 from __future__ import annotations

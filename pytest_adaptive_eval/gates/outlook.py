@@ -1,6 +1,6 @@
 """Number of items that a verdict takes, as a random variable.
 
-A gate's wealth is the mean of several bets, each of which assumes one distance of the true value from the threshold
+A gate's wealth is the mean of several bets, and each assumes one distance of the true value from the threshold
 (`inference.betting`). The logarithm of one bet's wealth grows like a Brownian motion: each draw adds the stake times
 the distance, less half of the squared stake times the mean square of the draw's gain. Draws without replacement give
 more information as fewer items remain. The probability that a bet decides within n items is then a first passage

@@ -168,7 +168,7 @@ def outlook_sentence(
 ) -> str:
     """Return a gate's probability of a verdict within its budget, with a warning if it is below one half.
 
-    The first `must_pass` items of the budget are not drawn, so that they move no bet.
+    The first `must_pass` items of the budget are not drawn, so they move no bet.
     """
     forecast = outlooks(condition, bank, policy, baseline)
     comparable = len(bank) if baseline is None else baseline.draws
@@ -185,7 +185,7 @@ def outlook_sentence(
         f"{len(bank)} questions {case}, {worst.expected + must_pass:.0f} expected"
     )
     if must_pass:
-        text += f", of which {must_pass} must pass and come first"
+        text += f", including {must_pass} that must pass and come first"
     if baseline is not None and budget == comparable < len(bank):
         text += f"; {baseline.coverage}"
     if chance < 0.5:

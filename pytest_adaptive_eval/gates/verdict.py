@@ -57,7 +57,7 @@ def claim_in_words(outcome: Outcome, metric: str, requirement: str, bounds: Sequ
 
 
 class NoVerdict:
-    """Base class of objects that are no verdict: a plain ``assert`` of one would hold for every model."""
+    """Base class of objects that are not verdicts: a plain ``assert`` of one would hold for every model."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class Verdict:
 
     Args:
         requirement: Requirement as shown to users, such as ``>= .60``.
-        interval: Interval in the metric's unit; None if there is no estimate.
+        interval: Interval in the metric's unit; None without an estimate.
         confidence: 1 - alpha of each one-sided claim.
         asked, size: Items administered, items in the bank.
         on_inconclusive: Effect of an INCONCLUSIVE verdict on the gate.
@@ -143,7 +143,7 @@ class Verdict:
         return f"<b>{escape(outcome)}</b> {escape(rest)}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the verdict as it stands in a record."""
+        """Return the verdict as a record has it."""
         out = asdict(self)
         out["outcome"] = self.outcome.value
         out["notes"], out["condition"] = list(self.notes), dict(self.condition)

@@ -31,9 +31,10 @@ from pytest_adaptive_eval.inference.noise import noise_margin, widen_for_noise
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
 UNIT = 0.05  #: Distance from the threshold, as a share of the bank, that the middle bets assume.
-#: Assumed distances in units: a doubling grid, since wealth grows at three quarters of its best rate a factor 2 off.
-DISTANCES = (0.5, 1.0, 2.0, 4.0)
+#: Assumed distances in units, closer where gates are: wealth grows at three quarters of its best rate a factor 2 off.
+DISTANCES = (0.5, 1.0, 2.0, 3.0)
 LIMIT = 0.97  #: Largest share of the wealth that a draw may cost.
+TWO_OUTCOMES = 0.8  #: The same for a stake by the two largest outcomes, which knows no variance.
 ROUNDING = 1e-9  #: Sums of scores are compared up to rounding.
 
 
@@ -104,22 +105,23 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
     if side < 0:
         certain += size - np.arange(1, len(log) + 1)  # all remaining items may be right
     gaps = [distance * size for distance in claim.assumed]
-    # the best stakes for many small outcomes
-    stakes = [] if claim.rare else [gap / (log.variance + gap * gap) for gap in gaps]
 
     def wealth(total: float | Array) -> Array:
         gain = side * (totals - total)
         gain[..., : log.take_all] = 0.0
-        worst = total - expected + log.down if side > 0 else expected + log.up - total
-        with np.errstate(divide="ignore"):
-            limit = LIMIT / np.maximum(worst, 1e-300)
-        bet_stakes = stakes
-        if claim.rare:  # Kelly's stakes for two outcomes of mean `gap`, this variance and this largest loss
-            loss = np.maximum(worst, ROUNDING)
-            bet_stakes = [gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss)) for gap in gaps]
+        loss, best = total - expected + log.down, expected + log.up - total
+        loss, best = (np.maximum(end, ROUNDING) for end in ((loss, best) if side > 0 else (best, loss)))
+        limit = LIMIT / loss
         logs = np.empty((len(gaps), *gain.shape))
-        for k, stake in enumerate(bet_stakes):
-            np.log1p(np.minimum(stake, limit) * gain).cumsum(axis=-1, out=logs[k])
+        for gap, log_of_bet in zip(gaps, logs, strict=True):
+            if claim.rare:  # Kelly's stake for two outcomes of mean `gap`, this variance and this largest loss
+                stake = np.minimum(gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss)), limit)
+            else:  # the best one for many small outcomes, or Kelly's for the two largest if that is more
+                stake = np.maximum(
+                    np.minimum(gap / (log.variance + gap * gap), limit),
+                    np.minimum(gap / best, TWO_OUTCOMES) / loss,
+                )
+            np.log1p(stake * gain).cumsum(axis=-1, out=log_of_bet)
         mean_wealth = np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps))
         settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
         return np.asarray(np.where(settled, np.inf, mean_wealth))

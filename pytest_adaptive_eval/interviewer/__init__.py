@@ -1,1 +1,1 @@
-"""Interviews led by an interviewer: who picks each question from a few candidates, with a memory of what was seen."""
+"""Interviews led by an interviewer, who picks each question from a few candidates and remembers earlier ones."""

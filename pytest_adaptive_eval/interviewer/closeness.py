@@ -1,4 +1,4 @@
-"""How unlike the questions of an interview are, and how near their difficulties are to the ability."""
+"""Distances between the questions of an interview, and between their difficulties and the ability."""
 
 from __future__ import annotations
 

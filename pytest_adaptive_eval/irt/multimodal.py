@@ -94,7 +94,7 @@ class Modalities:
 
 
 def _check_names(names: tuple[str, ...]) -> None:
-    """Refuse names that formats and parts cannot be made of."""
+    """Refuse names that cannot form formats and parts."""
     reserved = any(name in ("none", "base", "cross", "") or "+" in name for name in names)
     if not names or len(set(names)) < len(names) or reserved:
         raise EstimationError(

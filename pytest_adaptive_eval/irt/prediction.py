@@ -1,4 +1,4 @@
-"""Predict unadministered scores from an item response model and what its residuals have in common.
+"""Predict unadministered scores from an item response model and the common components of its residuals.
 
 About a subject's estimated ability, its scores are ``p + w (theta - estimate) + Z' a + e``: p and w are the predicted
 scores and their slopes by ability, and a ~ N(0, I). The rows of Z are the residuals of the calibration subjects, a

@@ -217,7 +217,7 @@ class ItemBank:
 
     @property
     def difficulty(self) -> Array:
-        """Difficulty b = -d / a, shape (n,), in logits; -d / |A| for D > 1, NaN where nothing discriminates."""
+        """Difficulty b = -d / a, shape (n,), in logits; -d / |A| for D > 1, NaN for items without discrimination."""
         return self.difficulty_of(slice(None))
 
     def difficulty_of(self, items: Any) -> Array:

@@ -111,13 +111,13 @@ UNANSWERED = {Status.EMPTY: "empty", Status.REFUSED: "refused", Status.TRUNCATED
 
 
 def unanswered_sentence(statuses: Mapping[str, int]) -> str:
-    """Return how many answers of each status were not answers: ``10 of 40 empty, 3 refused``; empty if none was."""
+    """Return the counts of missing answers by status: ``10 of 40 empty, 3 refused``; empty without any."""
     counts = [f"{count} {words}" for status, words in UNANSWERED.items() if (count := statuses.get(status, 0))]
     return ", ".join(counts).replace(" ", f" of {sum(statuses.values())} ", 1)
 
 
 def counting_sentence(first: str, then: str, places: tuple[str, str] = ("in the baseline", "here")) -> str:
-    """Return the words for two evaluations that count unanswered items in two ways."""
+    """Return the sentence on two evaluations that count unanswered items differently."""
     return f"answers that are empty, refused or cut count as {first} {places[0]} and as {then} {places[1]}"
 
 
@@ -276,7 +276,7 @@ class Item:
         return score
 
     def after(self, answers: Sequence[str]) -> Item:
-        """Return the item that asks the turn after these answers, with all that was said before as its messages."""
+        """Return the item that asks the turn after these answers, with the earlier turns as its messages."""
         said: list[Mapping[str, Any]] = [*self.messages] or [{"role": "user", "content": self.prompt}]
         for answer, prompt in zip(answers, self.turns, strict=False):
             said += [{"role": "assistant", "content": answer}, {"role": "user", "content": prompt}]
@@ -285,7 +285,7 @@ class Item:
         return replace(self, prompt="", messages=tuple(said), turns=())
 
     def transcript(self, answers: Sequence[str]) -> str:
-        """Return the answers to all turns as the text that is kept and graded."""
+        """Return the answers to all turns as the stored and graded text."""
         return transcript(self.turns, answers, GRADED_CHARACTERS)
 
     def _kind(self) -> GraderKind:

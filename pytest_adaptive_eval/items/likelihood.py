@@ -1,4 +1,4 @@
-"""Score an item by the log-likelihoods that a model gives to texts, in place of grading what it writes."""
+"""Score an item by the log-likelihoods that a model gives to texts, instead of grading its answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Continuation:
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodResult:
-    """What log-likelihoods say about an item.
+    """Result of an item from log-likelihoods.
 
     Args:
         text: The choice that the model prefers; empty without choices.

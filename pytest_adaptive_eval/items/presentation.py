@@ -1,4 +1,4 @@
-"""Present the items of a bank by a template, with examples, and score them by likelihood where that is asked for."""
+"""Present the items of a bank by a template, with examples, and score them by likelihood if requested."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def _duplicate(names: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class LoggedQuestion:
-    """What a log holds of an item, beside the scores.
+    """Data of a log on an item, besides the scores.
 
     Args:
         prompt: Empty if there are only messages.

@@ -50,7 +50,7 @@ def fields_json(value: Any) -> dict[str, Any]:
 
 
 class Part(msgspec.Struct):
-    """Base of records and their parts: fields are JSON keys; those in `sparse` are left out where they are empty."""
+    """Base of records and their parts: fields are JSON keys. Those in `sparse` are left out where they are empty."""
 
     sparse: ClassVar[frozenset[str]] = frozenset()
 
@@ -58,13 +58,13 @@ class Part(msgspec.Struct):
         """Return plain JSON data."""
         data: dict[str, Any] = {}
         sparse = self.sparse
-        for name in self.__struct_fields__:
+        for name, key in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
             value = getattr(self, name)
             kind = type(value)  # most are numbers and ASCII texts, for which a call would dominate the time
             if name in sparse and not value and kind not in (int, float):
                 continue
             finite = kind in _ATOMS or (kind is float and math.isfinite(value)) or (kind is str and value.isascii())
-            data[name] = value if finite else plain(value)
+            data[key] = value if finite else plain(value)
         return data
 
 
@@ -106,13 +106,14 @@ def _keep_unknown(record: Record, data: Mapping[str, Any]) -> None:
     if unknown := data.keys() - _known_keys(type(record)):
         record.extra = {name: data[name] for name in data if name in unknown}
     for name in record.nested:
-        for entry, entry_data in zip(getattr(record, name), data.get(name, ()), strict=True):
+        key = record.__struct_encode_fields__[record.__struct_fields__.index(name)]
+        for entry, entry_data in zip(getattr(record, name), data.get(key, ()), strict=True):
             _keep_unknown(entry, entry_data)
 
 
 @cache
 def _known_keys(kind: type[Record]) -> frozenset[str]:
-    return frozenset(kind.__struct_fields__) - {"extra"}
+    return frozenset(kind.__struct_encode_fields__) - {"extra"}
 
 
 class LikelihoodRecord(Part):

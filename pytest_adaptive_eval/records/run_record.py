@@ -390,7 +390,7 @@ class RunRecord(Record):
     seconds: float = 0.0
     versions: dict[str, str] = {}
     exit_status: int | None = None
-    evaluations: list[EvaluationRecord] = []
+    evaluations: list[EvaluationRecord] = msgspec.field(name="interviews", default_factory=list)
     gates: list[GateRecord] = []
     warnings: list[str] = []
     schema_version: int = SCHEMA_VERSION

@@ -31,7 +31,7 @@ def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
         **{name: value for name, value in data.items() if name not in _LISTS},
         "schema_version": 2,
         **({"shard": _SHARD} if shard is True else {}),
-        "evaluations": [*interviews, *several] if both else interviews if several == [] else several,
+        "interviews": [*interviews, *several] if both else interviews if several == [] else several,
         "gates": found["gates"],
     }
 

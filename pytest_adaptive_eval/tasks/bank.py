@@ -62,7 +62,7 @@ def _distinct_seeds(
 
 
 def _distinct_level(family: TaskFamily, level: int, seeds: range) -> tuple[list[int], int]:
-    """Return the seeds of a level with others for those of repeated questions, and how many still repeat one."""
+    """Return the seeds of a level, without seeds of repeated questions if possible, and how many still repeat one."""
     prompts: set[str] = set()
     again: list[int] = []
     for k, seed in enumerate(seeds):
@@ -120,8 +120,8 @@ def task_bank(
         pixels: Longer side of the pictures; that of `family` when omitted.
 
     Raises:
-        ConfigError: The family has no pictures of that size, or no terse form, or lacks such levels, or there is no
-            question.
+        ConfigError: The family has no pictures of that size, or no terse form, or lacks such levels, or no question is
+            requested.
     """
     family = family if pixels is None else family.at_pixels(pixels)
     family = family.in_terse_form() if terse else family

@@ -37,8 +37,8 @@ _LineToken = tuple[int, re.Match[str]]
 def program_in(text: str) -> tuple[str, str]:
     """Return the only program of an answer and ``""``, or ``""`` and the reason why there is none.
 
-    The program is between fences, or reaches from the first line of code to the end of the function. It may stand in a
-    string of JSON.
+    The program is between fences, or reaches from the first line of code to the end of the function. It may be in a
+    JSON string.
     """
     if not _DEFINED.search(text):
         text = next((code for code in _strings_of_json(text) if _DEFINED.search(code)), text)
@@ -83,7 +83,7 @@ def by_calls(arguments: Sequence[Arguments], expected: Sequence[int]) -> Judge:
         if why:
             return Mark(0.0, why)
         if runner is None:
-            raise Unscored(Status.NOT_RUN.value, "the answer is a program, and there is no sandbox to run it in", text)
+            raise Unscored(Status.NOT_RUN.value, "the answer is a program, and no sandbox is available", text)
         run = runner.call(code, FUNCTION, [list(each) for each in arguments])
         if run.status is Status.TIMEOUT:
             return Mark(0.0, "the program did not end in time")

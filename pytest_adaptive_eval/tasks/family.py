@@ -40,7 +40,7 @@ class Run(Protocol):
 
     @property
     def detail(self) -> str:
-        """Why there are no outputs."""
+        """Reason for missing outputs."""
 
 
 class Runner(Protocol):
@@ -72,11 +72,11 @@ class Question:
     """Question of a family, drawn for one level and seed.
 
     Args:
-        answer: Correct answer, computed by code; empty if only `judge` can tell.
+        answer: Correct answer, computed by code; empty if only `judge` can mark answers.
         judge: Marks an answer. Without it the family's grader compares with `answer`.
         choices: Alternatives that the prompt lists, in the order A, B, C, ...
-        material: Hash of whatever `render` draws besides the question itself. It enters the name of the picture's file,
-            so that changed material makes another file and another item.
+        material: Hash of whatever `render` draws besides the question itself. It enters the name of the picture's file.
+            Changed material then makes another file and another item.
     """
 
     prompt: str
@@ -96,7 +96,7 @@ class Content:
         demand: ``demand(level)`` describes a question of that level.
         read: ``read(text, level, rng)`` makes the question that a model wrote, with its answer by code. It raises
             `pytest_adaptive_eval.tasks.family.Malformed` if the text cannot be used.
-        whole: Whether the entire text is the question's material, so that a model cannot give an answer with it.
+        whole: Whether the entire text is the question's material, which leaves a model no place for an answer.
     """
 
     form: str
@@ -118,8 +118,8 @@ class TaskFamily:
             nothing whose order may change.
         grader: ``task`` if the questions' own judge grades them. Otherwise the name of a grader, see
             `pytest_adaptive_eval.items.item.Item`: a bank of such items can be graded without the family.
-        growing: Whether the levels of one seed share their random numbers, so that a question can extend that of the
-            level below.
+        growing: Whether the levels of one seed share their random numbers, by which a question extends the one a level
+            below.
         runner: Runs the subject's code, if answers are code.
         content: Lets models write questions of the family.
         pixels: Longer side of the pictures, stored in the item's ``meta``; None for `SMALL_PIXELS` and for a family
@@ -198,7 +198,7 @@ class TaskFamily:
 
     @property
     def form_settings(self) -> Mapping[str, Any]:
-        """What tells the family's form from others, in the ``meta`` of its items and in records of its banks."""
+        """Settings of the family's form, in the ``meta`` of its items and in records of its banks."""
         sized = {} if self.pixels is None else {"pixels": self.pixels}
         return {**sized, "terse": False} if self.form else sized
 
@@ -242,7 +242,7 @@ class TaskFamily:
 
         Raises:
             BankError: The item is not of this family, or differs from the one that the family draws.
-            Unscored: The answer is code, and there is no runner.
+            Unscored: The answer is code, and the runner is missing.
         """
         question = self._question_of(item)
         text = without_reasoning(str(text)[:GRADED_CHARACTERS])
@@ -276,7 +276,7 @@ class TaskFamily:
         if item.prompt not in ("", question.prompt):  # empty in the format that shows the picture alone
             raise BankError(
                 f"item {item.id!r} does not ask what {self.name} draws for its id: it was edited, or made by another "
-                "version; make the items anew"
+                "version; make the items again"
             )
         return question
 

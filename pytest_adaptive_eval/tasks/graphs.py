@@ -97,7 +97,7 @@ def _family(name: str, knob: str, levels: int, guess_floor: float, size: Size) -
 
 
 def _growing_size(level: int) -> tuple[int, int]:
-    """Return towns and roads: three roads for two towns, so that only the size changes."""
+    """Return towns and roads: three roads for two towns at every size."""
     towns = level + 3
     return towns, min(3 * towns // 2, towns * (towns - 1) // 2)
 

@@ -39,12 +39,12 @@ _FENCE = re.compile(r"```[a-z]*\n(.*?)\n?```", re.DOTALL)
 def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
     """Return a judge that demands all rules, or with `partial` scores the share of kept rules.
 
-    What an answer says before or after the text is no fault, see `_versions`: the version that keeps most rules counts.
+    Remarks before or after the text are ignored, see `_versions`: the version that keeps most rules counts.
     """
 
     def judge(text: str, _: Runner | None) -> Mark:
         if not text.strip():
-            return Mark(0.0, "there is no text")
+            return Mark(0.0, "no text")
         versions = [[rule.text for rule in rules if not rule.holds(version)] for version in _versions(text)]
         broken = min(versions, key=len)
         score = 1 - len(broken) / len(rules) if partial else float(not broken)
@@ -95,11 +95,11 @@ def read_texts(folder: str | Path) -> dict[str, str]:
                 f"{path} cannot be read as a text: {error.strerror or error}; replace or remove it"
             ) from None
         if len(content) > LARGEST_FILE:
-            raise ConfigError(f"{path} is no text of at most {LARGEST_FILE} bytes; shorten or remove it")
+            raise ConfigError(f"{path} is longer than {LARGEST_FILE} bytes; shorten or remove it")
         try:
             texts[path.name] = content.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise ConfigError(f"{path} is no UTF-8 text ({error.reason} at byte {error.start})") from None
+            raise ConfigError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start})") from None
     return texts
 
 

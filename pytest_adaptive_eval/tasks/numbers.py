@@ -113,7 +113,7 @@ def _rounded(value: Fraction) -> str:
 
 
 def _solution(equations: Sequence[Sequence[int]]) -> list[Fraction] | None:
-    """Return the solution of linear equations, each a row of coefficients and the right side; None if singular."""
+    """Return the solution of linear equations, given as rows of coefficients and the right side; None if singular."""
     rows = [list(row) for row in equations]
     n, divisor = len(rows), 1
     for i in range(n):

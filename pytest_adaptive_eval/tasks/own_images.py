@@ -44,11 +44,11 @@ class LabelledImage:
 def read_images(folder: str | Path) -> tuple[LabelledImage, ...]:
     """Return the labelled PNG, JPEG and WEBP pictures of a folder, sorted by path.
 
-    The labels stand in the folder's `LABELS`, a table with the columns ``file`` and ``label`` and a row for each
+    The labels are in the folder's `LABELS`, a table with the columns ``file`` and ``label`` and a row for each
     picture. Without that file each picture lies in a subfolder that is named after its label.
 
     Raises:
-        ConfigError: There are no pictures of at least two labels; one has no label or two, is outside the folder, a
+        ConfigError: Fewer than two labels have pictures; one has no label or two, is outside the folder, a
             symbolic link or no picture; or the table is malformed.
     """
     folder = Path(folder)
@@ -99,14 +99,14 @@ def _in_subfolders(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _tabled(table: Path) -> Iterator[tuple[str, str]]:
-    """Yield path and label of pictures, all of which a table must name once."""
+    """Yield path and label of pictures; a table must name each once."""
     if table.is_symlink():
         raise ConfigError(f"{table} is a symbolic link: put the table itself there")
     try:
         with open_text(table) as file:
             rows = list(csv.reader(file, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"{table} cannot be read as a table in UTF-8: {error}; write it anew") from None
+        raise ConfigError(f"{table} cannot be read as a table in UTF-8: {error}; write it again") from None
     if not rows or [name.strip() for name in rows[0]] != ["file", "label"]:
         raise ConfigError(f"{table}:1: the first row is {','.join(rows[0] if rows else [])!r:.80}, expected file,label")
     named: set[str] = set()
@@ -167,7 +167,7 @@ def own_images(
             omitted.
 
     Raises:
-        ConfigError: There is no such distortion, or there are no pictures of at least two labels.
+        ConfigError: The distortion is unknown, or fewer than two labels have pictures.
     """
     by_label: dict[str, list[LabelledImage]] = {}
     for image in images:

@@ -27,7 +27,7 @@ DARK, BRIGHT = 40, 220
 def icon(shape: str, size: int) -> Bools:
     """Return the mask of a shape, shape (size, size).
 
-    Coordinates are doubled, so that the centre is at 0 in whole numbers.
+    Coordinates are doubled, which puts the centre at 0 in whole numbers.
     """
     y, x = np.mgrid[1 - size : size : 2, 1 - size : size : 2]
     ax, ay = abs(x), abs(y)

@@ -57,7 +57,7 @@ class Block(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Loop over the list, or over the numbers from 1 to k, with steps of which some have a condition."""
+    """Loop over the list, or over the numbers from 1 to k; some steps have a condition."""
 
     over_list: bool
     steps: tuple[tuple[Condition | None, Action], ...]
@@ -177,7 +177,7 @@ class Program:
         return "\n".join(["def solve(values, k):", *("    " + line for line in body), ""])
 
     def words(self, untold: Collection[int] = ()) -> str:
-        """Describe the function in numbered steps, of which those at some positions are not told."""
+        """Describe the function in numbered steps, leaving out the steps at positions `untold`."""
         descriptions = (
             "This step is in the code alone." if i in untold else block.words() for i, block in enumerate(self.blocks)
         )

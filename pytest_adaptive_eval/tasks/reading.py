@@ -19,7 +19,7 @@ THINGS = (*FEW_THINGS, "pencil", "clock", "spoon", "carpet", "drum", "saddle", "
 def _places_question(
     rng: random.Random, level: int, drawn_from: Sequence[str], links: int, *, listed: bool
 ) -> Question:
-    """Draw chains of sentences, each of which locates one thing, and ask about the first."""
+    """Draw chains of sentences that each locate one thing, and ask about the first."""
     things, beings = rng.sample(drawn_from, 2 * level + links - 1), rng.sample(BEINGS, level)
     locations = [rng.choice(LOCATIONS) for _ in beings]
     chains = [things[: links + 1], *(things[i : i + 2] for i in range(links + 1, len(things), 2))]

@@ -1,4 +1,4 @@
-"""Rules for texts, each an instruction that code checks.
+"""Rules for texts: instructions that code checks.
 
 A text can keep any of them together: required words are distinct, and a letter to avoid is in none of them.
 """
@@ -101,7 +101,7 @@ def _number(rng: random.Random, _: list[str]) -> Rule:
 
 
 def _avoided(rng: random.Random, words: list[str]) -> Rule:
-    """Draw a letter to avoid that is in no word of an earlier rule; `words` are those that no rule demands."""
+    """Draw a letter to avoid that is in no word of an earlier rule; no rule demands `words`."""
     taken = {letter for word in REQUIRED_WORDS if word not in words for letter in word}
     letter = rng.choice([letter for letter in AVOIDED if letter not in taken] or ["z"])
     return Rule(f"the letter {letter} does not stand in it", lambda text: letter not in text.casefold())

@@ -70,7 +70,7 @@ def _counted(rng: random.Random, total: int, most: int) -> tuple[str, int, list[
     """Return what is counted, how often it is there, and all icons in random order.
 
     What is counted is described by its shape with its fill, its colour, or both. Most of the other icons share some of
-    these properties. The count is drawn uniformly from 0 to `most`, so that no constant answer is right often.
+    these properties. The count is drawn uniformly from 0 to `most`, so no constant answer is right often.
     """
     count = rng.randint(0, most)
     names = rng.choice((("fill", "shape"), ("colour", "shape"), ("fill", "colour", "shape")))

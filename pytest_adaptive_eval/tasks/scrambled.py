@@ -47,7 +47,7 @@ def by_restoration(
     Args:
         words: The original text, in small letters.
         damaged: Positions of the damaged words.
-        damaged_text: The words in the question: a repetition of them is no answer.
+        damaged_text: The words in the question: repeating them does not count as an answer.
         ends: Number of words up to the end of each sentence; each damaged word counts as one when omitted.
         accepted: Other words that are as right as a word.
     """
@@ -156,7 +156,7 @@ def _differences(word: str) -> tuple[int, ...]:
 
 
 def _visible_letters(words: Sequence[str], rng: random.Random, level: int) -> list[int]:
-    """Hide letters, 3 % of all per level, and return those of each word that stay visible, as bits."""
+    """Hide letters, 3 % of all per level, and return the visible ones of each word, as bits."""
     letters = [(i, j) for i, word in enumerate(words) for j in range(len(word))]
     remaining = len(letters) * level * 3 // 100
     rng.shuffle(letters)

@@ -27,7 +27,7 @@ def _draw_fields(rng: random.Random, count: int) -> list[str]:
 
 
 def _draw_record(rng: random.Random, fields: list[str], inner: str, outer: str) -> str:
-    """Join fields to groups of two to five, so that counting fields and counting groups give different answers."""
+    """Join fields to groups of two to five; counting fields and counting groups then give different answers."""
     record, remaining = fields[0], rng.randrange(2, 6)
     for field in fields[1:]:
         remaining -= 1
@@ -38,7 +38,7 @@ def _draw_record(rng: random.Random, fields: list[str], inner: str, outer: str) 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Field that is asked for: how it is told, its text, and the field that is mentioned, if any."""
+    """Requested field: its description, its text, and the field that is mentioned, if any."""
 
     words: str
     field: str
@@ -63,7 +63,7 @@ def _target(rng: random.Random, fields: Sequence[str], groups: Sequence[Sequence
 def _targets(
     rng: random.Random, count: int, fields: Sequence[str], groups: Sequence[Sequence[str]]
 ) -> Sequence[_Target]:
-    """Draw targets whose fields differ, none of which mentions the field of another."""
+    """Draw targets with different fields, without mentions of another target's field."""
     while True:
         targets = [_target(rng, fields, groups) for _ in range(count)]
         answers = {target.field for target in targets}

@@ -187,7 +187,7 @@ def _read_tree(text: str, level: int, _: random.Random) -> Question:
 
 
 def _post_order_of(pre: str, inner: str) -> str | None:
-    """Return the post-order of the tree with these orders; None if there is no such tree."""
+    """Return the post-order of the tree with these orders; None if it does not exist."""
     if sorted(pre) != sorted(inner):
         return None
     if not pre:

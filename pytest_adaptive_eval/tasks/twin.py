@@ -74,7 +74,7 @@ def evaluate(expression: str, values: Mapping[str, Fraction]) -> Fraction:
         tree = ast.parse(expression.strip(), mode="eval")
         return _value(tree.body, values)
     except SyntaxError:
-        raise ValueError("it is no arithmetic expression") from None
+        raise ValueError("it is not an arithmetic expression") from None
     except (RecursionError, MemoryError):
         raise ValueError("it is nested too deeply") from None
     except ZeroDivisionError:
@@ -175,7 +175,7 @@ def _draw_values(
 def twin_bank(bank: ItemBank, values: str, seed: int) -> ItemBank:
     """Return the items of a bank that have variants, as written or with other values.
 
-    Both banks have the same items in the same order with the same parameters, so that two evaluations of them are
+    Both banks have the same items in the same order with the same parameters. Two evaluations of them are therefore
     compared pair by pair.
 
     Raises:

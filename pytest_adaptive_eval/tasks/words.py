@@ -1,4 +1,4 @@
-"""Common words by length, no two of which are anagrams, and the words that look like them or those of the lexicon."""
+"""Common words by length, without anagrams of each other, and words that look like them or like the lexicon's."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ TEMPLATES = tuple(
 
 
 def compose(rng: random.Random, sentences: int) -> list[list[str]]:
-    """Draw sentences, each a list of words in small letters."""
+    """Draw sentences as lists of words in small letters."""
     return [
         [rng.choice(WORD_CLASSES[slot]) if slot in WORD_CLASSES else slot for slot in rng.choice(TEMPLATES)]
         for _ in range(sentences)

@@ -89,7 +89,7 @@ def test_draws_and_verdicts_are_those_of_pytest(project, pytester, tmp_path, see
     pytester.makeconftest(RUN.format(text=text))
     pytester.runpytest_subprocess("--adaptive-eval", "--adaptive-eval-record=record.json")
     record = json.loads((pytester.path / "record.json").read_text())
-    interview = record["evaluations"][0]
+    interview = record["interviews"][0]
     assert [entry["item"] for entry in interview["administrations"]] == [
         stopping.evaluation.bank.ids[place] for place in stopping.session.log().items
     ]

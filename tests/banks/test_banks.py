@@ -318,7 +318,7 @@ def test_an_image_whose_name_cannot_be_printed_is_refused(tmp_path, name):
 
 def test_a_key_that_stands_twice_is_told(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"id": "a", "prompt": "p", "answer": "5", "answer": "4"}\n')
-    with pytest.raises(BankError, match=r"x\.jsonl:1: not a JSON object \(the key 'answer' stands twice\)"):
+    with pytest.raises(BankError, match=r"x\.jsonl:1: not a JSON object \(duplicate key 'answer'\)"):
         read_bank(tmp_path / "x.jsonl")
 
 

@@ -170,7 +170,7 @@ HOSTILE = {
     "parquet of 60 million rows": (parquet_of_many_rows, "", "60000000 rows and"),
     "nested a hundred thousand deep": (nested, "mapping", "not JSON"),
     "number of a hundred thousand digits": (text("r.json", f'[{{"score": {"9" * 100_000}}}]'), "mapping", "r.json"),
-    "key that stands twice": (text("r.jsonl", '{"id": 1, "score": 1, "score": 0}\n'), "mapping", "stands twice"),
+    "key that stands twice": (text("r.jsonl", '{"id": 1, "score": 1, "score": 0}\n'), "mapping", "duplicate key"),
     "lone surrogates as ids": (text("r.jsonl", '{"id": "\\ud800", "score": 2}\n'), "mapping", "r.jsonl"),
     "scores of other types": (text("r.jsonl", '{"id": 1, "score": {"a": 1}}\n'), "mapping", "r.jsonl"),
     "no column of scores": (text("r.jsonl", '{"id": 1, "text": "x"}\n'), "mapping", "no column holds scores"),

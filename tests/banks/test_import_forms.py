@@ -13,7 +13,7 @@ from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.importer import Imported, import_items
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.mappings import ItemMapping
 
 WORDS = ["river", "stone", "cloud", "garden", "window", "copper", "meadow", "lantern", "harbor", "pencil", "saddle"]
 COUNT = 24
@@ -133,6 +133,24 @@ CHOICES: dict[str, tuple[str, str]] = {
         "faq.txt",
         "\n".join(f"Q: {question(n)}\nA: {right(n)}\n" for n in range(COUNT)),
     ),
+    "rows as the hub's server gives them": (
+        "rows.json",
+        json.dumps({"features": [{"name": "x"}], "rows": [{"row_idx": n, "row": row} for n, row in enumerate(PLAIN)]}),
+    ),
+    "the answer first among its spellings": (
+        "test.jsonl",
+        lines(
+            each(lambda n: {"question": question(n), "obj": right(n), "possible_answers": [right(n), f"a {right(n)}"]})
+        ),
+    ),
+    "names of columns with signs": (
+        "test.csv",
+        "Writer's note (in minutes - self-reported),Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2\n"
+        + "".join(
+            f"{n},{question(n)},{right(n)},{','.join([text for text in options(n) if text != right(n)][:2])}\n"
+            for n in range(COUNT)
+        ),
+    ),
     "the answer in one of two fields": (
         "mixed.jsonl",
         lines(
@@ -197,6 +215,36 @@ def test_records_that_name_a_rule_in_another_file_are_joined_by_its_id(
     shown = capsys.readouterr().out
     assert "| Rule 0: words grow." in shown
     assert "answer: '0' (by the grader numeric)" in shown
+
+
+def test_calls_of_functions_are_asked_with_these_and_a_judge_or_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, labels = tmp_path / "BFCL_v3_simple.json", tmp_path / "possible_answer.json"
+    chat = each(lambda n: [[{"role": "user", "content": question(n)}]])
+    data.write_text(
+        lines(each(lambda n: {"id": f"simple_{n}", "question": chat[n], "function": [{"name": f"area{n}"}]}))
+    )
+    labels.write_text(lines(each(lambda n: {"id": f"simple_{n}", "ground_truth": [{f"area{n}": {"base": [n, ""]}}]})))
+    command = ["import", str(data), "--labels", str(labels), "--check"]
+    assert main(command) == 4
+    assert "which no grader compares; give --set grader=judge" in capsys.readouterr().err
+    assert main([*command, "--grader", "judge"]) == 1
+    assert "the questions may need 'function'" in " ".join(capsys.readouterr().out.split())
+    assert main([*command, "--grader", "judge", "--set", "context=function"]) == 0
+    shown = capsys.readouterr().out
+    assert '| {"name": "area0"}\n' in shown
+    assert f"| {question(0)}\n" in shown
+    assert """answer: '{"area0": {"base": [0, ""]}}' (by the grader judge)""" in shown
+
+
+def test_a_context_comes_before_the_messages_of_a_chat(tmp_path: Path) -> None:
+    roles = ("user", "assistant", "user")
+    chat = [{"role": role, "content": text} for role, text in zip(roles, ("Hello.", "Hi.", "Who?"), strict=True)]
+    (tmp_path / "chat.jsonl").write_text(lines(each(lambda n: {"rule": f"Rule {n}.", "messages": chat, "answer": n})))
+    mapping = ItemMapping(context="rule", messages="messages")
+    first = import_items(str(tmp_path / "chat.jsonl"), ImportSettings(mapping)).items[0]
+    assert [part["content"] for part in first.messages] == ["Rule 0.", "Hello.", "Hi.", "Who?"]
 
 
 def test_labels_may_be_json_lines_under_any_name(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.extensions.importing import build
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.free import is_list
 from pytest_adaptive_eval.extensions.importing.importer import import_items
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.mappings import ItemMapping
 
 COUNT = 24
 WORDS = ("apple", "birch", "crane", "delta", "eagle", "frost", "grape", "heron", "ivory", "jewel", "koala")
@@ -180,6 +180,21 @@ REFUSED_ONE_BY_ONE = {
         some,
         "'2' is neither yes nor no",
     ),
+    "a dash among classes": (
+        asking(label=lambda n: "-" if third(n) else ("entailment", "neutral")[n % 2]),
+        third,
+        "the answer '-' may stand for no value",
+    ),
+    "a question said to have no answer": (
+        asking(answer=lambda n: f"{WORDS[n % 11]} {n}", is_impossible=third),
+        third,
+        "'is_impossible' is True, which says that it has no answer",
+    ),
+    "a file that some questions need": (
+        asking(answer=lambda n: f"{WORDS[n % 11]} {n}", file_name=lambda n: f"t{n}.xlsx" if third(n) else ""),
+        third,
+        "which a bank does not have",
+    ),
     "a solution without its end": (
         asking(answer=lambda n: "I add them up and get it." if some(n) else f"I add.\n#### {n}"),
         some,
@@ -263,6 +278,37 @@ REFUSED_WHOLE = {
     "two answers that name different choices": (
         choosing(answer=letter, label=lambda n: letter(n + 1)),
         "'answer' and 'label' name different choices in 24 of 24 records; give --set answer=answer or label",
+    ),
+    "choices of which none is said to be right": (
+        asking(answers=four),
+        "'answers' are 4 different texts in each record, as choices are, .* give --set choices=answers",
+    ),
+    "answers of which a field says whether they are right": (
+        asking(answer=lambda n: WORDS[n % 11], label=lambda n: n % 2),
+        "'label' is 0 or 1 beside 'answer', as where .* give --set where=\"label == '1'\"",
+    ),
+    "numbers of choices that the questions list": (
+        asking("Which is {}? (A) one (B) two", answer_index=lambda n: n % 2),
+        "numbers from 0 to 1, and the questions list choices by letters; give --set answer='letter.answer_index.'",
+    ),
+    "what a pronoun stands for": (
+        [{"text": f"Ann met Bo at {n}, who saw her.", "pronoun": "her", "answer": WORDS[n % 11]} for n in range(COUNT)],
+        "'text' asks nothing alone, and 'pronoun' is a part of it; give --set question=",
+    ),
+    "ratings of texts": (
+        table("text,label", lambda n: [f"You are number {n}.", n / 40 + 0.01]),
+        "'label' is a number from 0 to 1 for 'text', and no field says what is asked",
+    ),
+    "turns of a conversation": (
+        [
+            {
+                "story": f"Tale {n}.",
+                "questions": [{"input_text": f"Who, {n}?", "turn": 1}, {"input_text": f"Why, {n}?", "turn": 2}],
+                "answers": [{"input_text": "Ann", "span_start": 1}, {"input_text": "Rain", "span_start": 2}],
+            }
+            for n in range(COUNT)
+        ],
+        "'answers' are objects such as .*, which no grader compares",
     ),
     "what a program is given": (
         [{"code": f"def f(x):\n    return x + {n}", "input": f"{n}", "output": f"{2 * n}"} for n in range(COUNT)],

@@ -19,7 +19,7 @@ from published_rows import PUBLISHED
 from pytest_adaptive_eval.errors import ConfigError, DatasetError, Unscored
 from pytest_adaptive_eval.extensions.importing.base import ImportSettings
 from pytest_adaptive_eval.extensions.importing.importer import IMPORTERS, import_items
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping, split_list
+from pytest_adaptive_eval.mappings import ItemMapping, split_list
 
 
 def png(colour=(200, 30, 30)):
@@ -505,6 +505,29 @@ def test_examples_of_a_single_file_leave_the_bank_and_are_shown_in_the_form_that
         write(tmp_path / "twin", f"{split}.json", rows[:20] if split == "test" else rows[18:22])
     assert main(["import", str(tmp_path / "twin"), "--examples", str(examples), "-o", str(tmp_path / "t.bank")]) == 0
     assert [item.id for item in read_bank(examples).items] == ["q20", "q21"]
+
+
+def test_programs_of_any_data_set_are_graded_by_the_calls_of_their_assertions(tmp_path):
+    rows = [
+        {
+            "task": f"Write f, which adds {n}.",
+            "name": "f",
+            "tests": [f"assert f(1) == {n + 1}", f"assert f(2) == {n + 2}"],
+        }
+        for n in range(6)
+    ]
+    rows[4]["tests"] = ["import os\nos.remove('x')"]
+    del rows[5]["name"]
+    mapping = ItemMapping(
+        question="task", grader="code", meta=("function=name", "calls=calls(tests, name)"), instruction=""
+    )
+    found = imported(write(tmp_path, "own.jsonl", rows), settings=ImportSettings(mapping, partial=True))
+    assert [item.meta["function"] for item in found.items] == ["f"] * 4
+    assert found.items[0].meta["calls"][1] == {"arguments": "[2]", "expected": "2"}
+    assert [why for _, why in found.refused] == [
+        "its tests compute (\"os.remove('x')\"), which the sandbox does not allow",
+        "it has no value for calls in meta",
+    ]
 
 
 def test_a_preset_of_ones_own_is_a_toml_file(tmp_path):

@@ -9,9 +9,9 @@ import pytest
 from made import made
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.extensions.exports.rows import every_eval_ever
+from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.records.run_record import Administration, EvaluationRecord, RunRecord
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "logs"
@@ -168,6 +168,41 @@ def test_evalscope_runs_on_different_samples_are_not_one_item(tmp_path):
     other["messages"][0]["content"] = "another question"
     lines(tmp_path / "b" / "g.jsonl", other)
     assert "the item 'g:1' has another question than in" in refused(tmp_path)
+
+
+# --- promptfoo --------------------------------------------------------------------------------------------------------
+
+
+def promptfoo_result(number, provider, reason):
+    return {
+        "promptIdx": 0,
+        "testIdx": number,
+        "testCase": {
+            "vars": {"n": number},
+            "assert": [{"type": "latency"}, {"type": "equals", "value": f"{number + 1}"}],
+        },
+        "provider": {"id": provider, "label": ""},
+        "prompt": {"raw": f"What is {number} + 1?", "label": "p"},
+        "response": {"output": f"{number + 1 - reason}"},
+        "success": not reason,
+        "score": float(not reason),
+        "failureReason": reason,
+        "error": "Expected other" if reason else None,
+    }
+
+
+def test_promptfoo_results_are_read_from_json_and_from_json_lines(tmp_path):
+    results = [promptfoo_result(n, f"openai:{name}", (n + k) % 3) for n in range(3) for k, name in enumerate("ab")]
+    whole = {"evalId": "e-1", "results": {"version": 3, "prompts": [{"raw": "What"}], "results": results}, "config": {}}
+    write(tmp_path / "json" / "out.json", whole)
+    lines(tmp_path / "lines" / "out.jsonl", *results)
+    for folder in ("json", "lines"):
+        found = read_responses(tmp_path / folder)
+        assert found.subjects == ("openai:a", "openai:b")
+        # a failed assertion is wrong, an error is missing
+        assert [[None if np.isnan(v) else v for v in row] for row in found.scores] == [[1, 0, None], [0, None, 1]]
+        question = found.questions[found.items[1]]
+        assert (question.prompt, question.answers) == ("What is 1 + 1?", ("2",))
 
 
 # --- code -------------------------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ import pytest
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.ids import propose_ids, rename_items, with_item_ids
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.banks.responses.questions import items_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+from pytest_adaptive_eval.mappings import ResponseMapping
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -364,7 +364,7 @@ def test_items_that_cannot_be_asked_or_graded_are_left_out_with_the_reason(tmp_p
     )
     assert list(items) == ["good"]
     assert "left out: 1 item without a right answer" in notes
-    assert any("an image is no PNG, JPEG or WebP" in note for note in notes)
+    assert any("begins with b'GIF89a', expected PNG, JPEG or WEBP" in note for note in notes)
 
 
 def test_several_accepted_answers_all_count_and_several_right_choices_are_left_out(tmp_path):

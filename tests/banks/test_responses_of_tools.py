@@ -605,7 +605,7 @@ def test_records_with_fields_of_another_kind(tmp_path, monkeypatch):
             "administrations[0].score: Expected `float | null`",
         ),
     ):
-        path.write_text(json.dumps({**good, "evaluations": [{**good["evaluations"][0], **change}]}))
+        path.write_text(json.dumps({**good, "interviews": [{**good["interviews"][0], **change}]}))
         assert part in refused(path)
     assert "no run record; expected" in refused(samples(tmp_path / "x.json", {"a": 1}), format="runs")
     monkeypatch.setattr(rows, "FILE_LIMIT", 10)

@@ -107,10 +107,10 @@ def test_records_within_records(tmp_path):
         ("r.json", {}, "", "found dict, expected records"),
         ("r.json", {"a": 1, "b": {}}, "b", "nothing at rows 'b'; expected a list or an object; it has 'a', 'b'"),
         ("r.jsonl", "[1]\n", "", "line 1: found list, expected one JSON object a line"),
-        ("r.jsonl", '{"a": 1, "a": 2}\n', "", "line 1: not JSON (the key 'a' stands twice)"),
+        ("r.jsonl", '{"a": 1, "a": 2}\n', "", "line 1: not JSON (duplicate key 'a')"),
         ("r.csv", "a,b\n1\n", "", "line 2: 1 cells, expected 2 as in the header"),
         ("r.csv", "a,a\n1,2\n", "", "line 1: 'a' heads two columns"),
-        ("r.csv", 'a,b\n"1,2\n', "", "save the table anew"),
+        ("r.csv", 'a,b\n"1,2\n', "", "save the table again"),
         ("r.npy", "a", "", "is a pickle or an array file, which can run any code when opened"),
     ],
 )

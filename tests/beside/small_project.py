@@ -230,8 +230,8 @@ def observe(path: Path, distributions: Iterable[str] = (), switches: Iterable[st
     exit_code, output = run_pytest(path, tuple(distributions), tuple(switches), active=True, **environ)
     runs = sorted((path / ".adaptive-eval" / "runs").glob("*.json"))
     record = read_run(runs[-1]) if runs else None
-    data = json.loads(runs[-1].read_text()) if runs else {"evaluations": [], "gates": []}
-    administrations = [(talk["name"], entry) for talk in data["evaluations"] for entry in talk["administrations"]]
+    data = json.loads(runs[-1].read_text()) if runs else {"interviews": [], "gates": []}
+    administrations = [(talk["name"], entry) for talk in data["interviews"] for entry in talk["administrations"]]
     calls = path / "calls.txt"
     return Observed(
         exit_code=exit_code,
@@ -251,7 +251,7 @@ def observe(path: Path, distributions: Iterable[str] = (), switches: Iterable[st
         recorded=sum(
             entry.get("tries", 1)
             for run in runs
-            for talk in json.loads(run.read_text())["evaluations"]
+            for talk in json.loads(run.read_text())["interviews"]
             for entry in talk["administrations"]
         ),
         output=output,

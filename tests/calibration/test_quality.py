@@ -85,7 +85,7 @@ def test_nothing_to_refuse():
             r".050 nats worse than a converged Rasch fit .* \(.500 against .450; .05",
         ),
         ({"difficulty_sd": np.full(20, 40.0)}, "not known: .* deviation is 40.00 logits, and their spread 1.48"),
-        ({"slopes": {"negative": 0.3, "tiny": 0.21}}, "51 % of the items do not tell strong subjects from weak"),
+        ({"slopes": {"negative": 0.3, "tiny": 0.21}}, "51 % of the items do not separate strong from weak subjects"),
         ({"count": np.full(20, FEWEST_SUBJECTS - 1)}, "half of the items have fewer than 5 subjects"),
     ],
 )
@@ -327,7 +327,7 @@ def test_wrong_keys_extreme_items_and_noise_are_told(planted):
     text = "; ".join(quality.warnings)
     assert "1 of 40 items: stronger subjects answer worse; look for wrong keys, the clearest first" in text
     assert list(quality.suspects) == ["q0"]
-    assert "2 of 40 items: right for everybody, or wrong for everybody; kept, and tell little" in text
+    assert "2 of 40 items: right for everybody, or wrong for everybody; kept, with little information" in text
     assert "1 of 40 items: fewer than 20 subjects" in text
     one_slope = assess(scores, Recipe("1pl")(scores), Recipe("1pl"), items)
     assert {"q0", "q3"} < set(one_slope.misfit)
@@ -398,7 +398,7 @@ def test_parameters_are_read_under_their_several_names(tmp_path):
         ('{"id": "x", "difficulty": NaN}', "line 1: the item 'x' has difficulty nan, expected a finite number"),
         ('{"id": "x", "b": 1, "a": Infinity}', "has discrimination inf"),
         ('{"id": "x", "b": 1, "c": 1}', r"has guess 1.0, expected a number in \[0, 1\)"),
-        ('{"id": "x", "b": 1}\n{"id": "x", "b": 2}', "line 2: the item 'x' stands twice"),
+        ('{"id": "x", "b": 1}\n{"id": "x", "b": 2}', "line 2: duplicate item 'x'"),
         ('{"id": "y", "b": 1}', "no parameters for 1 of 1 item, the first 'x'"),
         ("{", "p.jsonl, line 1: not a readable JSONL"),
         ("\xff", "not a readable JSONL"),

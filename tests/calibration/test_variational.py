@@ -10,8 +10,8 @@ import pytest
 from scipy.special import expit
 
 from pytest_adaptive_eval.calibration import Fit, fit_map
+from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engines.variational import VARIANCE_FLOOR, _State
-from pytest_adaptive_eval.calibration.subject_grid import curvature_at
 from pytest_adaptive_eval.errors import EstimationError
 
 

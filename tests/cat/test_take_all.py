@@ -109,9 +109,9 @@ def test_bounds_and_bets_err_as_seldom_as_they_say(selector):
     logs = session.logs()
     assert np.mean(decide(logs, [Claim(scores.sum() + 0.01, 0.9)]).outcome == 1) < most
     assert np.mean(decide(logs, [Claim(scores.sum(), 0.9)]).outcome == -1) < most
-    # the test would show it: as draws, these items would grant false claims most of the time
-    naive = decide(replace(logs, take_all=0), [Claim(scores.sum() + 0.01, 0.9)]).outcome
-    assert np.mean(naive == 1) > 0.3
+    # the test would show it: as draws, these items would deny true claims most of the time
+    naive = decide(replace(logs, take_all=0), [Claim(scores.sum(), 0.9)]).outcome
+    assert np.mean(naive == -1) > 0.3
 
 
 def test_known_scores_count_and_are_no_stakes():

@@ -474,7 +474,7 @@ def test_items_right_for_everybody_are_kept_and_told(run):
     scores[:, 5], scores[:, 6] = 1.0, 0.0
     code, out, _ = run("calibrate", written("r.csv", scores), "-o", "b.bank", *QUICK)
     assert code == 0
-    assert "warning: 2 of 40 items: right for everybody, or wrong for everybody; kept, and tell little" in out
+    assert "warning: 2 of 40 items: right for everybody, or wrong for everybody; kept, with little information" in out
     bank = read_bank("b.bank")
     assert "q5" in list(bank.ids)
     assert np.isfinite(bank.discrimination).all()

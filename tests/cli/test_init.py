@@ -180,7 +180,7 @@ def test_doctor_names_what_is_to_be_mended(run, tmp_path):
     code, out, _ = run("doctor")
     assert "at most 1 of 1 questions of the uncalibrated bank q, 1 gate" in out
     assert "model replay:answers.jsonl: recorded answers" in out
-    assert "nothing to mend" in out
+    assert "nothing to fix" in out
     assert code == 0
 
 
@@ -251,7 +251,7 @@ def test_doctor_takes_a_fixture_of_conftest_as_the_model_and_counts_interviews_t
     (tmp_path / "conftest.py").write_text("from made_up import model\n")
     code, out, _ = run("doctor")
     assert code == 0
-    assert "nothing to mend" in out
+    assert "nothing to fix" in out
 
 
 def test_doctor_follows_the_settings_of_pytest(run, tmp_path):

@@ -95,7 +95,7 @@ def test_settings_of_the_command_line_come_before_those_of_a_file(place: Path) -
 @pytest.mark.parametrize(
     ("words", "text", "message"),
     [
-        (["--set", "item"], "", "--set 'item': expected KEY=VALUE, such as --set format=..."),
+        (["--set", "item"], "", "--set 'item': expected KEY=VALUE, such as --set rows=..."),
         (["--set", "itme=x"], "", "--set itme: unknown setting; did you mean 'item'?"),
         (["--set", "item=x", "--set", "item=y"], "", "--set item: given twice; give it once"),
         (["--set", "limit=few"], "", "--set: limit is 'few', expected a whole number of at least 1"),

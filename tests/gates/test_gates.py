@@ -221,9 +221,9 @@ def test_faults_in_a_row_are_counted_by_source_and_all_faults_together():
     limit = FaultLimit(100, "replies", "calls")
     assert not any(limit.add("no answer", name) for name in ("bee", "dog", "bee", "dog"))
     assert limit.add(None, "dog") == ""
-    assert limit.add("no\n answer", "bee") == "3 replies of bee in a row could not be had; the last: no answer"
-    assert limit.add(" late ", "dog") == "6 replies could not be had, more than 5% of the calls; the last of dog: late"
-    assert limit.add(None, "dog").startswith("6 replies could not be had")
+    assert limit.add("no\n answer", "bee") == "3 replies of bee in a row failed; the last: no answer"
+    assert limit.add(" late ", "dog") == "6 replies failed, more than 5% of the calls; the last of dog: late"
+    assert limit.add(None, "dog").startswith("6 replies failed")
 
 
 def test_deterministic_and_data_dependent_interviews_cannot_feed_a_gate():

@@ -357,7 +357,7 @@ def test_items_that_must_pass_are_no_draws_of_the_forecast():
     worst = max(outlooks(condition, bank, UNIFORM), key=lambda o: o.expected)
     told = outlook_sentence(condition, bank, UNIFORM, 120, "toy", must_pass=40)
     assert told.startswith(f"toy: accuracy >= .60: {worst.chance(80):.0%} chance of a verdict within 120 of 500 ")
-    assert f"{worst.expected + 40:.0f} expected, of which 40 must pass and come first" in told
+    assert f"{worst.expected + 40:.0f} expected, including 40 that must pass and come first" in told
     assert worst.chance(80) < worst.chance(120) - 0.05
     warned = outlook_sentence(condition, bank, UNIFORM, 60, "toy", must_pass=40)
     assert f"an even chance needs budget = {worst.quantile(0.5) + 40}, " in warned

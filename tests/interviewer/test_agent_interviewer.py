@@ -114,11 +114,10 @@ def test_a_useless_interviewer_is_given_up() -> None:
 
 
 def test_replies_that_fail_now_and_then_do_not_end_the_interviewer() -> None:
-    says = iter(["?", "?", picks("question 2")] * 3 * PATIENCE)
+    says = iter([lambda _: "?", lambda _: "?", picks("question 2")] * 3 * PATIENCE)
 
     def say(prompt: str) -> str:
-        said = next(says)
-        return said(prompt) if callable(said) else said
+        return str(next(says)(prompt))
 
     interviewer = AgentInterviewer(FakeAgent(say=say), mode="reply")
     fallbacks = [interviewer.choose(CANDIDATES, MEMORY, 0.4).fallback for _ in range(2 * PATIENCE)]

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
-from pytest_adaptive_eval.irt.person_fit import PersonFit, lz_star
+from pytest_adaptive_eval.irt.person_fit import PersonFit, lz_star, refitted
 from pytest_adaptive_eval.items.bank import ItemBank
 
 SUBJECTS = 600
@@ -189,3 +189,28 @@ def test_what_does_not_fit_is_refused():
         lz_star(2 * one, 0.5 * one, one[..., None])
     with pytest.raises(ValueError, match="level"):
         lz_star(one, 0.5 * one, one[..., None]).flag(0.0)
+
+
+def test_ordinary_answers_keep_the_models_predictions():
+    p, answers = fitting()
+    items = np.tile(np.arange(0, 600, 4), (SUBJECTS, 1))
+    found = refitted(p, items, np.take_along_axis(answers, items, axis=1))
+    assert np.abs(found - p).mean() < 0.02
+    sure = np.full((1, 100), 0.999)  # where the model is surer, it stays as sure
+    assert refitted(sure, np.arange(50)[None], np.ones((1, 50))).max() > 0.99
+
+
+@pytest.mark.parametrize("kind", ["guessing", "reversed"])
+def test_predictions_follow_a_strange_subject(kind):
+    p, answers = fitting()
+    truth = (np.random.default_rng(0).random(p.shape) < 0.25).astype(float) if kind == "guessing" else 1.0 - answers
+    items = np.tile(np.arange(0, 600, 4), (SUBJECTS, 1))
+    scores = np.take_along_axis(truth, items, axis=1)
+    scores[:, ::10] = np.nan
+    found = refitted(p, items, scores)
+    others = np.setdiff1d(np.arange(600), items[0])
+    error, before = (((x - truth)[:, others] ** 2).mean() for x in (found, p))
+    assert error < (0.195 if kind == "guessing" else 0.6 * before)
+    assert before > 0.3
+    assert found.min() >= min(p.min(), 0.01)
+    assert found.max() <= max(p.max(), 0.99)

@@ -107,6 +107,6 @@ def test_a_kind_of_a_plugin_is_known_to_toml_record_and_page(plugin: Path, pytes
         "--adaptive-eval", "--adaptive-eval-html=page.html", "--adaptive-eval-record=run.json"
     )
     assert result.ret == 0
-    interview = json.loads((pytester.path / "run.json").read_text())["evaluations"][0]
+    interview = json.loads((pytester.path / "run.json").read_text())["interviews"][0]
     assert interview["subject"]["name"] == "always yes yes"
     assert "always yes yes" in (pytester.path / "page.html").read_text()

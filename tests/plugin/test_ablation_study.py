@@ -101,7 +101,7 @@ def write(lab: Any, server: PeerServer, variants: str, *models: str) -> None:
 def test_an_interviewer_is_swapped(lab: Any, server: PeerServer) -> None:
     write(lab, server, WEAK, "ann", "weak")
     lab.run("--adaptive-eval-html=page.html")
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     assert (study["asked"], study["size"], study["unit"]) == (6, 6, "networks")
     changes = {row["quantity"]: row for row in study["account"]["contrasts"]}
     rate = changes["error rate of addition"]
@@ -118,7 +118,7 @@ def test_an_interviewer_is_swapped(lab: Any, server: PeerServer) -> None:
 def test_roles_queries_injected_errors_and_a_static_bank_are_compared(lab: Any, server: PeerServer) -> None:
     write(lab, server, OTHERS, "ann", "poor")
     lab.run()
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     assert study["error"] == ""
     assert dict(lab.outcomes())["swaps-energy[at-least-0.4]"] == "PASS"
     assert dict(lab.outcomes())["swaps-energy[at-least-0.4-of-role_swap]"] in ("FAIL", "INCONCLUSIVE")

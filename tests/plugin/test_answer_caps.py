@@ -46,7 +46,7 @@ class Run:
                 text.replace("URL", f"{running.url}#m") + GATE.format(metric=metric)
             )
             self.lab.run()
-        interview: dict[str, Any] = self.lab.record["evaluations"][0]
+        interview: dict[str, Any] = self.lab.record["interviews"][0]
         return interview
 
 
@@ -88,7 +88,7 @@ def test_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
     run('[[eval]]\ntask = "addition"\nlevels = 2\nqueries = 20\nmodel = "URL"\nmax_tokens = 16\n', "auc")
     assert [outcome for _, outcome in lab.outcomes()] == ["PASS"]
     told = " ".join(lab.record["gates"][0]["verdict"]["notes"])
-    cut = sum(answer["status"] == "truncated" for answer in lab.record["evaluations"][0]["administrations"])
+    cut = sum(answer["status"] == "truncated" for answer in lab.record["interviews"][0]["administrations"])
     assert f"{cut} of 40 answers were truncated at 16 tokens: raise max_tokens" in told
 
 

@@ -32,7 +32,7 @@ def test_a_system_text_is_sent_to_a_server_and_recorded(pytester: pytest.Pyteste
     assert len(asked) == 4
     assert {(chat[0]["role"], chat[0]["content"]) for chat in asked} == {("system", "Be brief.")}
     record = json.loads((pytester.path / "record.json").read_text())
-    assert record["evaluations"][0]["bank"]["presentation"]["system"] == "Be brief."
+    assert record["interviews"][0]["bank"]["presentation"]["system"] == "Be brief."
 
 
 PYTHON = """
@@ -77,7 +77,7 @@ def test_each_evaluation_has_its_temperature(lab: Any, toml: str, python: str, a
     result, bodies = ask(lab, toml, python, *arguments)
     assert result.ret == 0
     assert {body["temperature"] for body in bodies} == {0.5}
-    assert "0.5" in str(lab.record["evaluations"][0]["subject"])
+    assert "0.5" in str(lab.record["interviews"][0]["subject"])
 
 
 def test_other_evaluations_of_the_model_keep_theirs(lab: Any) -> None:

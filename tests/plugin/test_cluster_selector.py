@@ -44,7 +44,7 @@ def test_the_middles_of_clusters_are_asked_and_recorded(lab: Any, known: Any) ->
     lab.toy()
     lab.tests(MARKED)
     lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert len(set(asked(interview))) == 12
     assert interview["policy"]["selector"] == "cluster"
     assert interview["policy"].get("predictor") == (known.hash if known else None)
@@ -57,7 +57,7 @@ def test_a_gate_in_a_toml_file_counts_its_draws(lab: Any) -> None:
     lab.toy()
     lab.path.joinpath("adaptive-eval.toml").write_text(TOML)
     lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert lab.record["gates"][0]["verdict"]["outcome"] == "PASS"
     assert {a["reason"] for a in interview["administrations"]} == {"drawn by cluster, 50% uniformly"}
 

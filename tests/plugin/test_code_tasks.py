@@ -41,7 +41,7 @@ def test_code(item, model):
 
 
 def scores(lab: Any) -> list[float | None]:
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     return [a["score"] for a in interview["administrations"]]
 
 

@@ -62,7 +62,7 @@ def test_an_interview_alone(project: Any) -> None:
         ("test_it.py::test_toy[aeval:toy]",),
     ):
         project.run(*args).assert_outcomes(passed=1, deselected=int(args[0].startswith("-")))
-        assert project.record["evaluations"][0]["asked"] == 30
+        assert project.record["interviews"][0]["asked"] == 30
         assert project.record["gates"] == []
 
 
@@ -126,7 +126,7 @@ def test_last_failed_after_errors(files: Any) -> None:
     files.toy(tenths=5)
     result = files.run("--lf", "-v")
     result.assert_outcomes(passed=1, failed=1)
-    assert files.record["evaluations"][0]["error"] == ""
+    assert files.record["interviews"][0]["error"] == ""
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_last_failed_of_stacked_parameters(lab: Any) -> None:
     lab.run().assert_outcomes(failed=2, passed=1)
     result = lab.run("--lf")
     result.assert_outcomes(failed=2)
-    assert [i["nodeid"] for i in lab.record["evaluations"]] == ["test_it.py::test_toy[aeval:toy-a[1]]"]
+    assert [i["nodeid"] for i in lab.record["interviews"]] == ["test_it.py::test_toy[aeval:toy-a[1]]"]
 
 
 def test_failed_first(files: Any) -> None:
@@ -163,7 +163,7 @@ def test_exit_first_ignores_wrong_answers(project: Any) -> None:
     project.toy(tenths=0)
     result = project.run("-x")
     result.assert_outcomes(passed=1, failed=1)
-    assert project.record["evaluations"][0]["asked"] == 30
+    assert project.record["interviews"][0]["asked"] == 30
     assert project.outcomes() == [("test_gate", "FAIL")]
 
 
@@ -187,7 +187,7 @@ def test_exit_first_stops_at_an_error(lab: Any, args: tuple[str, ...], asked: in
     assert result.ret == 1
     assert len(lab.asked) == asked
     assert lab.record["missing"] == ["test_it.py::test_gate"]
-    assert lab.record["evaluations"][0]["error"] == "the run was interrupted before the interview ended"
+    assert lab.record["interviews"][0]["error"] == "the run was interrupted before the interview ended"
     result.stdout.no_fnmatch_line("*no result from*")
     lab.toy()
     assert lab.run().ret == 0
@@ -216,7 +216,7 @@ def test_pdb_stops_at_errors_only(project: Any) -> None:
     result = project.run("--pdb", "--pdbcls=recorder:Recorder", "-k", "toy", "-p", "no:timeout")
     assert result.ret == 1
     assert len(project.lines("pdb.txt")) == 1
-    assert project.record["evaluations"][0]["asked"] == 30
+    assert project.record["interviews"][0]["asked"] == 30
 
 
 @pytest.mark.slow
@@ -297,7 +297,7 @@ def test_gates_come_after_their_interviews_only(lab: Any) -> None:
     assert names == ["test_one[aeval:one]", "test_one_gate", "test_two[aeval:two]", "test_computed", "test_two_gate"]
     result = lab.run("-k", "one_gate")
     assert result.ret == 0
-    assert [i["name"] for i in lab.record["evaluations"]] == ["one"]
+    assert [i["name"] for i in lab.record["interviews"]] == ["one"]
     (warning,) = lab.record["warnings"]
     assert warning.startswith("gates that were deselected did not judge this run: ")
     assert ": test_it.py::test_computed, test_it.py::test_two_gate; " in warning

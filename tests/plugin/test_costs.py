@@ -56,7 +56,7 @@ def paid(lab: Any) -> Any:
 def run(lab: Any, keys: str) -> tuple[dict[str, Any], str]:
     (lab.path / "adaptive-eval.toml").write_text(TOML.format(keys=keys))
     told = " ".join(lab.run().stdout.str().split())
-    return lab.record["evaluations"][0], told
+    return lab.record["interviews"][0], told
 
 
 def test_money_is_told_before_and_after(paid: Any) -> None:

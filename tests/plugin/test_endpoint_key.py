@@ -56,7 +56,7 @@ def test_a_run_leaves_the_key_nowhere(
     assert [outcome for _, outcome in lab.outcomes()] == ["PASS", "FAIL"]
     assert len(sent) >= 60
     assert set(sent) == {f"Bearer {KEY}"}
-    asked = {a["item"]: a for a in lab.record["evaluations"][0]["administrations"]}
+    asked = {a["item"]: a for a in lab.record["interviews"][0]["administrations"]}
     assert {name for name, a in asked.items() if a["score"] is None} == {"q7", "q20"}
     assert "the reply holds the API key" in asked["q20"]["detail"]
     kept = [path for path in Path(lab.path).rglob("*") if path.is_file()]

@@ -20,9 +20,9 @@ def test_a_model_that_cannot_load_ends_the_interview_at_once(project: Any) -> No
     project.toy(setup="raise RuntimeError('out of memory')")
     result = project.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert project.record["evaluations"][0]["asked"] == 1
-    assert project.record["evaluations"][0]["stop_sentence"] == "nothing could be asked"
-    assert project.record["evaluations"][0]["error"] == (
+    assert project.record["interviews"][0]["asked"] == 1
+    assert project.record["interviews"][0]["stop_sentence"] == "nothing could be asked"
+    assert project.record["interviews"][0]["error"] == (
         "the fixtures of the first question could not be set up: RuntimeError: out of memory"
     )
     assert project.outcomes() == [("test_gate", "ERROR")]
@@ -35,7 +35,7 @@ def test_a_wrong_checkpoint_is_a_usage_error(project: Any) -> None:
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert project.record["exit_status"] == 4
-    assert project.record["evaluations"][0]["error"].startswith("model.safetensors: the tensor 'a' is missing")
+    assert project.record["interviews"][0]["error"].startswith("model.safetensors: the tensor 'a' is missing")
     result.stdout.fnmatch_lines(
         [
             "*ERROR at setup of test_toy?q*",
@@ -119,7 +119,7 @@ def test_later_errors_in_setup_count_like_others(lab: Any) -> None:
         """
     )
     assert lab.run().ret == 1
-    interview = lab.record["evaluations"][0]
+    interview = lab.record["interviews"][0]
     assert (interview["statuses"], interview["error"]) == ({"ok": 49, "error": 1}, "")
     assert [a["detail"] for a in interview["administrations"] if a["status"] == "error"] == ["OSError: cut"]
 
@@ -199,7 +199,7 @@ def test_timeouts_are_a_status_of_the_question_alone(lab: Any) -> None:
         """
     )
     result = lab.run()
-    interview = lab.record["evaluations"][0]
+    interview = lab.record["interviews"][0]
     assert interview["statuses"] == {"ok": 59, "timeout": 1}
     assert interview["seconds"] > 0.8
     assert interview["error"] == ""
@@ -237,7 +237,7 @@ def test_a_full_disk_ends_the_interview(project: Any) -> None:
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert len(project.asked) == 8
-    interview = project.record["evaluations"][0]
+    interview = project.record["interviews"][0]
     assert "disk full" in interview["error"]
     assert "7 answers are safe" in interview["error"]
     assert interview["statuses"] == {"ok": 7, "error": 1}
@@ -351,7 +351,7 @@ def test_exit_with_status_0_in_a_model(project: Any) -> None:
 def test_system_exit_in_a_model_is_an_error(project: Any) -> None:
     project.toy(fault="if n > 2: sys.exit(0)")
     assert project.run().ret == 1
-    assert project.record["evaluations"][0]["error"].endswith("SystemExit: 0")
+    assert project.record["interviews"][0]["error"].endswith("SystemExit: 0")
 
 
 @pytest.mark.slow
@@ -381,7 +381,7 @@ def test_a_bank_edited_during_the_run(lab: Any) -> None:
         """
     )
     assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
-    interview = lab.record["evaluations"][0]
+    interview = lab.record["interviews"][0]
     assert interview["asked"] == 3
     assert "items.jsonl" in interview["error"]
 
@@ -475,7 +475,7 @@ def test_a_damaged_record_of_an_earlier_run_costs_nothing(project: Any) -> None:
     assert project.run().ret == 0
     (path,) = (project.path / ".adaptive-eval/runs").glob("*.json")
     record = json.loads(path.read_text())
-    record["evaluations"][0]["levels"] = {"auc": {"estimate": 1.0}}
+    record["interviews"][0]["levels"] = {"auc": {"estimate": 1.0}}
     path.write_text(json.dumps(record))
     assert project.run("--adaptive-eval-html=page.html").ret == 0
     assert "May be promoted" in (project.path / "page.html").read_text()
@@ -543,7 +543,7 @@ def test_a_report_without_a_run(project: Any, name: str) -> None:
 def test_decoding_settings_that_are_no_data(project: Any) -> None:
     project.toy(identity="'toy', 'hash', {'dtype': object()}")
     assert project.run().ret == pytest.ExitCode.USAGE_ERROR
-    assert "the decoding settings of 'toy' are not JSON data" in project.record["evaluations"][0]["error"]
+    assert "the decoding settings of 'toy' are not JSON data" in project.record["interviews"][0]["error"]
     assert not project.asked
 
 
@@ -560,7 +560,7 @@ def test_a_fixture_that_is_not_there_is_named(project: Any) -> None:
         (project.path / "test_it.py").read_text().replace("item, model", "item, mdl").replace("model.", "mdl.")
     )
     assert project.run().ret == 1
-    assert "could not be set up: fixture 'mdl' not found" in project.record["evaluations"][0]["error"]
+    assert "could not be set up: fixture 'mdl' not found" in project.record["interviews"][0]["error"]
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None
     assert lab.asked == []
     result.stdout.fnmatch_lines([*(() if "xfail" in more else [f"ERROR toy: {FORGOTTEN}"]), "*nothing could be asked*"])
     assert lab.outcomes() == [("test_gate", "ERROR")]
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert fnmatch(interview["error"], FORGOTTEN)
     assert (interview["scored"], interview["stop"]) == (0, "UNASKED")
     assert [line for path in lab.journals for line in path.read_text().splitlines() if '"score"' in line] == []
@@ -73,7 +73,7 @@ def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None
 def test_a_question_that_returns_instead(lab: Any, answer: str) -> None:
     result = asking(lab, f"return item.answer == {answer!r}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["error"].endswith(
         "the test returns a value, which says nothing: write `assert` before it, or item.score(...)"
     )
@@ -87,7 +87,7 @@ PARTLY = "item.item = __import__('dataclasses').replace(item.item, custom=lambda
 def test_an_assertion_that_passes_a_fraction(lab: Any, body: str) -> None:
     result = asking(lab, PARTLY + body)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert "gave 0.3" in interview["error"]
     assert "write item.score(item.grade(...))" in interview["error"]
     assert interview["scored"] == 0
@@ -95,7 +95,7 @@ def test_an_assertion_that_passes_a_fraction(lab: Any, body: str) -> None:
 
 def test_a_fraction_that_is_scored(lab: Any) -> None:
     asking(lab, PARTLY + f"item.score({GRADE})")
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert {one["score"] for one in interview["administrations"]} == {0.3}
 
 
@@ -118,8 +118,8 @@ def test_a_named_question_that_does_not_assert(lab: Any) -> None:
 )
 def test_a_question_that_says_its_score(lab: Any, body: str, scores: set[float]) -> None:
     asking(lab, body)
-    assert {a["score"] for a in lab.record["evaluations"][0]["administrations"]} == scores
-    assert lab.record["evaluations"][0]["error"] == ""
+    assert {a["score"] for a in lab.record["interviews"][0]["administrations"]} == scores
+    assert lab.record["interviews"][0]["error"] == ""
 
 
 @pytest.mark.fast_rows(1)
@@ -137,7 +137,7 @@ def test_scores_that_a_model_knows(lab: Any, score: float, body: str, found: str
     (lab.path / "conftest.py").write_text(SCORED.format(score=score))
     lab.tests(QUESTION.format(body=body, more=""))
     assert lab.run().ret != 0
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["scored"] == 0
     assert found in interview["error"]
 
@@ -147,7 +147,7 @@ def test_a_model_that_says_nothing_fails(lab: Any) -> None:
     lab.toy(fault="return ''")
     lab.tests(QUESTION.format(body=f"assert {GRADE}", more=""))
     assert lab.run().ret == 1
-    assert lab.record["evaluations"][0]["statuses"] == {"empty": 12}
+    assert lab.record["interviews"][0]["statuses"] == {"empty": 12}
     assert lab.outcomes() == [("test_gate", "FAIL")]
 
 
@@ -159,8 +159,8 @@ def test_answers_of_an_earlier_run_are_graded_no_more(lab: Any) -> None:
     lab.run()
     lab.toy(0)
     lab.run()
-    assert lab.record["evaluations"][0]["error"] == ""
-    assert (lab.record["evaluations"][0]["scored"], len(lab.asked)) == (20, 21)
+    assert lab.record["interviews"][0]["error"] == ""
+    assert (lab.record["interviews"][0]["scored"], len(lab.asked)) == (20, 21)
 
 
 @pytest.mark.fast_rows(1)
@@ -170,7 +170,7 @@ def test_answers_of_an_earlier_run_are_graded_no_more(lab: Any) -> None:
 def test_what_is_no_text_is_no_wrong_answer(lab: Any, body: str, kind: str) -> None:
     result = asking(lab, f"assert {body}")
     assert result.ret == 1
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
     assert interview["administrations"][0]["detail"].startswith(
         f"item.grade() got {kind}, expected the text of an answer (str): see what the model's generate() returns"
@@ -189,7 +189,7 @@ def test_what_is_no_text_in_toml(lab: Any) -> None:
     lab.toy(fault="return None")
     (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 0.5\n')
     assert lab.run().ret == 1
-    assert "item.grade() got NoneType" in lab.record["evaluations"][0]["error"]
+    assert "item.grade() got NoneType" in lab.record["interviews"][0]["error"]
     assert [outcome for _, outcome in lab.outcomes()] == ["ERROR"]
 
 

@@ -35,7 +35,7 @@ def run(lab: Any, policy: str, *, known: Predictor | None = None, more: str = ""
     lab.toy()
     lab.tests(INTERVIEW.format(policy=policy, more=more) + gate)
     lab.run()
-    (found,) = lab.record["evaluations"]
+    (found,) = lab.record["interviews"]
     return dict(found)
 
 

@@ -163,7 +163,7 @@ def test_all_spellings_of_a_declared_gate_ask_the_same_questions(toy: Any) -> No
         asked, True
     )
     assert len(asked["literal"]) < 40
-    (interview,) = toy.record["evaluations"]
+    (interview,) = toy.record["interviews"]
     assert interview["stop"] == "DECISION"
     assert [condition["value"] for condition in interview["conditions"]] == [0.5]
 
@@ -183,7 +183,7 @@ def test_a_condition_of_the_body_asks_the_whole_budget_after_a_warning(toy: Any,
     )
     told = " ".join(result.stdout.str().split())
     assert told.index(f"adaptive-eval: WARNING: {warning}") < told.index("++++")
-    (interview,) = toy.record["evaluations"]
+    (interview,) = toy.record["interviews"]
     assert warning.removeprefix("toy: ") in interview["notes"]
     (gate,) = toy.record["gates"]
     assert f"; write {MARK} to stop at the verdict" in gate["verdict"]["sentence"]
@@ -209,7 +209,7 @@ def test_every_mark_of_a_test_is_judged_in_the_order_of_the_marks(toy: Any) -> N
     )
     _, told = run(toy, f"{marks}def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n    assert 0")
     assert "1 failed" in told
-    conditions = toy.record["evaluations"][0]["conditions"]
+    conditions = toy.record["interviews"][0]["conditions"]
     assert conditions == [
         {"metric": "accuracy", "kind": "at_least", "value": 0.5, "confidence": 0.9},
         {"metric": "accuracy", "kind": "at_least", "value": 0.6, "on_inconclusive": "pass"},
@@ -355,7 +355,7 @@ def test_a_gate_waits_for_what_its_marks_name_and_brings_it_along(toy: Any) -> N
     toy.tests(TWO.format(name="y"), name="test_y")
     toy.tests(TWO.format(name="z"), name="test_z")
     assert toy.run("-k", "test_gate").ret == 0
-    assert [interview["name"] for interview in toy.record["evaluations"]] == ["z"]
+    assert [interview["name"] for interview in toy.record["interviews"]] == ["z"]
     assert toy.run().ret == 0
     assert toy.outcomes() == [("test_gate", "PASS")]
 
@@ -365,7 +365,7 @@ def test_a_gate_without_marks_waits_for_its_file_and_reads_nothing_else(toy: Any
     toy.tests(TWO.format(name="z"), name="test_z")
     toy.tests(gate.format("y") + TWO.format(name="y"), name="test_a")
     assert toy.run("-k", "test_gate").ret == 0
-    assert [interview["name"] for interview in toy.record["evaluations"]] == ["y"]
+    assert [interview["name"] for interview in toy.record["interviews"]] == ["y"]
     toy.tests(gate.format("z") + TWO.format(name="y"), name="test_a")
     result = toy.run()
     assert result.ret == 1
@@ -377,7 +377,7 @@ def test_a_gate_without_marks_in_a_file_of_its_own_waits_for_all(toy: Any) -> No
     toy.tests(TWO.format(name="y"), name="test_y")
     toy.tests(TWO.format(name="z"), name="test_z")
     assert toy.run("-k", "test_gate").ret == 0
-    assert [interview["name"] for interview in toy.record["evaluations"]] == ["y", "z"]
+    assert [interview["name"] for interview in toy.record["interviews"]] == ["y", "z"]
 
 
 @pytest.mark.slow

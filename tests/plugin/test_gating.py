@@ -46,7 +46,7 @@ def write(
 
 
 def interview(lab: Any, name: str = "toy") -> dict[str, Any]:
-    (found,) = [i for i in lab.record["evaluations"] if i["name"] == name]
+    (found,) = [i for i in lab.record["interviews"] if i["name"] == name]
     return dict(found)
 
 
@@ -353,14 +353,14 @@ def test_not_worse_than_another_evaluation_of_the_run(lab: Any) -> None:
     assert result.ret == 0, result.stdout.str()
     assert lab.outcomes() == [("test_gate", "PASS")]
     # the baseline is asked first, in full, since no gate of its own ends it
-    assert [i["name"] for i in lab.record["evaluations"]] == ["old", "new"]
+    assert [i["name"] for i in lab.record["interviews"]] == ["old", "new"]
     old, new = (interview(lab, name) for name in ("old", "new"))
     assert (old["asked"], new["stop"]) == (250, "DECISION")
     drawn = [a["item"] for a in old["administrations"]]
     assert [a["item"] for a in new["administrations"]] == drawn[: new["asked"]]
     # a gate alone brings both
     assert lab.run("-k", "test_gate").ret == 0
-    assert [i["name"] for i in lab.record["evaluations"]] == ["old", "new"]
+    assert [i["name"] for i in lab.record["interviews"]] == ["old", "new"]
     lab.toy(6, more=OLD.format(tenths=9), identity='"toy", "regressed"')
     assert lab.run().ret == 1
     assert lab.outcomes() == [("test_gate", "FAIL")]
@@ -491,7 +491,7 @@ def test_prompts_with_a_random_part_are_not_compared(compared: Any) -> None:
     drawn = path.read_text().replace("generate(item.prompt)", "generate(f'{random.random()}: {item.prompt}')")
     path.write_text("import random\n" + drawn)
     assert compared.run().ret == 0
-    assert {entry["request"] for entry in compared.record["evaluations"][0]["administrations"]} == {"unknown"}
+    assert {entry["request"] for entry in compared.record["interviews"][0]["administrations"]} == {"unknown"}
 
 
 @pytest.mark.fast_rows(2)

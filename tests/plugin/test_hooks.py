@@ -58,7 +58,7 @@ def sample(lab: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_all_hooks(sample: Any) -> None:
     result = sample.run("-v")
     assert result.ret == 1
-    plain, veto = sample.record["evaluations"]
+    plain, veto = sample.record["interviews"]
     assert plain["subject"]["name"] == "parrot-yes"
     assert plain["bank"]["name"] == "twelve"
     assert plain["policy"]["selector"] == "first"
@@ -91,7 +91,7 @@ def test_a_selector_by_marker_and_a_subject_by_flag(sample: Any) -> None:
         """
     )
     assert sample.run("--adaptive-eval-model=parrot:no").ret == 0
-    (interview,) = sample.record["evaluations"]
+    (interview,) = sample.record["interviews"]
     asked = interview["administrations"]
     assert [a["item"] for a in asked if not a["reason"].startswith("drawn uniformly")] == ["n0", "n1"]
     assert interview["subject"]["name"] == "parrot-no"

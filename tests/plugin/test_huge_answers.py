@@ -76,7 +76,7 @@ def test_thirty_long_answers_take_little_memory_and_are_kept_in_part(lab: Any, s
     lab.tests(ASK.format(answer="model.generate(item.prompt)"))
     result = lab.spawn("--adaptive-eval-html=page.html", "--adaptive-eval-junit=gates.xml")
     assert result.ret == 0
-    answers = lab.record["evaluations"][0]["administrations"]
+    answers = lab.record["interviews"][0]["administrations"]
     assert len(answers) == 30
     assert {answer["score"] for answer in answers} == {1.0}
     told = f"the answer has {LENGTH + 5} characters: the first 20000 were graded and kept"
@@ -94,7 +94,7 @@ def test_a_status_keeps_part_of_its_text(lab: Any) -> None:
     lab.toy(fault='raise Unscored("truncated", "at its cap", "x" * 1_000_000)')
     lab.tests(ASK.format(answer="model.generate(item.prompt)"))
     lab.run()
-    answers = lab.record["evaluations"][0]["administrations"]
+    answers = lab.record["interviews"][0]["administrations"]
     assert {answer["status"] for answer in answers} == {"truncated"}
     assert max(len(answer["text"]) for answer in answers) < GRADED_CHARACTERS + 100
 
@@ -108,7 +108,7 @@ def test_a_long_answer_is_resumed_as_it_was_kept(lab: Any) -> None:
     assert max(path.stat().st_size for path in lab.journals) < 19 * 21_000
     lab.toy(fault="return 'right' + ' ' * 100_000")
     assert lab.run().ret == 0
-    answers = lab.record["evaluations"][0]["administrations"]
+    answers = lab.record["interviews"][0]["administrations"]
     assert sum(answer["resumed"] for answer in answers) == 19
     assert {answer["detail"] for answer in answers} == {
         "the answer has 100005 characters: the first 20000 were graded and kept"
@@ -131,6 +131,6 @@ def test_a_servers_long_replies_are_errors_and_no_answers(lab: Any) -> None:
         )
         lab.run()
     assert [outcome for _, outcome in lab.outcomes()] == ["ERROR"]
-    interview = lab.record["evaluations"][0]
+    interview = lab.record["interviews"][0]
     assert "the reply has more than 2097152 bytes" in interview["error"]
     assert {answer["score"] for answer in interview["administrations"]} == {None}

@@ -78,7 +78,7 @@ def test_what_is_not_in_the_format_is_not_shown(lab: Any) -> None:
     project(lab, "reader")
     (lab.path / "toy.eval.toml").write_text(TOML)
     lab.run().assert_outcomes(passed=2)
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     asked = interview["administrations"]
     assert len(asked) == 72 == len(lab.asked)
     shown = {"text": [a for a in asked if a["format"] == "text"], "none": [a for a in asked if a["format"] == "none"]}
@@ -133,7 +133,7 @@ def test_compare_tells_the_change_of_each_part(lab: Any, capsys: pytest.CaptureF
     told = capsys.readouterr().out
     (found,) = json.loads((lab.path / "c.json").read_text())["evaluations"]
     assert list(found["parts"]) == ["base", "text"]
-    before, after = (record["evaluations"][0] for record in lab.records)
+    before, after = (record["interviews"][0] for record in lab.records)
     for n, (name, part) in enumerate(found["parts"].items()):
         assert (part["before"], part["after"]) == (before["theta"][n], after["theta"][n])
         assert f"  ability.{name} " in told
@@ -147,7 +147,7 @@ def test_a_gate_in_python_plans_for_the_part(lab: Any, more: tuple[str, ...]) ->
     lab.tests(PYTHON)
     lab.run_with(more, *(["-p", "xdist"] if more else []))
     assert lab.outcomes() == [("test_reads", "PASS")]
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["conditions"] == [{"metric": "ability.text", "kind": "at_least"}]
     assert len(interview["theta"]) == 2
     assert interview["asked"] == 72
@@ -159,7 +159,7 @@ def test_the_same_seed_asks_the_same(lab: Any) -> None:
     (lab.path / "toy.eval.toml").write_text(TOML)
     lab.run("--adaptive-eval-fresh")
     lab.run("--adaptive-eval-fresh")
-    first, second = ([a["item"] for a in r["evaluations"][0]["administrations"]] for r in lab.records)
+    first, second = ([a["item"] for a in r["interviews"][0]["administrations"]] for r in lab.records)
     assert first == second
 
 
@@ -189,6 +189,6 @@ def test_without_parameters_pairs_are_drawn_uniformly(lab: Any) -> None:
     project(lab, "reader", scaled=False)
     (lab.path / "toy.eval.toml").write_text('[[eval]]\nbank = "toy.bank"\nformats = "all"\nbudget = 30\n')
     lab.run().assert_outcomes(passed=1)
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["theta"] is None
     assert interview["administrations"][0]["propensity"] == pytest.approx(1 / 120)

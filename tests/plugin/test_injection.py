@@ -191,7 +191,7 @@ def test_no_line_of_a_run_is_a_command(hostile: Any, style: str) -> None:
     result = hostile.run(*style.split())
     assert live(result) == []
     assert result.ret == 1
-    assert len(hostile.record["evaluations"]) == 8
+    assert len(hostile.record["interviews"]) == 8
 
 
 @pytest.mark.slow

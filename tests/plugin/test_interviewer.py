@@ -40,7 +40,7 @@ def test_an_interviewer_by_code_leads_and_says_why(lab: Any) -> None:
         "toy: interviewer by code; embeddings: parameter factors of the bank, since no encoder is configured"
         in " ".join(run.stdout.str().split())
     )
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     reasons = [a["reason"] for a in interview["administrations"]]
     own = [reason for reason in reasons if reason.startswith("chosen because ")]
     drawn = [reason for reason in reasons if reason == "drawn uniformly, as 50% of the questions are"]
@@ -65,7 +65,7 @@ def test_the_same_seed_leads_the_same_interview_and_another_another(lab: Any) ->
 
     def asked(seed: int) -> list[str]:
         lab.run(f"--adaptive-eval-seed={seed}", "--adaptive-eval-fresh")
-        return [a["item"] for a in lab.record["evaluations"][0]["administrations"]]
+        return [a["item"] for a in lab.record["interviews"][0]["administrations"]]
 
     first = asked(3)
     assert asked(3) == first
@@ -76,14 +76,14 @@ def test_switches_reach_the_interview(lab: Any) -> None:
     switches = {"first": "random", "count": 3, "candidates": 7, "memory": False, "window": (0.1, 0.9)}
     project(lab, f", budget=30, floor=0.1, interview={switches!r}")
     lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     settings = interview["policy"]["settings"]
     assert {name: settings[name] for name in switches} == {**switches, "window": [0.1, 0.9]}
     assert "one of the first 3 questions, which were drawn uniformly" in interview["administrations"][0]["reason"]
     assert interview["interviewer"]["memory"] == [[]]
     project(lab, ", budget=30, interview={'agent': False, 'window': False}")
     lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["interviewer"]["interviewer"] is None
     assert interview["interviewer"]["window"] == "off"
 
@@ -96,7 +96,7 @@ def test_toml_and_a_plain_bank(lab: Any) -> None:
         '[eval.interview]\nfirst = "random"\ncandidates = 3\n'
     )
     assert lab.run().ret == 0
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["interviewer"]["embeddings"] == "categories"
     assert interview["interviewer"]["window"].startswith("off: ")
 
@@ -116,7 +116,7 @@ def test_an_interview_that_was_cut_off_goes_on_as_it_began(lab: Any) -> None:
     assert len(before) == 15
     project(lab, ", budget=40, stop='budget'")
     assert lab.run().ret == 0
-    administrations = lab.record["evaluations"][0]["administrations"]
+    administrations = lab.record["interviews"][0]["administrations"]
     assert sum(a["resumed"] for a in administrations) == 14
     assert len(lab.asked) == 15 + 26
 
@@ -168,7 +168,7 @@ def test_more_mistakes(lab: Any) -> None:
     assert not lab.records
     lab.tests(ungated.format(more=", interview={'encoder': 'nothing-like-that'}"))
     assert lab.spawn().ret == pytest.ExitCode.USAGE_ERROR
-    assert "nothing-like-that" in lab.record["evaluations"][0]["error"]
+    assert "nothing-like-that" in lab.record["interviews"][0]["error"]
 
 
 def test_what_it_cost(lab: Any) -> None:
@@ -193,7 +193,7 @@ def test_what_it_cost(lab: Any) -> None:
     )
     lab.tests(TEST.format(more=", budget=30, stop='budget'"))
     assert lab.run().ret == 0
-    costs = lab.record["evaluations"][0]["costs"]
+    costs = lab.record["interviews"][0]["costs"]
     assert costs["subject"] == {
         "calls": 30,
         "prompt_tokens": 300,

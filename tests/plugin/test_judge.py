@@ -62,7 +62,7 @@ def write(lab: Any, server: PeerServer) -> None:
 def test_a_judge_grades_and_its_agreement_and_noise_are_told(lab: Any, server: PeerServer) -> None:
     write(lab, server)
     lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["accuracy"]["estimate"] == pytest.approx(0.75)
     counts = interview["judge"]
     assert (counts["answers"], counts["coded"], counts["agreed"]) == (40, 40, 40)
@@ -78,7 +78,7 @@ def test_a_judge_without_scores_ends_the_run_before_a_question_is_asked(lab: Any
     write(lab, server)
     result = lab.run()
     assert result.ret == 4
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert "the judge sol gave no score to any of 4 answers" in interview["error"]
     assert sum(server.asked.values()) < 12
 
@@ -97,7 +97,7 @@ def test_calls_tokens_and_money_of_a_judge_are_told(lab: Any, server: PeerServer
     write(lab, server)
     lab.tests(TEST.replace("URL", server.url).replace('#sol"}', '#sol", "price": {"prompt": 1000, "currency": "EUR"}}'))
     out = " ".join(lab.run().stdout.str().split())
-    costs = lab.record["evaluations"][0]["costs"]["judge"]
+    costs = lab.record["interviews"][0]["costs"]["judge"]
     assert costs["calls"] == 64  # 40 answers, 20 of them twice, and 4 before the first question
     assert costs["money"] == pytest.approx(costs["prompt_tokens"] / 1000)
     assert costs["money"] > 0

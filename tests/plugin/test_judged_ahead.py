@@ -145,7 +145,7 @@ def test_a_judge_gets_several_requests_at_once_and_the_record_is_that_of_one_by_
     assert one_by_one.most == 1
     assert together == alone
     assert at_once.requests == one_by_one.requests
-    (interview,) = alone["evaluations"]
+    (interview,) = alone["interviews"]
     assert interview["judge"]["repeated"] == 20 > interview["judge"]["same"]
     assert interview["judge"]["unread"]
     assert len(interview["administrations"]) == 2 * ITEMS
@@ -160,14 +160,14 @@ def test_another_run_takes_what_a_greedy_judge_of_known_weights_said(judged: Any
             record = f"--adaptive-eval-record={n}.json"
             judged.run("--adaptive-eval-reuse=shared.sqlite", f"--adaptive-eval-dir=run-{n}", record)
             assert models.requests.total() == requests
-    first, second = (json.loads((judged.path / f"{n}.json").read_text())["evaluations"][0] for n in range(2))
+    first, second = (json.loads((judged.path / f"{n}.json").read_text())["interviews"][0] for n in range(2))
     assert second["judge"] == first["judge"]
 
 
 @pytest.mark.slow
 def test_an_interrupt_ends_open_judgments_and_the_next_run_judges_all_answers_that_came(judged: Any) -> None:
     def scores(record: Any) -> list[Any]:
-        asked = record["evaluations"][0]["administrations"]
+        asked = record["interviews"][0]["administrations"]
         return [(entry["item"], entry["score"], entry["status"]) for entry in asked]
 
     whole, _ = run(judged, samples=1)
@@ -178,7 +178,7 @@ def test_an_interrupt_ends_open_judgments_and_the_next_run_judges_all_answers_th
     resumed, models = run(judged, samples=1, expected=6)
     assert models.most >= 6
     assert not any(text.startswith("Write") for _, text, _ in models.asked)
-    assert resumed["evaluations"][0]["judge"] == whole["evaluations"][0]["judge"]
+    assert resumed["interviews"][0]["judge"] == whole["interviews"][0]["judge"]
     assert scores(resumed) == scores(whole)
 
 
@@ -192,7 +192,7 @@ def test_answers_are_judged_ahead_while_a_python_test_grades_them_as_they_are(
         judged.tests(TEST.replace("URL", server.url).replace("(item))", f"(item){cut})"))
         judged.run()
     assert models.most >= 4
-    (interview,) = judged.record["evaluations"]
+    (interview,) = judged.record["interviews"]
     assert {entry["text"].startswith("I heard") for entry in interview["administrations"]} == {not cut}
     assert (
         len({text.removeprefix("Once more: you ").removeprefix("You ") for _, text, _ in models.requests})

@@ -125,7 +125,7 @@ def test_each_request_of_a_test_is_kept_and_graded_by_the_code_of_the_run_that_g
     assert lab.run().ret == 0
     assert len(lab.asked) == 2 * 24 + 1  # the request that was open when the first run ended, and the rest
     assert len(set(lab.asked)) == 2 * 24  # random parts of prompts are the same again
-    administrations = lab.record["evaluations"][0]["administrations"]
+    administrations = lab.record["interviews"][0]["administrations"]
     assert [entry["resumed"] for entry in administrations] == [n < 10 for n in range(24)]
     assert {entry["score"] for entry in administrations} == {0.25}
 

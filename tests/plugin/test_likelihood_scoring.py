@@ -65,7 +65,7 @@ def record(project: pytest.Pytester) -> dict[str, Any]:
 @pytest.mark.slow
 def test_the_record_has_likelihoods_and_presentation(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
-    (interview,) = record(project)["evaluations"]
+    (interview,) = record(project)["interviews"]
     assert "'Q: Is it?\\nA: no\\n\\nQ: 3?\\nA:'" in (project.path / "asked.txt").read_text().splitlines()
     assert interview["bank"]["presentation"]["template"] == "{examples}Q: {prompt}\nA:"
     assert interview["bank"]["presentation"]["likelihood"]["normalization"] == "bytes"
@@ -93,7 +93,7 @@ def test_a_test_that_passes_the_prompt_alone_gets_the_choice(project: pytest.Pyt
             assert item.grade(model.generate(item.prompt))
         """
     )
-    entries = record(project)["evaluations"][0]["administrations"]
+    entries = record(project)["interviews"][0]["administrations"]
     assert {entry["status"] for entry in entries} == {"ok"}
     assert all(entry["score"] == (int(entry["item"][1:]) % 2 == 0) for entry in entries)
     assert all(entry["likelihood"]["normalization"] == "raw" for entry in entries)
@@ -115,7 +115,7 @@ def test_a_resumed_run_keeps_the_likelihoods_and_asks_nothing_again(project: pyt
     project.runpytest_subprocess("--adaptive-eval")
     asked = (project.path / "asked.txt").read_text()
     assert len(asked.splitlines()) == 20
-    (interview,) = record(project)["evaluations"]
+    (interview,) = record(project)["interviews"]
     assert (project.path / "asked.txt").read_text() == asked
     assert all(entry["resumed"] and entry["likelihood"]["scores"] for entry in interview["administrations"])
 
@@ -123,9 +123,9 @@ def test_a_resumed_run_keeps_the_likelihoods_and_asks_nothing_again(project: pyt
 @pytest.mark.slow
 def test_another_template_does_not_resume(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
-    first = record(project)["evaluations"][0]["bank"]["content_hash"]
+    first = record(project)["interviews"][0]["bank"]["content_hash"]
     project.path.joinpath("adaptive-eval.toml").write_text(TOML.replace("Q:", "Question:"))
-    second = record(project)["evaluations"][0]
+    second = record(project)["interviews"][0]
     assert second["bank"]["content_hash"] != first
     assert not any(entry["resumed"] for entry in second["administrations"])
 
@@ -133,10 +133,10 @@ def test_another_template_does_not_resume(project: pytest.Pytester) -> None:
 @pytest.mark.slow
 def test_a_record_is_rescored_in_the_form_in_which_it_was_asked(project: pytest.Pytester) -> None:
     project.path.joinpath("adaptive-eval.toml").write_text(TOML)
-    before = record(project)["evaluations"][0]
+    before = record(project)["interviews"][0]
     result = project.run("adaptive-eval", "gate", "--rescore", "r.json", "--output", "again.json")
     assert result.ret in (0, 1), result.errlines
-    after = json.loads((project.path / "again.json").read_text())["evaluations"][0]
+    after = json.loads((project.path / "again.json").read_text())["interviews"][0]
     assert after["bank"]["content_hash"] == before["bank"]["content_hash"]
     assert [a["score"] for a in after["administrations"]] == [a["score"] for a in before["administrations"]]
     assert after["administrations"][0]["likelihood"] == before["administrations"][0]["likelihood"]

@@ -51,7 +51,7 @@ def test_a_server_that_gives_no_log_probabilities_is_asked_no_question(lab: Any,
         (lab.path / "adaptive-eval.toml").write_text(TOML.replace("URL", server.url).replace("OPTIONS", options))
         result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert "items are scored by the likelihoods of texts, and 'm' at" in interview["error"]
     assert problem in interview["error"]
     assert [text for text in asked if "Is it" in text] == []

@@ -14,7 +14,7 @@ def test_pass(project: Any) -> None:
     result = project.run()
     assert result.ret == 0
     record = project.record
-    (interview,) = record["evaluations"]
+    (interview,) = record["interviews"]
     assert interview["nodeid"] == "test_it.py::test_toy[aeval:toy]"
     assert interview["subject"]["name"] == "toy"
     assert interview["asked"] == interview["scored"] == 30
@@ -60,14 +60,14 @@ def test_error(project: Any) -> None:
     result = project.run()
     assert result.ret == 1
     assert project.outcomes() == [("test_gate", "ERROR")]
-    (interview,) = project.record["evaluations"]
-    assert interview["error"] == "2 answers could not be had, more than 5% of the budget; the last: " + (
+    (interview,) = project.record["interviews"]
+    assert interview["error"] == "2 answers failed, more than 5% of the budget; the last: " + (
         "RuntimeError: no device"
     )
     result.stdout.fnmatch_lines(
-        ["ERROR toy: 2 answers could not be had, more than 5% of the budget; the last: RuntimeError: no device"]
+        ["ERROR toy: 2 answers failed, more than 5% of the budget; the last: RuntimeError: no device"]
     )
-    result.stdout.fnmatch_lines(["E *assert ERROR accuracy >= .50 required, 95 %, 2 of 60 items; 2 answers could not*"])
+    result.stdout.fnmatch_lines(["E *assert ERROR accuracy >= .50 required, 95 %, 2 of 60 items; 2 answers failed*"])
 
 
 @pytest.mark.slow
@@ -83,8 +83,8 @@ def test_three_errors_in_a_row(lab: Any) -> None:
         """
     )
     assert lab.run().ret == 1
-    (interview,) = lab.record["evaluations"]
-    assert interview["error"].startswith("3 answers in a row could not be had; the last: OSError: no answer 6")
+    (interview,) = lab.record["interviews"]
+    assert interview["error"].startswith("3 answers in a row failed; the last: OSError: no answer 6")
     assert (interview["asked"], interview["scored"], interview["stop"]) == (6, 3, "ERRORS")
 
 
@@ -106,7 +106,7 @@ def test_a_few_errors_widen_the_interval(lab: Any) -> None:
     (gate,) = lab.record["gates"]
     assert gate["verdict"]["outcome"] == "PASS"
     assert "2 answers have no score" in gate["verdict"]["sentence"]
-    assert lab.record["evaluations"][0]["scored"] == 58
+    assert lab.record["interviews"][0]["scored"] == 58
 
 
 def test_fractions_and_statuses(lab: Any) -> None:
@@ -130,7 +130,7 @@ def test_fractions_and_statuses(lab: Any) -> None:
     )
     result = lab.run("-v")
     assert result.ret == 0
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     found = {
         int(a["item"][1:]) % 3: (a["status"], a["score"], a["text"], a["detail"]) for a in interview["administrations"]
     }
@@ -155,7 +155,7 @@ def test_a_score_out_of_range_is_an_error(lab: Any) -> None:
         """
     )
     assert lab.run().ret == 1
-    assert "a score lies in [0, 1]" in lab.record["evaluations"][0]["error"]
+    assert "a score lies in [0, 1]" in lab.record["interviews"][0]["error"]
 
 
 def test_several_interviews_and_gates(lab: Any) -> None:
@@ -189,7 +189,7 @@ def test_several_interviews_and_gates(lab: Any) -> None:
     )
     result = lab.run("-v")
     assert result.ret == 1
-    assert [i["name"] for i in lab.record["evaluations"]] == ["one", "second"]
+    assert [i["name"] for i in lab.record["interviews"]] == ["one", "second"]
     assert lab.outcomes() == [
         ("test_first", "INCONCLUSIVE"),
         ("test_both", "PASS"),
@@ -225,7 +225,7 @@ def test_stacked_parametrization(lab: Any) -> None:
         """
     lab.tests(text)
     result = lab.run("-v")
-    assert [i["nodeid"][-2:-1] for i in lab.record["evaluations"]] == ["a", "b"]
+    assert [i["nodeid"][-2:-1] for i in lab.record["interviews"]] == ["a", "b"]
     assert lab.outcomes() == [("test_gate[a]", "FAIL"), ("test_gate[b]", "INCONCLUSIVE")]
     assert [gate["interview"] for gate in lab.record["gates"]] == ["my-bank 1[a]", "my-bank 1[b]"]
     result.stdout.fnmatch_lines(["test_it.py::test_toy?q*-1-a? RIGHT *"])
@@ -278,7 +278,7 @@ def test_fixtures_see_questions_and_no_placeholder(lab: Any) -> None:
     )
     assert lab.run("-W", "error").ret == 0
     assert lab.lines("once.txt") == ["once"]
-    assert lab.record["evaluations"][0]["asked"] == 10
+    assert lab.record["interviews"][0]["asked"] == 10
 
 
 @pytest.mark.slow
@@ -309,13 +309,13 @@ def test_skip_marks_skip_the_interview_and_void_its_gates(project: Any) -> None:
     result.assert_outcomes(failed=1, skipped=2)
     assert project.asked == []
     assert project.outcomes() == [("test_gate", "ERROR")]
-    assert project.record["evaluations"][0]["error"] == "skipped: no device"
+    assert project.record["interviews"][0]["error"] == "skipped: no device"
     project.tests(path.read_text().replace("@pytest.mark.skip(reason='no device')", ""))
     project.toy(setup="pytest.skip('no model')")
     result = project.run("-k", "toy")
     assert result.ret == 0
     result.assert_outcomes(skipped=2, deselected=1)
-    assert project.record["evaluations"][0]["error"] == "skipped: no model"
+    assert project.record["interviews"][0]["error"] == "skipped: no model"
 
 
 @pytest.mark.slow
@@ -331,7 +331,7 @@ def test_questions_that_skip_have_no_answer(lab: Any) -> None:
         """
     )
     assert lab.run().ret == 1
-    interview = lab.record["evaluations"][0]
+    interview = lab.record["interviews"][0]
     assert interview["statuses"] == {"not_run": 3}
     assert interview["error"].endswith("skipped: not today")
 
@@ -371,7 +371,7 @@ def test_a_bank_of_one_item_is_asked(lab: Any) -> None:
         """
     )
     assert lab.run().ret == 0
-    assert [answer["item"] for answer in lab.record["evaluations"][0]["administrations"]] == ["q0"]
+    assert [answer["item"] for answer in lab.record["interviews"][0]["administrations"]] == ["q0"]
 
 
 def test_batches_are_answered_in_one_call(lab: Any) -> None:
@@ -403,7 +403,7 @@ def model():
     )
     assert lab.run().ret == 0
     assert lab.lines("batches.txt") == ["4", "4", "2"]
-    assert lab.record["evaluations"][0]["asked"] == 10
+    assert lab.record["interviews"][0]["asked"] == 10
 
 
 def test_calibrated_banks_have_abilities(lab: Any) -> None:
@@ -421,7 +421,7 @@ def test_calibrated_banks_have_abilities(lab: Any) -> None:
         """
     )
     assert lab.run().ret == 0
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert len(interview["theta"]) == 1
     first, last = interview["administrations"][0], interview["administrations"][-1]
     assert first["theta_before"] == [0.0]
@@ -440,8 +440,8 @@ def test_another_seed_asks_other_questions(project: Any) -> None:
     project.run("--adaptive-eval-seed=1")
     project.run("--adaptive-eval-seed=2")
     project.run("--adaptive-eval-seed=2", "--adaptive-eval-budget=5")
-    asked = [[a["item"] for a in r["evaluations"][0]["administrations"]] for r in project.records]
+    asked = [[a["item"] for a in r["interviews"][0]["administrations"]] for r in project.records]
     assert asked[0] == asked[1]
     assert asked[1] != asked[2]
     assert asked[3] == asked[2][:5]
-    assert project.records[3]["evaluations"][0]["policy"]["seed"] == 2
+    assert project.records[3]["interviews"][0]["policy"]["seed"] == 2

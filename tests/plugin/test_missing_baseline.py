@@ -56,7 +56,7 @@ def test_a_first_run_is_told_and_passes_by_its_other_gate(lab: Any) -> None:
     assert found["sentence"].startswith("INCONCLUSIVE no baseline yet for accuracy less that of baseline >= -.10")
     assert verdict(lab, "test_able")["notice"] is False
     # asked in full, although the other gate was decided long before: the next run has something to compare with
-    assert lab.record["evaluations"][0]["asked"] == 200
+    assert lab.record["interviews"][0]["asked"] == 200
     assert any("can serve as a baseline" in note for note in found["notes"])
 
 
@@ -77,7 +77,7 @@ def test_a_climb_without_a_baseline_does_not_say_that_all_was_asked(lab: Any) ->
     gate = '[[eval.gate]]\nmetric = "auc"\nnot_worse_than = "baseline"\nmargin = 0.5\n'
     (lab.path / "adaptive-eval.toml").write_text(f'[[eval]]\ntask = "addition"\nqueries = 5\nlevels = 3\n{gate}')
     lab.run()
-    assert lab.record["evaluations"][0]["asked"] == 5, "no answer is right, so that the first level ends it"
+    assert lab.record["interviews"][0]["asked"] == 5, "no answer is right, so that the first level ends it"
     found = lab.record["gates"][0]["verdict"]
     assert found["notice"] is True
     assert not any("whole budget" in note for note in found["notes"])
@@ -173,7 +173,7 @@ def test_the_first_run_is_recorded_and_the_second_compares(lab: Any) -> None:
     assert result.ret == 0
     result.stdout.fnmatch_lines(["new baseline: main/base.json"])
     first = json.loads((lab.path / "main/base.json").read_text())
-    assert first["evaluations"][0]["asked"] == 200
+    assert first["interviews"][0]["asked"] == 200
     lab.toy(10, identity='"toy", "hash10"')
     assert lab.run(*flags).ret == 0
     assert (verdict(lab)["outcome"], verdict(lab)["notice"]) == ("PASS", False)

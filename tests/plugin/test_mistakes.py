@@ -169,7 +169,7 @@ def test_a_model_for_every_question(lab: Any, name: str) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     text = result.stderr.str() + result.stdout.str()
     assert f"the fixture '{name}' has scope 'function' and would load the model for every question" in text
-    assert not lab.records or lab.record["evaluations"][0]["asked"] == 1
+    assert not lab.records or lab.record["interviews"][0]["asked"] == 1
 
 
 def test_no_model(lab: Any) -> None:
@@ -324,7 +324,7 @@ def test_a_grader_of_ones_own(lab: Any) -> None:
         """
     )
     assert lab.run().ret == 0
-    assert lab.record["evaluations"][0]["administrations"][0]["score"] == 0.25
+    assert lab.record["interviews"][0]["administrations"][0]["score"] == 0.25
 
 
 @pytest.mark.fast_rows(1)

@@ -48,7 +48,7 @@ def test_right_answers_are_asked_first_and_noted(shop: Any) -> None:
     result = shop.run("-v")
     assert result.ret == 0
     assert shop.asked[:2] == ["4", "17"]
-    (interview,) = shop.record["evaluations"]
+    (interview,) = shop.record["interviews"]
     assert interview["policy"]["must_pass"] == interview["policy"]["asked_first"] == ["q4", "q17"]
     assert [a["propensity"] for a in interview["administrations"][:3]] == [1.0, 1.0, pytest.approx(1 / 58)]
     assert shop.record["gates"][0]["verdict"]["notes"][-1] == "2 of 2 must-pass items right"
@@ -62,7 +62,7 @@ def test_one_wrong_answer_fails_every_gate_and_ends_the_interview(shop: Any, wor
     result = shop.run_with(workers, "--adaptive-eval-junit=gates.xml")
     assert result.ret == 1
     assert sorted(shop.asked) == ["17", "18", "19", "4"]
-    (interview,) = shop.record["evaluations"]
+    (interview,) = shop.record["interviews"]
     assert interview["stop"] == "MUST_PASS"
     sentence = (
         'FAIL 1 of 4 must-pass items wrong: q19 answered "wrong", 4 of 60 items; uncalibrated bank, uniform draws'
@@ -138,8 +138,8 @@ def test_rescoring_judges_them_again(shop: Any, monkeypatch: pytest.MonkeyPatch)
     assert main(["gate", "--rescore", "old.json", "-o", "new.json"]) == 0
     new = json.loads((shop.path / "new.json").read_text())
     assert [gate["verdict"]["outcome"] for gate in new["gates"]] == ["PASS", "PASS"]
-    assert "4 of 4 must-pass items right" in new["evaluations"][0]["notes"]
-    assert not [note for note in new["evaluations"][0]["notes"] if "wrong" in note]
+    assert "4 of 4 must-pass items right" in new["interviews"][0]["notes"]
+    assert not [note for note in new["interviews"][0]["notes"] if "wrong" in note]
 
 
 def test_a_long_list_is_cut() -> None:

@@ -35,7 +35,7 @@ def suite(lab: Any) -> Any:
 
 
 def subjects(lab: Any) -> dict[str, str]:
-    return {i["name"]: i["subject"]["name"] for i in lab.record["evaluations"]}
+    return {i["name"]: i["subject"]["name"] for i in lab.record["interviews"]}
 
 
 def test_one_evaluation_gets_its_own_and_the_others_the_whole(suite: Any) -> None:

@@ -88,7 +88,7 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
         ("web-auc[at-least-1.5-of-first]", "PASS"),
         ("web-last_level[at-least-4-of-second]", "INCONCLUSIVE"),
     ]
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     assert (study["kind"], study["subject"]["name"], study["asked"], study["unit"]) == ("network", "pupil", 2, "nodes")
     assert [row["subject"] for row in study["metrics"]["auc"]] == ["first", "second"]
     assert [row["subject"] for row in study["metrics"]["energy"]] == ["pupil"]
@@ -126,7 +126,7 @@ def test_exports_hold_the_network(lab: Any, server: PeerServer, capsys: pytest.C
         ("last_level", "pupil", "first"),
         ("last_level", "pupil", "second"),
     ]
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     assert float(rows[0]["low"]) == study["metrics"]["energy"][0]["low"]
     assert len(rows[0]["checkpoint"]) > 8
     (whole,) = (lab.path / "neutral").rglob("*.json")
@@ -190,7 +190,7 @@ def test_a_fault_of_a_grader_voids_it_and_nothing_else(lab: Any, server: PeerSer
     result = lab.run()
     result.assert_outcomes(passed=1, failed=2)
     assert lab.outcomes() == [("web-energy[at-least-0.3]", "ERROR")]
-    assert lab.record["evaluations"][0]["error"].startswith("ZeroDivisionError: boo")
+    assert lab.record["interviews"][0]["error"].startswith("ZeroDivisionError: boo")
     assert "grading.py:2: ZeroDivisionError" in result.stdout.str()
     assert "\x1b" not in result.stdout.str()
     assert len(lab.journals) == 1  # it goes on when the grader is mended
@@ -215,7 +215,7 @@ def test_faults_of_the_run_void_it(lab: Any) -> None:
         )
         lab.run()
     assert {outcome for _, outcome in lab.outcomes()} == {"ERROR"}
-    assert "of the answers could not be had" in json.dumps(lab.record["evaluations"][0]["error"])
+    assert "of the answers could not be had" in json.dumps(lab.record["interviews"][0]["error"])
 
 
 @pytest.mark.fast_rows(2)
@@ -324,7 +324,7 @@ def staged(lab: Any, judge: str, scheme: str = "yes-no", labels: str = "") -> di
 def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
     record = staged(lab, "no")
     assert lab.outcomes() == [("star-auc[at-least-1-of-addition]", "PASS")]
-    (study,) = record["evaluations"]
+    (study,) = record["interviews"]
     opinion = study["account"]["opinions"]["addition"]
     rows = {row["subject"]: row for row in study["metrics"]["auc"]}
     assert rows["addition"]["estimate"] == pytest.approx(opinion["estimate"])
@@ -349,17 +349,17 @@ def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
     ],
 )
 def test_a_supervisor_that_tells_nothing_is_named(lab: Any, judge: str, scheme: str, note: str) -> None:
-    (study,) = staged(lab, judge, scheme)["evaluations"]
+    (study,) = staged(lab, judge, scheme)["interviews"]
     assert any(line.startswith(note) for line in study["notes"])
 
 
 @pytest.mark.slow
 def test_reviews_are_compared_with_labels_of_a_file(lab: Any) -> None:
-    (study,) = staged(lab, "yes")["evaluations"]
+    (study,) = staged(lab, "yes")["interviews"]
     debated = next(node for node in study["account"]["nodes"] if node["name"] == "debated")
     items = [review["item"] for review in debated["reviews"]]
     labels = "".join(f'{{"item": "{item}", "fault": {"true" if n else "false"}}}\n' for n, item in enumerate(items))
-    (study,) = staged(lab, "yes", labels=labels)["evaluations"]
+    (study,) = staged(lab, "yes", labels=labels)["interviews"]
     agreement = study["account"]["agreement"]
     assert agreement["judged"] == len(items)
     assert agreement["accuracy"] == pytest.approx((len(items) - 1) / len(items))
@@ -428,7 +428,7 @@ def test_a_baseline_of_other_nodes_is_refused(lab: Any, server: PeerServer) -> N
 
 @pytest.mark.slow
 def test_labels_of_no_review_are_told(lab: Any) -> None:
-    (study,) = staged(lab, "no", labels='{"item": "elsewhere", "fault": true}\n')["evaluations"]
+    (study,) = staged(lab, "no", labels='{"item": "elsewhere", "fault": true}\n')["interviews"]
     told = "none of the labels is of a review of judge: give item, node and subject as the record's reviews have them"
     assert told in study["notes"]
 
@@ -438,7 +438,7 @@ def test_every_report_tells_what_guessing_has(lab: Any, capsys: pytest.CaptureFi
     with PeerServer({"pupil": 0.0, "judge": 0.0}, lambda *_: "2") as server:
         write(lab, server, "", **{'task = "addition"\nname = "second"': 'task = "counting"\nname = "second"'})
         result = lab.run("--adaptive-eval-html=page.html", "--adaptive-eval-junit=gates.xml")
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     (energy,) = study["metrics"]["energy"]
     areas = {row["subject"]: row["guess"] for row in study["metrics"]["auc"]}
     assert energy["guess"] == study["account"]["guess_energy"]

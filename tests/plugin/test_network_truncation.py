@@ -77,7 +77,7 @@ class Run:
             toml = text.format(url=running.url, options=options, models=models, settings=settings, node=node)
             (self.lab.path / "adaptive-eval.toml").write_text(toml)
             self.lab.run()
-        return dict(self.lab.record["evaluations"][0])
+        return dict(self.lab.record["interviews"][0])
 
 
 def test_some_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:

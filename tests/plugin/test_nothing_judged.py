@@ -22,7 +22,7 @@ def test_an_interview_without_a_score_records_no_figures(lab: Any) -> None:
         "def test_gate(adaptive_eval):\n    assert adaptive_eval.verdicts\n"
     )
     result = lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["asked"] > 0
     assert interview["scored"] == 0
     names = ("theta", "standard_error", "accuracy", "accuracy_model", "accuracy_conformal", "accuracy_error")

@@ -25,7 +25,7 @@ def toy(lab: Any) -> Any:
 def budget_of(lab: Any, settings: str, *args: str) -> tuple[Any, str]:
     (lab.path / "adaptive-eval.toml").write_text(TOML.format(settings=settings))
     told = " ".join(lab.run(*args).stdout.str().split())
-    return lab.record["evaluations"][0]["policy"]["budget"], told
+    return lab.record["interviews"][0]["policy"]["budget"], told
 
 
 def test_it_is_as_large_as_the_gate_needs_and_says_so(toy: Any) -> None:

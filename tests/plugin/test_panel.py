@@ -89,7 +89,7 @@ def write(lab: Any, text: str) -> None:
 
 def told(record: dict[str, Any]) -> dict[str, Any]:
     """A study without what differs between two runs that found the same."""
-    (study,) = record["evaluations"]
+    (study,) = record["interviews"]
     account = {key: value for key, value in study["account"].items() if key not in ("recalled", "usage")}
     return {"metrics": study["metrics"], "account": account, "notes": study["notes"]}
 
@@ -100,7 +100,7 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
     result = lab.run("-v", "-rA", "--junitxml=pytest.xml", *files)
     assert result.ret == 1
     assert lab.outcomes() == FOUND
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     assert (study["kind"], study["subject"]["name"], study["asked"], study["size"]) == ("peers", "dog", 8, 8)
     assert [row["subject"] for row in study["metrics"]["score"]] == ["dog", "ant", "bee", "cat", "elk"]
     assert [member["name"] for member in study["members"]] == ["dog", "ant", "bee", "cat", "elk"]
@@ -151,7 +151,7 @@ def test_a_promotion_by_opinion_alone_warns(lab: Any, server: PeerServer) -> Non
     assert result.ret == 0
     assert any(
         "replies are shared with other runs (--adaptive-eval-reuse)" in note
-        for note in lab.record["evaluations"][0]["notes"]
+        for note in lab.record["interviews"][0]["notes"]
     )
     (warning,) = lab.record["warnings"]
     assert "only models' opinion of each other speaks for this promotion" in warning
@@ -172,12 +172,12 @@ def test_selection_and_collection(lab: Any, server: PeerServer) -> None:
     assert not server.asked
     lab.run("-k", "rank-within")
     assert [name for name, _ in lab.outcomes()] == ["council-score[rank-within-2]"]
-    assert len(lab.record["evaluations"]) == 1  # brought back, since the gate needs it
+    assert len(lab.record["interviews"]) == 1  # brought back, since the gate needs it
     lab.run("adaptive-eval.toml::council-score[above-elk]")
     assert lab.outcomes() == [("council-score[above-elk]", "FAIL")]
     lab.run("adaptive-eval.toml::council")
     assert lab.outcomes() == []
-    assert len(lab.record["evaluations"]) == 1
+    assert len(lab.record["interviews"]) == 1
     asked = sum(server.asked.values())
     assert lab.run("--setup-plan").ret == 0
     assert sum(server.asked.values()) == asked
@@ -263,7 +263,7 @@ def test_a_run_that_was_ended_goes_on_to_the_same_result(lab: Any, end: signal.S
         lab.run()
         assert told(lab.record) == whole
         assert lab.outcomes() == outcomes
-        recalled = lab.record["evaluations"][0]["account"]["recalled"]
+        recalled = lab.record["interviews"][0]["account"]["recalled"]
         assert recalled > 50
         assert asked - before <= needed - recalled + 15  # to open the connections
         assert not lab.journals
@@ -310,8 +310,8 @@ def test_a_server_that_fails_ends_the_study_soon(lab: Any) -> None:
         result = lab.run()
         assert result.ret == 1
         assert lab.outcomes() == [("council-score[at-least-3.5]", "ERROR")]
-        (study,) = lab.record["evaluations"]
-        assert "3 replies of bee in a row could not be had; the last: " in study["error"]
+        (study,) = lab.record["interviews"]
+        assert "3 replies of bee in a row failed; the last: " in study["error"]
         assert "void: 3 replies of bee in a row" in result.stdout.str()
         assert len(lab.journals) == 1  # it may go on later
 
@@ -329,7 +329,7 @@ def test_useless_replies_are_an_error_that_says_why(lab: Any) -> None:
     with PeerServer(reply=lambda *_: "I would rather not say") as server:
         write(lab, council(server, gate('at_least = 3.5\non_inconclusive = "pass"'), panel="rounds = 2"))
         assert lab.run().ret == 1
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     assert study["error"] == (
         "no task was accepted in 2 rounds: 6 of 6 attempts gave a task, and the votes were none where 3.5 is needed; "
         "of no use were 6 votes of ant (no-rank), 6 votes of bee (no-rank), 6 votes of cat (no-rank), 6 votes of dog "
@@ -351,7 +351,7 @@ def test_too_few_rounds_are_inconclusive(lab: Any, server: PeerServer) -> None:
 def test_the_paper_s_mode_is_told_and_takes_no_gate(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, panel='rounds = 4\nmode = "paper"'))
     assert lab.run("--adaptive-eval-html=page.html").ret == 0
-    row = lab.record["evaluations"][0]["metrics"]["score"][0]
+    row = lab.record["interviews"][0]["metrics"]["score"][0]
     assert set(row) == {"subject", "estimate"}
     assert "Ranking by score" in (lab.path / "page.html").read_text()
     write(lab, council(server, gate("at_least = 3.0"), panel='mode = "paper"'))
@@ -366,7 +366,7 @@ def test_the_candidate_of_the_command_line(lab: Any, server: PeerServer) -> None
     text = (lab.path / "adaptive-eval.toml").read_text().replace(f', "{server.url}#elk"', "")
     (lab.path / "adaptive-eval.toml").write_text(text)
     lab.run(f"--adaptive-eval-model={server.url}#elk", "--adaptive-eval-seed=4")
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     assert study["subject"]["name"] == "elk"
     assert [member["name"] for member in study["members"]] == ["elk", "ant", "bee", "dog"]
     assert study["account"]["settings"]["seed"] == 4
@@ -380,8 +380,8 @@ def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: Pe
     """Members are found by their checkpoints, in this run and in earlier ones."""
     write(lab, council(server, panel="rounds = 6"))
     lab.run()
-    members = {member["name"]: member["checkpoint"] for member in lab.record["evaluations"][0]["members"]}
-    assert lab.record["evaluations"][0]["account"]["truth"] == []
+    members = {member["name"]: member["checkpoint"] for member in lab.record["interviews"][0]["members"]}
+    assert lab.record["interviews"][0]["account"]["truth"] == []
     lab.bank()
     lab.tests(
         """
@@ -396,7 +396,7 @@ def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: Pe
         lab.run("test_it.py")
     lab.toy(7, identity=f'"cat", "{members["cat"]}"')
     lab.run("--adaptive-eval-html=page.html")
-    (truth,) = lab.record["evaluations"][0]["account"]["truth"]
+    (truth,) = lab.record["interviews"][0]["account"]["truth"]
     assert truth["evaluation"] == "toy"
     assert truth["accuracies"] == pytest.approx({"ant": 0.2, "bee": 0.4, "elk": 0.9, "dog": 0.5, "cat": 0.7})
     assert truth["scores"] == pytest.approx({"subjects": 5, "spearman": 0.9, "kendall": 0.8})
@@ -501,7 +501,7 @@ def test_a_gate_that_asks_another_evaluation_s_words(lab: Any, server: PeerServe
 def test_mode_paper_samples_and_shows_its_own_weights(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, panel='mode = "paper"\nrounds = 8'))
     lab.run("--adaptive-eval-html=page.html")
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     decodings = [member["decoding"] for member in study["members"]]
     assert [(one["temperature"], one["extra"]["top_p"]) for one in decodings] == [(0.8, 0.9)] * 5
     weights = study["account"]["weights"]
@@ -519,7 +519,7 @@ def test_every_draw_of_a_panel_that_samples_reaches_the_server(lab: Any, server:
     text = council(server, panel='mode = "paper"\nrounds = 12')
     write(lab, re.sub(r"topics = .*", 'topics = ["birds"]', text))
     lab.run()
-    attempts = [one for cycle in lab.record["evaluations"][0]["account"]["rounds"] for one in cycle["attempts"]]
+    attempts = [one for cycle in lab.record["interviews"][0]["account"]["rounds"] for one in cycle["attempts"]]
     tasks = [text for text in sent if text.startswith("Write one")]
     assert len(tasks) == len(attempts) >= 12
     assert len(set(tasks)) < len(tasks), "equal requests, each of which is a draw of its own"
@@ -530,7 +530,7 @@ def test_an_option_of_a_member_precedes_the_mode(lab: Any, server: PeerServer) -
     text = council(server, panel='mode = "paper"\nrounds = 3')
     write(lab, text.replace("[eval.panel]", "model_options = { temperature = 0.5 }\n[eval.panel]"))
     lab.run()
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     assert [member["decoding"]["temperature"] for member in study["members"]] == [0.5, 0.8, 0.8, 0.8, 0.8]
 
 
@@ -541,7 +541,7 @@ def test_a_single_judge_is_the_only_one_asked_to_judge(lab: Any, server: PeerSer
     write(lab, council(server, panel='mode = "paper"\nrounds = 4\njudge = "elk"'))
     lab.run()
     assert {model for model, text in judged if text in ("How good", "You are ")} == {"elk"}
-    assert lab.record["evaluations"][0]["asked"] == 4
+    assert lab.record["interviews"][0]["asked"] == 4
 
 
 AGAINST = gate('not_worse_than = "baseline"\nmargin = 0.5')

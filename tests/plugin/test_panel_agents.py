@@ -44,7 +44,7 @@ def test_checkpoints_that_cannot_do_it_are_an_error_that_says_why(lab: Any) -> N
     result = lab.spawn("-n0", "--adaptive-eval-html=page.html")
     assert result.ret == 1
     assert lab.outcomes() == [("council-score[at-least-3.5]", "ERROR"), ("council-score[rank-within-1]", "ERROR")]
-    (study,) = lab.record["evaluations"]
+    (study,) = lab.record["interviews"]
     assert study["error"].startswith("no task was accepted in 2 rounds: ")
     assert "; of no use were " in study["error"]
     assert [member["name"] for member in study["members"]] == ["text-late", "text-early", "led"]

@@ -106,7 +106,7 @@ def answers(record: Any) -> list[list[Any]]:
     """Items, scores and propensities of each interview, and its stop."""
     return [
         [*((a["item"], a["score"], f"{a['propensity']:.9f}") for a in interview["administrations"]), interview["stop"]]
-        for interview in record["evaluations"]
+        for interview in record["interviews"]
     ]
 
 
@@ -124,7 +124,7 @@ def test_as_many_calls_as_allowed_are_open_and_the_answers_are_those_of_one_at_a
         assert one[-1] == other[-1]
     verdicts = [[gate["verdict"]["outcome"] for gate in record["gates"]] for record in (together, alone)]
     assert verdicts[0] == verdicts[1]
-    asked = sum(len(interview["administrations"]) for interview in alone["evaluations"])
+    asked = sum(len(interview["administrations"]) for interview in alone["interviews"])
     assert asked <= len(one_by_one.asked) <= asked + 4 * 2  # few answers are not needed
     assert len(busy.asked) == len(set(busy.asked))
 
@@ -147,23 +147,23 @@ def test_a_later_interview_fills_what_an_earlier_one_leaves(served: Any) -> None
     record, busy = run(served, 12, FRESH, write=write)
     assert busy.most == 12
     assert len(busy.asked) == 14
-    assert [len(interview["administrations"]) for interview in record["evaluations"]] == [7, 7]
-    assert [interview["subject"]["name"] for interview in record["evaluations"]] == ["m", "m"]
+    assert [len(interview["administrations"]) for interview in record["interviews"]] == [7, 7]
+    assert [interview["subject"]["name"] for interview in record["interviews"]] == ["m", "m"]
 
 
 @pytest.mark.slow
 def test_a_question_that_fails_ahead_of_its_test_is_an_error_of_its_own(served: Any) -> None:
     first, _ = run(served, 1, FRESH, at_least=0.9, names=("one",))
-    failing = first["evaluations"][0]["administrations"][5]["item"].replace("-", " ")
+    failing = first["interviews"][0]["administrations"][5]["item"].replace("-", " ")
 
     def answer(busy: Busy, body: Any, headers: Mapping[str, str]) -> tuple[dict[str, Any], int]:
         reply = busy(body, headers)
         return (failure("no"), 400) if body["messages"][-1]["content"].endswith(failing) else reply
 
     record, busy = run(served, 1, FRESH, answer=answer, at_least=0.9, names=("one",))
-    assert record["evaluations"][0]["statuses"]["error"] == 1
+    assert record["interviews"][0]["statuses"]["error"] == 1
     assert len(busy.asked) == len(set(busy.asked))
-    assert record["evaluations"][0]["administrations"][5]["status"] == "error"
+    assert record["interviews"][0]["administrations"][5]["status"] == "error"
 
 
 @pytest.mark.slow
@@ -177,7 +177,7 @@ def test_a_test_that_asks_its_item_is_asked_ahead_and_no_other(served: Any, requ
     assert busy.most == most
     assert len(busy.asked) == 40  # each once, and in the form of the test
     assert all(text.startswith("Think") == (most == 1) for text in busy.asked)
-    assert len(record["evaluations"][0]["administrations"]) == 40
+    assert len(record["interviews"][0]["administrations"]) == 40
 
 
 @pytest.mark.slow
@@ -204,4 +204,4 @@ def test_a_killed_run_goes_on_from_the_answers_that_were_asked_ahead(served: Any
     again, busy = run(served, 1, at_least=0.75, names=("one",))
     assert answers(again) == answers(whole)
     assert len(before & set(busy.asked)) <= 12  # only what was open at the kill is asked again
-    assert len(before | set(busy.asked)) <= len(whole["evaluations"][0]["administrations"]) + 12
+    assert len(before | set(busy.asked)) <= len(whole["interviews"][0]["administrations"]) + 12

@@ -117,7 +117,7 @@ def test_bodies(lab: Any, kind: str, bodies: dict[str, Any], setup: str) -> None
         text += f"{mark}{MARKS.get((kind, name), '')})\ndef test_{name}(item, model, judged, ask):\n    {code}\n"
     lab.tests(text)
     result = lab.run("-W", "ignore::pytest.PytestAssertRewriteWarning", "-W", "ignore::SyntaxWarning")
-    interviews = {interview["name"]: interview for interview in lab.record["evaluations"]}
+    interviews = {interview["name"]: interview for interview in lab.record["interviews"]}
     assert interviews.keys() == bodies.keys()
     if kind == "something":
         assert {name: interview["error"] for name, interview in interviews.items() if interview["error"]} == {}
@@ -158,7 +158,7 @@ def test_no_answer_has_failed_a_test_that_cannot_read_made_up_ones(lab: Any) -> 
     mark = "@pytest.mark.adaptive_eval('toy.jsonl', budget=5, stop='budget')"
     lab.tests(f"import pytest\n{mark}\ndef test_toy(item, model):\n    " + body.format(", 'wrong': 0"))
     assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert re.search(r"it cannot be seen whether the test checks any, .*\(KeyError: .*wrong_answer", interview["error"])
     lab.toy(5)  # now an answer fails it
     assert lab.run("--adaptive-eval-fresh").ret == 0
@@ -221,7 +221,7 @@ def test_a_test_cannot_ask_until_it_can_read_the_answer(lab: Any, by: str, sampl
     decorator = "@retried" if by == "decorator" else ""
     lab.tests(RETRY.replace("{decorator}", decorator).replace("{samples}", str(samples)))
     result = lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert len(lab.asked) == len({*lab.asked}), "every question is asked once"
     assert lab.outcomes() == [("test_gate", "ERROR")]
     if samples:

@@ -48,7 +48,7 @@ def test_a_coin_stays_a_coin_where_every_test_is_seeded(lab: Any, generator: str
         )
     lab.tests(text)
     assert lab.run().ret == 1
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     scores = [a["score"] for a in interview["administrations"]]
     assert 25 < sum(scores) < 65
     assert interview["decoding_noise"]["variance"] > 0.1
@@ -83,7 +83,7 @@ def test_two_interviews_draw_differently_and_the_state_is_given_back(lab: Any) -
     np.random.seed(5)
     wanted = random.Random(5).random()
     lab.run("-p", "no:randomly")
-    one, two = ([a["score"] for a in i["administrations"]] for i in lab.record["evaluations"])
+    one, two = ([a["score"] for a in i["administrations"]] for i in lab.record["interviews"])
     assert one != two
     random.seed(5)
     assert random.random() == wanted

@@ -54,7 +54,7 @@ def test_each_answer_of_a_calibrated_bank_has_the_difficulty_of_its_item(lab: An
     )
     lab.run()
     difficulties = dict(zip(map(str, bank.ids), bank.difficulty_of(np.arange(len(bank))).tolist(), strict=True))
-    asked = lab.record["evaluations"][0]["administrations"]
+    asked = lab.record["interviews"][0]["administrations"]
     assert len(asked) == 5
     expected = {a["item"]: difficulties[a["item"]] for a in asked}
     assert {a["item"]: a["difficulty"] for a in asked} == pytest.approx(expected)

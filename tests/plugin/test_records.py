@@ -137,7 +137,7 @@ def test_compare_tells_what_changed(two: Project) -> None:
     asked = [
         {
             a["item"]: a["score"]
-            for a in json.loads((two.path / f"{n}.json").read_text())["evaluations"][0]["administrations"]
+            for a in json.loads((two.path / f"{n}.json").read_text())["interviews"][0]["administrations"]
         }
         for n in ("good", "bad")
     ]
@@ -168,7 +168,7 @@ def test_rescoring_with_nothing_changed_gives_the_same_verdicts(two: Project) ->
         old, new = (json.loads((two.path / f"{n}.json").read_text()) for n in (name, "again"))
         assert [g["verdict"] for g in new["gates"]] == [g["verdict"] for g in old["gates"]]
         for field in ("accuracy", "accuracy_error", "categories", "stop", "asked", "statuses", "administrations"):
-            assert new["evaluations"][0][field] == old["evaluations"][0][field], field
+            assert new["interviews"][0][field] == old["interviews"][0][field], field
         assert new["rescored_from"] == old["run"] != new["run"]
 
 
@@ -181,7 +181,7 @@ def test_rescoring_grades_changed_items_by_the_new_key(two: Project) -> None:
     two.write("toy.jsonl", rows)
     code, out, _ = two.command("gate", "--rescore", "good.json", "-o", "again.json")
     assert code == 1, out
-    old, new = (json.loads((two.path / f"{n}.json").read_text())["evaluations"][0] for n in ("good", "again"))
+    old, new = (json.loads((two.path / f"{n}.json").read_text())["interviews"][0] for n in ("good", "again"))
     answers = {row["id"]: row["answer"] for row in rows}
     for before, after in zip(old["administrations"], new["administrations"], strict=True):
         assert after["score"] == float(before["text"] == answers[after["item"]])
@@ -224,7 +224,7 @@ def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) ->
         assert code == 0, out + err
         again = two.whole(two.ids[-1])
         assert [gate["verdict"] for gate in again["gates"]] == [gate["verdict"] for gate in verdicts[-1]]
-        assert again["evaluations"][0]["baselines"]["baseline"]["path"] == given
+        assert again["interviews"][0]["baselines"]["baseline"]["path"] == given
         assert two.command("gate", "--rescore", again["run"])[0] == 0, "a copy knows it too"
     before = two.ids
     first = next(run for run in before[2:] if "rescored_from" not in two.whole(run))
@@ -241,7 +241,7 @@ def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) ->
     assert code == 4
     assert "good.json, which does not exist any more: name a baseline with --baseline FILE" in err
     old = two.whole(first)
-    del old["evaluations"][0]["baselines"]
+    del old["interviews"][0]["baselines"]
     two.text("old.json", json.dumps(old))
     code, _, err = two.command("gate", "--rescore", "old.json")
     assert code == 4
@@ -301,7 +301,7 @@ def test_a_history_as_baseline_prefers_a_run_to_its_copies(two: Project) -> None
     assert two.command("gate", "--rescore", two.ids[0])[0] == 0
     two.text("adaptive-eval.toml", TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n')
     assert two.run("good", "--adaptive-eval-seed=3", "--adaptive-eval-baseline=.adaptive-eval") == 0
-    (interview,) = two.whole(two.ids[-1])["evaluations"]
+    (interview,) = two.whole(two.ids[-1])["interviews"]
     assert interview["baselines"]["baseline"]["run"] == two.ids[0]
 
 
@@ -353,7 +353,7 @@ def test_a_test_that_scores_in_its_own_way_keeps_its_scores(project: Project) ->
     assert project.run("good", "--adaptive-eval-record=own.json") == 0
     code, out, _ = project.command("gate", "--rescore", "own.json")
     assert code == 0
-    assert "the test scores answers in its own way, so that the recorded scores stand" in out
+    assert "the test scores answers in its own way, so the recorded scores are kept" in out
 
 
 def test_merging_puts_jobs_together(two: Project) -> None:
@@ -361,8 +361,8 @@ def test_merging_puts_jobs_together(two: Project) -> None:
     assert code == 1
     merged = json.loads((two.path / "all.json").read_text())
     assert merged["merged"] == two.ids
-    assert [i["name"] for i in merged["evaluations"]] == ["toy", f"toy ({merged['evaluations'][1]['subject']['name']})"]
-    assert [g["interview"] for g in merged["gates"]] == [i["name"] for i in merged["evaluations"]]
+    assert [i["name"] for i in merged["interviews"]] == ["toy", f"toy ({merged['interviews'][1]['subject']['name']})"]
+    assert [g["interview"] for g in merged["gates"]] == [i["name"] for i in merged["interviews"]]
     assert "PASS" in out
     assert "FAIL" in out
     assert two.command("report", "all.json")[0] == 0

@@ -85,7 +85,7 @@ WITH_PLUGINS = {
 
 def asked_once(lab: Any) -> dict[str, Any]:
     """Check that every call of the model is an administration of the record, and give the interview's record."""
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert len(lab.asked) == len(interview["administrations"])
     return interview
 

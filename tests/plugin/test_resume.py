@@ -44,7 +44,7 @@ def test_control_c_and_on_again(project: Any, comparable: Any) -> None:
     result.stdout.no_fnmatch_line(KEPT)
     assert len(project.asked) == 31  # the one in flight is asked again
     assert comparable(project.record, "resumed") == whole
-    resumed = [a["resumed"] for a in project.record["evaluations"][0]["administrations"]]
+    resumed = [a["resumed"] for a in project.record["interviews"][0]["administrations"]]
     assert resumed == [True] * 11 + [False] * 19
     assert project.journals == []
 
@@ -66,7 +66,7 @@ def test_finished_interviews_of_an_interrupted_run_are_kept(lab: Any) -> None:
     )
     lab.toy(fault=INTERRUPT)
     assert lab.run().ret == pytest.ExitCode.INTERRUPTED
-    assert [i["name"] for i in lab.record["evaluations"]] == ["one"]
+    assert [i["name"] for i in lab.record["interviews"]] == ["one"]
     assert lab.record["missing"] == ["test_it.py::test_two[aeval:two]"]
     lab.toy()
     assert lab.run().ret == 0
@@ -86,9 +86,9 @@ def test_answers_that_cannot_be_read_are_asked_anew(project: Any) -> None:
     project.toy(fault="return 'I would rather not say'")
     result = project.run()
     assert result.ret == 1
-    assert "30 of 30 answers hold no answer at all" in project.record["evaluations"][0]["error"]
+    assert "30 of 30 answers hold no answer at all" in project.record["interviews"][0]["error"]
     result.stdout.no_fnmatch_line(KEPT)
-    assert len(project.record["evaluations"][0]["administrations"]) == 30
+    assert len(project.record["interviews"][0]["administrations"]) == 30
     project.toy()
     assert project.run().ret == 0
     assert len(project.asked) == 60
@@ -119,7 +119,7 @@ def test_another_interview_shares_nothing(project: Any, change: dict[str, Any]) 
     project.run()
     project.toy(**({"identity": change["identity"]} if "identity" in change else {}))
     assert project.run(*change.get("args", ())).ret == 0
-    assert not any(a["resumed"] for a in project.record["evaluations"][0]["administrations"])
+    assert not any(a["resumed"] for a in project.record["interviews"][0]["administrations"])
 
 
 @pytest.mark.slow
@@ -145,8 +145,8 @@ def test_a_model_without_identity_leaves_no_journal(project: Any) -> None:
     path = project.path / "test_it.py"
     path.write_text(path.read_text().replace("model.generate", "model"))
     assert project.run().ret == 0
-    assert project.record["evaluations"][0]["subject"]["name"] == "<lambda>"
-    assert "journal" not in project.record["evaluations"][0]
+    assert project.record["interviews"][0]["subject"]["name"] == "<lambda>"
+    assert "journal" not in project.record["interviews"][0]
 
 
 @pytest.mark.slow
@@ -254,7 +254,7 @@ def test_an_answer_is_kept_for_the_request_that_got_it(lab: Any, change: dict[st
     lab.toy()
     asking(lab, **change)
     assert lab.run().ret == 0
-    assert sum(bool(a.get("resumed")) for a in lab.record["evaluations"][0]["administrations"]) == resumed
+    assert sum(bool(a.get("resumed")) for a in lab.record["interviews"][0]["administrations"]) == resumed
 
 
 def test_a_grader_that_changed_grades_anew(lab: Any) -> None:
@@ -272,7 +272,7 @@ def test_a_grader_that_changed_grades_anew(lab: Any) -> None:
         )
         assert lab.run().ret != 0
         lab.toy()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert {a["score"] for a in interview["administrations"]} == {0.0}
 
 
@@ -300,7 +300,7 @@ def test_an_assertion_of_the_model_is_no_wrong_answer(lab: Any) -> None:
     lab.toy(fault="assert n < 0, 'HTTP 500'")
     lab.tests()
     assert lab.run().ret == 1
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
     assert "an assertion of the model or the grader failed: HTTP 500" in interview["error"]
 
@@ -311,7 +311,7 @@ def test_a_long_message_of_an_assertion_is_cut(lab: Any) -> None:
     lab.toy(fault="assert n < 0, 'down ' * 100")
     lab.tests()
     lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     said = "an assertion of the model or the grader failed: " + ("down " * 100)[:200]
     assert interview["administrations"][0]["detail"] == said
 
@@ -333,7 +333,7 @@ def test_a_pattern_that_does_not_end_is_an_error_that_a_resumed_run_does_not_mee
     result = lab.run_with(workers)
     assert result.ret != 0  # an error is an error in the resumed run too
     assert lab.asked.count("3") == 1
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     (asked,) = [a for a in interview["administrations"] if a["item"] == "q3"]
     assert (asked["status"], asked["score"], asked["resumed"]) == ("error", None, True)
     assert "item 'q3': the search for its pattern '(x+x+)+y' did not end within 2 s" in asked["detail"]
@@ -349,7 +349,7 @@ def test_a_grader_that_does_not_return_is_an_error_of_its_item(lab: Any) -> None
     lab.toy()
     lab.tests(WHOLE)
     assert lab.run().ret != 0
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["statuses"] == {"ok": 59, "error": 1}
     (asked,) = [a for a in interview["administrations"] if a["item"] == "q3"]
     assert "item 'q3': its grader 'python:mine:grade' did not return within 0.2 s" in asked["detail"]

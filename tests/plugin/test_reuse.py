@@ -57,12 +57,12 @@ def shared(lab: Any) -> Any:
 
 
 def answers(lab: Any) -> list[tuple[str, float | None]]:
-    asked = lab.record["evaluations"][0]["administrations"]
+    asked = lab.record["interviews"][0]["administrations"]
     return sorted((entry["item"], entry["score"]) for entry in asked)
 
 
 def reused(lab: Any) -> list[bool]:
-    return [entry.get("reused", False) for entry in lab.record["evaluations"][0]["administrations"]]
+    return [entry.get("reused", False) for entry in lab.record["interviews"][0]["administrations"]]
 
 
 @pytest.mark.fast_rows(1)
@@ -77,7 +77,7 @@ def test_a_second_run_asks_nothing_and_says_so_everywhere(shared: Any, batch: in
     result = shared.run(STORE, *reports)
     assert result.ret == 0
     assert (len(shared.asked), reused(shared), answers(shared)) == (24, [True] * 24, first)
-    assert shared.record["evaluations"][0]["reuse"] == {"store": "shared/answers.sqlite", "answers": 24}
+    assert shared.record["interviews"][0]["reuse"] == {"store": "shared/answers.sqlite", "answers": 24}
     sentence = "24 of 24 answers were not asked for but taken from shared/answers.sqlite"
     assert sentence in " ".join(result.stdout.str().split())
     assert any(sentence in note for note in shared.record["gates"][0]["verdict"]["notes"])
@@ -95,7 +95,7 @@ def test_off_by_default(shared: Any) -> None:
     shared.run(STORE)
     result = shared.run()
     assert len(shared.asked) == 48
-    assert "reuse" not in shared.record["evaluations"][0]
+    assert "reuse" not in shared.record["interviews"][0]
     result.stdout.no_fnmatch_line("*not asked for*")
 
 
@@ -128,7 +128,7 @@ def test_a_killed_run_goes_on_and_knows_which_answers_were_taken(shared: Any, mo
     assert sum('"reused":true' in line for line in journal.read_text().splitlines()) > 0
     monkeypatch.delenv("KILL")
     shared.run(STORE)
-    asked = shared.record["evaluations"][0]["administrations"]
+    asked = shared.record["interviews"][0]["administrations"]
     assert {entry["item"] for entry in asked if entry.get("reused")} >= taken
     assert any(entry["resumed"] and entry.get("reused") for entry in asked)
     assert len(asked) == 24
@@ -152,7 +152,7 @@ def test_answers_of_models_that_sample_are_asked_anew_and_the_reason_told(
     assert set(reused(shared)) == {False}
     said = f"WARNING: toy: no answer was taken from the store (--adaptive-eval-reuse): {reason}"
     assert said in " ".join(result.stdout.str().split())
-    assert shared.record["evaluations"][0]["reuse"]["answers"] == 0
+    assert shared.record["interviews"][0]["reuse"]["answers"] == 0
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_repeated_questions_are_asked_although_the_first_answers_are_known(share
     test.write_text(test.read_text().replace('stop="budget"', 'stop="budget", samples=2'))
     shared.run(STORE)
     shared.run(STORE)
-    asked = shared.record["evaluations"][0]["administrations"]
+    asked = shared.record["interviews"][0]["administrations"]
     assert {entry["sample"] for entry in asked if entry.get("reused")} == {0}
     assert len(shared.asked) == 24 * 2 + 24
 
@@ -182,8 +182,8 @@ def test_workers_share_the_store(shared: Any) -> None:
     shared.tests("", "test_it")
     assert shared.spawn(STORE, "-n2").ret == 0
     assert shared.spawn(STORE, "-n2").ret == 0
-    assert len(shared.record["evaluations"]) == 2
-    for interview in shared.record["evaluations"]:
+    assert len(shared.record["interviews"]) == 2
+    for interview in shared.record["interviews"]:
         assert all(entry.get("reused") for entry in interview["administrations"])
     assert len(set(shared.asked)) == 24
     assert len(shared.asked) <= 48

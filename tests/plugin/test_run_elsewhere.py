@@ -64,7 +64,7 @@ def test_loop_that_repeats_or_moves_tests_fails_the_run(project: Any, how: str, 
     assert len(project.asked) == (0 if how != "twice" and "gate" not in which else 30)
     for record in project.records:
         assert not RunRecord.from_json(record).promote
-        assert sum(len(interview["administrations"]) for interview in record["evaluations"]) == len(project.asked)
+        assert sum(len(interview["administrations"]) for interview in record["interviews"]) == len(project.asked)
 
 
 def test_gate_that_takes_the_fixture_in_a_thread_fails(project: Any) -> None:

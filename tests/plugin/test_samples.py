@@ -60,7 +60,7 @@ def project(lab: Any, settings: str, **toy: Any) -> Any:
 
 
 def interview(lab: Any) -> dict[str, Any]:
-    found: dict[str, Any] = lab.record["evaluations"][0]
+    found: dict[str, Any] = lab.record["interviews"][0]
     return found
 
 
@@ -248,7 +248,7 @@ def test_a_stop_before_the_repeats_is_no_result(lab: Any) -> None:
 def test_errors_of_repeats_end_the_interview(lab: Any) -> None:
     project(lab, 'budget=10, stop="budget", repeat=5', fault="if n > 10: raise OSError('down')")
     assert lab.run().ret == 1
-    assert "could not be had" in interview(lab)["error"]
+    assert "1 answers failed" in interview(lab)["error"]
     assert lab.outcomes() == [("test_gate", "ERROR")]
 
 
@@ -321,7 +321,7 @@ def test_a_baseline_of_samples_and_a_candidate_with_repeats(lab: Any) -> None:
     )
     assert lab.run().ret == 0
     assert lab.outcomes() == [("test_gate", "PASS")]
-    old, new = lab.record["evaluations"]
+    old, new = lab.record["interviews"]
     assert old["decoding_noise"]["answers"] == 120
     assert new["decoding_noise"]["items"] == new["asked"] < 20
 
@@ -331,7 +331,7 @@ def test_rescoring_and_exports_know_samples(lab: Any) -> None:
     lab.run("--adaptive-eval-record=run.json")
     old = interview(lab)
     assert main(["gate", "--rescore", "run.json", "-o", "again.json"]) in (0, 1)
-    new = json.loads((lab.path / "again.json").read_text())["evaluations"][0]
+    new = json.loads((lab.path / "again.json").read_text())["interviews"][0]
     for name in ("accuracy", "asked", "scored", "samples", "decoding_noise", "accuracy_error", "statuses"):
         assert new[name] == (pytest.approx(old[name]) if name == "accuracy_error" else old[name]), name
     rows = [json.loads(line) for line in responses_jsonl(read_run(lab.path / "again.json"))]

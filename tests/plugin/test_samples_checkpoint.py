@@ -44,7 +44,7 @@ def test_sampled_answers_differ_and_greedy_ones_do_not(lab: Any) -> None:
         )
     )
     assert lab.spawn().ret in (0, 1)
-    drawn, alone, greedy = lab.record["evaluations"]
+    drawn, alone, greedy = lab.record["interviews"]
     told = {gate["interview"]: gate["verdict"]["notes"] for gate in lab.record["gates"]}
     texts = answers(drawn)
     assert (drawn["asked"], len(texts), drawn["costs"]["subject"]["calls"]) == (24, 56, 56)

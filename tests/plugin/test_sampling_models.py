@@ -32,7 +32,7 @@ def ask(lab: Any, settings: str = WHOLE, threshold: float = 0.5, **toy: Any) -> 
     lab.toy(**{"identity": SAMPLING, "fault": HALF, **toy})
     lab.tests(ASK.format(settings=settings, threshold=threshold))
     lab.run("--adaptive-eval-junit=gates.xml", "--adaptive-eval-html=page.html")
-    found: dict[str, Any] = lab.record["evaluations"][0]
+    found: dict[str, Any] = lab.record["interviews"][0]
     return found
 
 
@@ -80,7 +80,7 @@ def test_a_tenth_of_the_items_is_asked_again(lab: Any) -> None:
     lab.toy(identity=SAMPLING)
     lab.tests(ASK.format(settings='budget=120, stop="budget"', threshold=0.5))
     result = lab.run()
-    assert again(lab.record["evaluations"][0]) == 12
+    assert again(lab.record["interviews"][0]) == 12
     result.stdout.fnmatch_lines(["*[[]100%]*"])
 
 
@@ -157,5 +157,5 @@ def test_a_ladder_and_items_with_samples_of_their_own_are_asked_as_they_were(lab
     (lab.path / "toy.jsonl").write_text('{"id": "a", "prompt": "1", "answer": "right", "meta": {"sample": 1}}\n')
     lab.tests(ASK.format(settings='budget="100%"', threshold=0.5))
     lab.run()
-    assert again(lab.record["evaluations"][0]) in (0, 1)
+    assert again(lab.record["interviews"][0]) in (0, 1)
     assert "the noise was not measured" in sentence(lab)

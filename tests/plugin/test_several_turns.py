@@ -42,7 +42,7 @@ def test_a_judge_grades_the_answers_to_both_turns(lab: Any) -> None:
         result = lab.run("--adaptive-eval", "--adaptive-eval-record=record.json")
         assert result.ret == 0
     record = json.loads((lab.path / "record.json").read_text())
-    asked = record["evaluations"][0]["administrations"]
+    asked = record["interviews"][0]["administrations"]
     assert server.asked["pupil"] >= 2 * len(asked) + 1  # one call looks at the server, and others are ahead
     for entry in asked:
         prompt = f"Write about {entry['item'].removeprefix('t')}."

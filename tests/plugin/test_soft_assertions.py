@@ -42,7 +42,7 @@ def pytest_runtest_makereport(item, call):
 
 def scores(lab: Any) -> set[tuple[bool, str, float | None]]:
     """Whether the model was right, status and score of each administration."""
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     return {(int(a["item"][1:]) % 10 < 2, a["status"], a["score"]) for a in interview["administrations"]}
 
 
@@ -88,7 +88,7 @@ def test_a_failed_report_of_a_plugin_is_a_wrong_answer(lab: Any) -> None:
     assert scores(lab) == WRONG
     assert lab.outcomes() == [("test_gate", "FAIL")]
     xml = (lab.path / "out.xml").read_text()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     wrong = sum(a["score"] == 0 for a in interview["administrations"])
     assert xml.count('<property name="adaptive_eval" value="0"') == wrong > 0
 
@@ -99,7 +99,7 @@ def test_a_long_message_of_a_check_is_cut(lab: Any) -> None:
     lab.toy(0, more=CHECKS.replace('"a check failed"', '"failed " * 100'))
     lab.tests(SOFT.format(fixture=", soft", check="soft(graded == 1)"))
     lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     said = "a check failed beside the test's own assertions: " + ("failed " * 100)[:200]
     assert {answer["detail"] for answer in interview["administrations"]} == {said.strip()}
 
@@ -112,7 +112,7 @@ def test_a_killed_run_goes_on_with_wrong_answers_as_wrong(lab: Any) -> None:
     lab.run()
     lab.toy(2, more=CHECKS)
     lab.run()
-    assert any(a["resumed"] for a in lab.record["evaluations"][0]["administrations"])
+    assert any(a["resumed"] for a in lab.record["interviews"][0]["administrations"])
     assert scores(lab) == WRONG
 
 

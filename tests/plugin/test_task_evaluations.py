@@ -60,14 +60,14 @@ def project(lab: Any, digits: int = 2, more: str = "", gate: str = "") -> None:
 
 
 def asked(lab: Any) -> list[str]:
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     return [a["item"] for a in interview["administrations"]]
 
 
 def test_a_climb_ends_at_the_level_that_is_failed(lab: Any) -> None:
     project(lab)
     assert lab.run().ret == 0
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     first = [f"addition-1-{k}" for k in (*range(8), 10**9, 9)]  # the ninth question repeats another
     assert asked(lab) == [*first, *(f"addition-{level}-{k}" for level in (2, 3) for k in range(10))]
     assert [a["score"] for a in interview["administrations"]] == [1.0] * 20 + [0.0] * 10
@@ -81,7 +81,7 @@ def test_a_climb_ends_at_the_last_level(lab: Any, levels: int) -> None:
     project(lab, 9, f", levels={levels}, queries=4")
     assert lab.run().ret == 0
     assert len(asked(lab)) == 4 * levels
-    assert lab.record["evaluations"][0]["stop"] == "EXHAUSTED"
+    assert lab.record["interviews"][0]["stop"] == "EXHAUSTED"
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_other_policies_draw_from_the_levels_as_from_a_bank(lab: Any) -> None:
     )
     project(lab, 3, ", policy='decide', levels=5, queries=40, budget=60", gate)
     assert lab.run().ret == 0
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert interview["size"] == 200
     assert {found["category"] for found in interview["categories"]} == {f"level {n}" for n in range(1, 6)}
     assert lab.outcomes() == [("test_gate", "PASS")]
@@ -188,7 +188,7 @@ def climb_of(lab: Any, said: str, more: str) -> dict[str, Any]:
     lab.pytester.makeconftest(MODEL.format(digits=2) + SAID.format(said=said))
     lab.tests(TEST.format(more=more).replace("addition", "counting"))
     lab.run()
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     return dict(interview)
 
 
@@ -245,7 +245,7 @@ def test_gates_on_the_area_and_the_last_level(lab: Any, asked_for: str, outcome:
     project(lab, 3, ", levels=6, queries=20", gated(asked_for))
     assert lab.run().ret == (outcome != "PASS")
     assert lab.outcomes() == [("test_gate", outcome)]
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     levels = interview["levels"]
     assert levels["accuracy"] == [1.0, 1.0, 1.0, 0.0]
     assert (levels["auc"]["estimate"], levels["last_level"], levels["cap"]) == (3.0, 3, 6)
@@ -310,7 +310,7 @@ def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
     project(lab, 3, ", levels=6, queries=40, stop_at=0.5, settle=True", gated("metric='last_level', at_least=3"))
     assert lab.run().ret == 0
     assert len(asked(lab)) == 40  # ten a level
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     assert (interview["stop"], interview["levels"]["last_level"]) == ("LEVEL", 3)
     assert interview["levels"]["asked"] == [10] * 4
     assert "auc" not in interview["levels"]
@@ -323,7 +323,7 @@ def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
 def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
     project(lab, 3, ", levels=10, width=0.8", gated("metric='auc', at_least=2.5"))
     assert lab.run().ret == 0
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     levels = interview["levels"]
     assert interview["stop_sentence"] == "the area is known as well as wanted"
     assert levels["auc"]["high"] - levels["auc"]["low"] <= 0.8
@@ -345,7 +345,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     more = ", terse=True, scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
     project(lab, 2, more, gated("metric='ability', at_least=-1.5"))
     assert lab.run().ret == 0
-    (interview,) = lab.record["evaluations"]
+    (interview,) = lab.record["interviews"]
     scale = json.loads((lab.path / "known.bank" / "bank.json").read_text())["scale"]
     assert interview["bank"]["scale"] == scale
     assert interview["bank"]["calibrated"]
@@ -354,7 +354,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     assert main(["gate", "--rescore", str(next(lab.path.glob(".adaptive-eval/runs/*.json")))]) == 0
     project(lab, 2, ", scale='known.bank', name='climbed', terse=True")
     assert lab.run().ret == 0  # a climb, with an ability besides
-    assert lab.record["evaluations"][0]["theta"] is not None
+    assert lab.record["interviews"][0]["theta"] is not None
 
 
 def test_pixels_set_the_size_of_a_tasks_pictures(lab: Any) -> None:

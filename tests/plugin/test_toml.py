@@ -50,7 +50,7 @@ def test_two_evaluations_in_one_file(recorded: Any, name: str) -> None:
     (recorded.path / name).write_text(FILE)
     result = recorded.run("-v")
     assert result.ret == 1
-    assert [(i["name"], i["asked"], i["subject"]["name"]) for i in recorded.record["evaluations"]] == [
+    assert [(i["name"], i["asked"], i["subject"]["name"]) for i in recorded.record["interviews"]] == [
         ("toy", 30, "recorded"),
         ("again", 6, "recorded"),
     ]
@@ -73,7 +73,7 @@ def test_flags_override(recorded: Any) -> None:
     other = [{"id": f"q{i}", "text": "wrong"} for i in range(60)]
     (recorded.path / "other.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in other))
     recorded.run("--adaptive-eval-model=replay:other.jsonl", "--adaptive-eval-budget=7", "--adaptive-eval-seed=9")
-    for interview in recorded.record["evaluations"]:
+    for interview in recorded.record["interviews"]:
         assert (interview["subject"]["name"], interview["asked"]) == ("other", 7)
         assert interview["policy"]["seed"] == 9
         assert {a["score"] for a in interview["administrations"]} == {0.0}
@@ -85,7 +85,7 @@ def test_recorded_scores_need_no_text(recorded: Any) -> None:
     (recorded.path / "scores.csv").write_text(f"subject,{header}\nsome,{cells}\n")
     (recorded.path / "adaptive-eval.toml").write_text(FILE)
     recorded.run("--adaptive-eval-model=replay:scores.csv#some", "-k", "again")
-    assert recorded.record["evaluations"][0]["scored"] == 6
+    assert recorded.record["interviews"][0]["scored"] == 6
 
 
 @pytest.mark.slow
@@ -93,8 +93,8 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
     recorded.ini("adaptive_eval_model = replay:answers.jsonl\nadaptive_eval_budget = 4\nadaptive_eval_seed = 2")
     (recorded.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
     assert recorded.run().ret == 0
-    assert recorded.record["evaluations"][0]["asked"] == 4
-    assert recorded.record["evaluations"][0]["policy"]["seed"] == 2
+    assert recorded.record["interviews"][0]["asked"] == 4
+    assert recorded.record["interviews"][0]["policy"]["seed"] == 2
 
 
 @pytest.mark.fast_rows(2)
@@ -165,7 +165,7 @@ def test_failed_gates_are_found_again(recorded: Any, name: str) -> None:
     recorded.run()
     result = recorded.run("--lf", "-v")
     assert recorded.outcomes() == [(f"{name}-accuracy[at-least-0.99]", "FAIL")]
-    assert [i["name"] for i in recorded.record["evaluations"]] == [name]
+    assert [i["name"] for i in recorded.record["interviews"]] == [name]
     assert result.ret == 1
     result.assert_outcomes(passed=1, failed=1)
 
@@ -187,7 +187,7 @@ def test_errors_are_sentences(recorded: Any) -> None:
     (recorded.path / "answers.jsonl").write_text('{"id": "q1", "text": "right"}')
     result = recorded.run()
     assert result.ret == 1
-    assert "no answer of 'recorded' to " in recorded.record["evaluations"][0]["error"]
+    assert "no answer of 'recorded' to " in recorded.record["interviews"][0]["error"]
     result.stdout.fnmatch_lines(
         ["*_ toy?q50? _*", "not_run: no answer of 'recorded' to 'q50' was recorded"], consecutive=True
     )
@@ -224,7 +224,7 @@ def test_the_flag_names_the_candidate_and_not_its_baseline(lab: Any) -> None:
     )
     assert lab.run().ret == 0
     assert lab.run("--adaptive-eval-model=replay:bad.jsonl").ret == 1
-    assert [one["subject"]["name"] for one in lab.record["evaluations"]] == ["old", "bad"]
+    assert [one["subject"]["name"] for one in lab.record["interviews"]] == ["old", "bad"]
     assert lab.outcomes() == [("new-accuracy[not-worse-than-0.1-old]", "FAIL")]
     result = lab.run("--adaptive-eval-model=replay:old.jsonl")
     assert result.ret == 0

@@ -91,7 +91,7 @@ def test_fixtures_and_places(toml: Any) -> None:
     assert list(lines) == ["2 toy", "6 toy-accuracy", "9 toy-accuracy", "12 again"]
     toml.run("--lf")
     assert toml.outcomes() == [("toy-accuracy[at-least-0.99]", "FAIL")]
-    assert [one["name"] for one in toml.record["evaluations"]] == ["toy"]
+    assert [one["name"] for one in toml.record["interviews"]] == ["toy"]
 
 
 def test_editors_name_tests_by_absolute_paths_and_a_root(toml: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_editors_name_tests_by_absolute_paths_and_a_root(toml: Any, monkeypatch:
     monkeypatch.chdir(folder)
     assert toml.run(f"--rootdir={toml.path}", gate, "-c", str(toml.path / "tox.ini")).ret == 0
     for record in toml.records:
-        assert [one["nodeid"] for one in record["evaluations"]] == ["evals/adaptive-eval.toml::toy[aeval:toy]"]
+        assert [one["nodeid"] for one in record["interviews"]] == ["evals/adaptive-eval.toml::toy[aeval:toy]"]
         assert [one["nodeid"] for one in record["gates"]] == [f"evals/{gate}"]
 
 
@@ -170,7 +170,7 @@ def test_tests_of_one_name_are_told_apart(lab: Any) -> None:
     )
     result = lab.run()
     names = ["mine[test_toy-a]", "mine[test_toy-b]", "mine[test_other]"]
-    assert sorted(one["name"] for one in lab.record["evaluations"]) == sorted(names)
+    assert sorted(one["name"] for one in lab.record["interviews"]) == sorted(names)
     assert {gate["interview"] for gate in lab.record["gates"]} == {names[0]}
     for name in names:
         assert any(name in line for line in result.outlines)
@@ -187,9 +187,7 @@ def test_tests_of_one_name_draw_as_a_test_of_that_name_alone(lab: Any) -> None:
         Path(lab.path / folder / "adaptive-eval.toml").write_text(text)
     assert lab.run("a").ret == lab.run().ret == 0
     alone, both = lab.records
-    assert [one["name"] for one in alone["evaluations"]] == ["toy"]
-    assert [one["name"] for one in both["evaluations"]] == ["toy[a/adaptive-eval.toml]", "toy[b/adaptive-eval.toml]"]
-    drawn = [
-        [entry["item"] for entry in one["administrations"]] for one in [*alone["evaluations"], *both["evaluations"]]
-    ]
+    assert [one["name"] for one in alone["interviews"]] == ["toy"]
+    assert [one["name"] for one in both["interviews"]] == ["toy[a/adaptive-eval.toml]", "toy[b/adaptive-eval.toml]"]
+    drawn = [[entry["item"] for entry in one["administrations"]] for one in [*alone["interviews"], *both["interviews"]]]
     assert drawn[0] == drawn[1] == drawn[2]

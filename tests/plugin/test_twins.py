@@ -68,7 +68,7 @@ def project(lab: Any, kind: str) -> None:
 def test_the_gap_is_gated_and_told_by_category(lab: Any, kind: str, outcome: str) -> None:
     project(lab, kind)
     assert lab.run().ret == (outcome != "PASS")
-    written, redrawn = lab.record["evaluations"]
+    written, redrawn = lab.record["interviews"]
     assert written["size"] == redrawn["size"] == 50
     assert {a["item"] for a in redrawn["administrations"]} <= {f"s{n}~0" for n in range(50)}
     verdict = lab.record["gates"][0]["verdict"]
@@ -84,7 +84,7 @@ def test_other_values_come_with_another_seed_and_records_can_be_judged_again(lab
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     project(lab, "by-heart")
     lab.run("--adaptive-eval-seed=5")
-    redrawn = lab.record["evaluations"][1]
+    redrawn = lab.record["interviews"][1]
     assert redrawn["bank"]["twins"]["seed"] == 5
     assert redrawn["administrations"][0]["item"].endswith("~5")
     path = next(lab.path.glob(".adaptive-eval/runs/*.json"))

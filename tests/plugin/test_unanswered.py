@@ -63,7 +63,7 @@ def test_empty_answers_count_as_the_setting_says(lab: Any, settings: str, outcom
     verdict = run(lab, settings=settings)
     assert (verdict["outcome"], bounds(verdict)) == (outcome, interval)
     assert ", 40 of 40 items, 10 of 40 empty, " in verdict["sentence"]
-    interview = lab.record["evaluations"][0]
+    interview = lab.record["interviews"][0]
     assert interview["unanswered"] == ("missing" if "missing" in settings else "wrong")
     assert interview["statuses"] == {"ok": 30, "empty": 10}
 
@@ -115,7 +115,7 @@ def test_a_baseline_that_counted_otherwise_is_refused(lab: Any, forget: bool) ->
     run(lab, "model", 'unanswered = "missing"', AT_LEAST, "--adaptive-eval-record=main.json")
     if forget:  # as a record of an earlier version
         record = json.loads((lab.path / "main.json").read_text())
-        del record["evaluations"][0]["unanswered"]
+        del record["interviews"][0]["unanswered"]
         (lab.path / "main.json").write_text(json.dumps(record))
     args = ("--adaptive-eval-baseline=main.json", "--adaptive-eval-fresh")
     (lab.path / "adaptive-eval.toml").write_text(EVAL.format(model="model", settings="", gate=NOT_WORSE))
@@ -180,7 +180,7 @@ def test_the_test_reads_a_cut_answer_and_never_an_empty_one(
     lab.tests(SUBJECT, "conftest")
     lab.tests(TEST.format(body=body, settings=settings))
     lab.run()
-    interview = lab.record["evaluations"][0]
+    interview = lab.record["interviews"][0]
     found = {int(a["item"][1:]): (a["status"], a["score"]) for a in interview["administrations"]}
     assert found == {n: ("truncated" if n % 4 else "empty", scores[n % 4]) for n in range(8)}
     assert "truncated" not in interview["administrations"][0]["text"]
@@ -192,7 +192,7 @@ def test_an_error_of_a_test_on_a_whole_answer_is_an_error(lab: Any) -> None:
     lab.tests(SUBJECT.replace(", Status.TRUNCATED)", ")"), "conftest")
     lab.tests(TEST.format(body=READ, settings=""))
     lab.run()
-    assert lab.record["evaluations"][0]["statuses"]["error"] == 1  # one is more than 5 % of 8
+    assert lab.record["interviews"][0]["statuses"]["error"] == 1  # one is more than 5 % of 8
 
 
 @pytest.mark.parametrize(("settings", "interval"), [("", [0.75] * 3), ('unanswered = "missing"', [0.875, 0.75, 1.0])])
@@ -202,7 +202,7 @@ def test_a_record_of_an_earlier_version_is_rescored_by_the_rule_of_the_gates(
     answers(lab, "model", (30, "right", ""), (10, "", ""))
     run(lab, settings='unanswered = "missing"')
     data = lab.record
-    del data["evaluations"][0]["unanswered"]
+    del data["interviews"][0]["unanswered"]
     (lab.path / "gates.eval.toml").write_text(EVAL.format(model="model", settings=settings, gate=AT_LEAST))
     gates, _ = read_toml(lab.path / "gates.eval.toml")
     bank = read_bank(lab.path / "toy.jsonl")

@@ -92,7 +92,7 @@ def test_more_workers_than_items(project: Any, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 def test_a_selection_and_the_last_failed(suite: Any) -> None:
     suite.spawn("-n2", "-k", "gate_two").assert_outcomes(passed=1, failed=1)
-    assert [i["name"] for i in suite.record["evaluations"]] == ["two"]
+    assert [i["name"] for i in suite.record["interviews"]] == ["two"]
     assert suite.record["deselected"] == ["test_it.py::test_gate_one", "test_it.py::test_gate_all"]
     suite.spawn("-n2", "--lf").assert_outcomes(passed=1, failed=1)
     assert suite.outcomes() == [("test_gate_two", "FAIL")]
@@ -207,7 +207,7 @@ def test_a_place_that_cannot_be_written_is_told(project: Any) -> None:
 def test_exit_first(project: Any) -> None:
     project.toy(tenths=0)
     assert project.spawn("-n1", "-x").ret in (1, 2)  # xdist says interrupted when a failure stops it
-    assert project.record["evaluations"][0]["asked"] == 30
+    assert project.record["interviews"][0]["asked"] == 30
     assert project.outcomes() == [("test_gate", "FAIL")]
 
 

@@ -209,13 +209,13 @@ def test_correlations_with_scores_of_ones_own(five: Verbs, tmp_path: Path) -> No
         ("", "found nothing"),
         ("subject,mmlu\nstep-1,3,4\n", ":2: expected 2 cells"),
         ("subject,mmlu\nstep-1\n", ":2: expected 2 cells"),
-        ("subject,mmlu\nstep-1,3\nstep-1,4\n", ":3: the subject 'step-1' stands there twice"),
+        ("subject,mmlu\nstep-1,3\nstep-1,4\n", ":3: duplicate subject 'step-1'"),
         ("subject,mmlu\nstep-1,high\n", ":2: mmlu is 'high', expected a number"),
         ("subject,mmlu\nstep-1,nan\n", ":2: mmlu is 'nan', expected a number"),
         ("subject,mmlu\nstep-1,1e999\n", ":2: mmlu is '1e999', expected a number"),
         ("subject,mmlu\nx,3\n", "has none of the subjects: the history has step-1, step-2, step-3; the file has x"),
-        ('subject,mmlu\n"step-1,3\n', "is no CSV in UTF-8"),
-        ("subject,mmlu\nst\udcffep,3\n", "is no CSV in UTF-8"),
+        ('subject,mmlu\n"step-1,3\n', "is not UTF-8 CSV"),
+        ("subject,mmlu\nst\udcffep,3\n", "is not UTF-8 CSV"),
     ],
 )
 def test_references_that_cannot_be_read(five: Verbs, tmp_path: Path, text: str, said: str) -> None:

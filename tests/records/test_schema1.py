@@ -43,11 +43,10 @@ def lost(old: Any, new: Any, where: str = "") -> list[str]:
 def test_a_kept_record_is_read_whole_and_written_in_the_present_schema(path: Path, tmp_path: Path) -> None:
     old, record = json.loads(path.read_text()), read_run(path)
     assert old["schema_version"] == 1
-    told = {**old, "evaluations": [*old["interviews"], *old["studies"]]}
+    told = {**old, "interviews": [*old["interviews"], *old["studies"]]}
     new = record.to_json()
-    for name in ("interviews", "studies", "schema_version"):
-        del told[name]
-    for evaluation in told["evaluations"]:
+    del told["studies"], told["schema_version"]
+    for evaluation in told["interviews"]:
         if "candidate" in evaluation:
             evaluation["subject"] = {"name": evaluation.pop("candidate")}
     assert lost(told, new) == []
@@ -104,8 +103,8 @@ def test_what_an_earlier_version_asked_unseen_compares_with_anything() -> None:
 
 def test_only_its_own_types_are_converted() -> None:
     junk = {"interviews": [3], "gates": [None], "studies": "x", "schema_version": 1}
-    assert upgraded(junk) == {"evaluations": "x", "gates": [None], "schema_version": 2}
-    with pytest.raises(TypeError, match=r"evaluations\[0\]: Expected `object`, got `int`"):
+    assert upgraded(junk) == {"interviews": "x", "gates": [None], "schema_version": 2}
+    with pytest.raises(TypeError, match=r"interviews\[0\]: Expected `object`, got `int`"):
         of(interviews=[3])
 
 

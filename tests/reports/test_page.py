@@ -469,7 +469,7 @@ def full(make: SimpleNamespace, sums: ItemBank) -> dict[str, Any]:
     gate = make.gate("FAIL", of="sums", notes=("a note",))
     gate.verdict.condition = ConditionRecord("accuracy", "not_worse_than", 0.02, "main")
     data = run(interview, gate, make.gate(of="")).to_json()
-    for asked in data["evaluations"][0]["administrations"]:
+    for asked in data["interviews"][0]["administrations"]:
         asked["detail"] = "detail"
     return data
 

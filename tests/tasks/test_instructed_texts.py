@@ -163,7 +163,7 @@ def test_reading_a_folder(tmp_path: Path) -> None:
     (tmp_path / "c.pdf").write_bytes(b"\xff")
     assert list(read_texts(tmp_path).items()) == [("a.txt", "A"), ("b.md", "Bé")]
     (tmp_path / "d.txt").write_bytes(b"ab\xff")
-    with pytest.raises(ConfigError, match=r"d\.txt is no UTF-8 text \(invalid start byte at byte 2\)"):
+    with pytest.raises(ConfigError, match=r"d\.txt is not UTF-8 text \(invalid start byte at byte 2\)"):
         read_texts(tmp_path)
     (tmp_path / "d.txt").unlink()
     (tmp_path / "d.txt").symlink_to("/etc/hostname")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,18 @@ def files_of(folder: Path) -> list[Path]:
         # Excel and macOS create files with the same suffix and other content next to open ones.
         paths += [Path(base) / name for name in names if not name.startswith(("~$", "._"))]
     return sorted(path for path in paths if path.is_file())
+
+
+def files_that(recognised: Callable[[Path], bool], path: Path, expected: str) -> list[Path]:
+    """Return the file, or the recognised files of a folder.
+
+    Raises:
+        ResponsesError: There is none; the message ends with what is expected.
+    """
+    files = [file for file in files_of(path) if recognised(file)] if path.is_dir() else [path]
+    if not files:
+        raise ResponsesError(f"{path}: {expected}")
+    return files
 
 
 def score(value: Any, where: str) -> float:
@@ -86,6 +98,23 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
     )
 
 
+class Answer(NamedTuple):
+    """One answer in a log.
+
+    Args:
+        values: Scores by metric, as they are logged; empty where it was not scored.
+        failed: Whether it ended by an error, and counts as missing.
+    """
+
+    where: str
+    subject: str
+    item: str
+    values: Mapping[str, Any]
+    question: LoggedQuestion | None = None
+    reply: Any = None
+    failed: bool = False
+
+
 class Collected:
     """Accumulator of scores.  Several scores of one subject on one item count as their mean."""
 
@@ -114,6 +143,23 @@ class Collected:
         replies = self._replies.setdefault(item, [])
         if len(replies) < _REPLIES and isinstance(text, str) and len(text) <= _REPLY_LENGTH and not math.isnan(score):
             replies.append((text, score))
+
+    def add_answers(self, answers: Sequence[Answer], requested: str | None, where: str) -> None:
+        """Add the answers of one file, by one metric of all of them.
+
+        Raises:
+            ResponsesError: They have several metrics and none is requested, or a value is not a score.
+        """
+        names = {name for answer in answers for name in answer.values}
+        if not names:
+            raise ResponsesError(f"{where}: no score; expected a metric such as acc or exact_match, a number in [0, 1]")
+        metric = choose("metric", names, requested, f"{where}, metrics")
+        for where, subject, item, values, question, reply, failed in answers:
+            value = math.nan if failed else score(values.get(metric), f"{where}, metric {metric!r}")
+            self.add(subject, item, value)
+            if question is not None:
+                self.ask(item, question, where)
+            self.reply(item, reply, value)
 
     def check_questions(self, fix: str) -> None:
         """Refuse items whose question differs between logs; the error names the first one, both places, and `fix`.

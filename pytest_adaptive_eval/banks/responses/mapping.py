@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import Expression, as_path, parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
 from pytest_adaptive_eval.banks.rows import Record
+from pytest_adaptive_eval.mappings import ResponseMapping
 
 #: Names of columns by field, in the order in which they are tried.
 _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -49,49 +48,6 @@ _EXTRACTED = (
 )
 #: Rows that a suggestion is made from, and levels of objects in which it looks, and in which scores are compared.
 _SAMPLE, _DEPTH, _CHECKED_DEPTH = 50, 3, 6
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseMapping:
-    """Expressions for the fields of a response, see `parse_expression`; empty where there is none."""
-
-    rows: str = ""
-    subject: str = ""
-    item: str = ""
-    score: str = ""
-    answer: str = ""
-    question: str = ""
-    choices: str = ""
-    target: str = ""
-    images: str = ""
-    category: str = ""
-    error: str = ""
-
-    @property
-    def given(self) -> dict[str, str]:
-        """The expressions that are not empty, by field."""
-        texts = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: text for name, text in texts.items() if text}
-
-    @property
-    def options(self) -> str:
-        """The mapping as options of the command line."""
-        return " ".join(f"--set {name}={_quoted(text)}" for name, text in self.given.items())
-
-    def with_defaults(self, other: ResponseMapping) -> ResponseMapping:
-        """Return a copy with the expressions of another mapping where this one has none."""
-        return dataclasses.replace(other, **self.given)
-
-    def parsed(self) -> dict[str, Expression]:
-        """Return the expressions by field, without that for the rows; raise ConfigError if one of them is malformed."""
-        return {name: parse_expression(text, name) for name, text in self.given.items() if name != "rows"}
-
-
-def _quoted(text: str) -> str:
-    """Return an expression as a word of a shell."""
-    if text.replace("_", "").replace(".", "").replace("-", "").isalnum():
-        return text
-    return f"'{text}'" if "'" not in text else f'"{text}"'
 
 
 def own_scores(record: Mapping[str, Any], read: Callable[[Any], float]) -> dict[str, float]:

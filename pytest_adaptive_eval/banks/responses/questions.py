@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 import json
 import re
 from collections import Counter
@@ -13,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.items import parse_item
-from pytest_adaptive_eval.errors import BankError, Unscored
+from pytest_adaptive_eval.errors import BankError, DatasetError, Unscored
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
@@ -24,9 +22,6 @@ from pytest_adaptive_eval.text import counted
 _TRIED = 400
 #: Share of the answers on which a grader must agree with the logged scores; below it the note warns.
 _AGREEING = 0.9
-#: Largest image, in bytes.
-_IMAGE_LIMIT = 50_000_000
-_SIGNATURES = ((b"\x89PNG", ".png"), (b"\xff\xd8\xff", ".jpg"), (b"RIFF", ".webp"))
 _DATA_URL = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
 
 
@@ -94,6 +89,18 @@ def _images(value: Any, file: Path) -> tuple[str | bytes, ...]:
     return tuple(images)
 
 
+def _content(image: str | bytes) -> str | bytes:
+    """Return the bytes of an image at a path, or the image as the log holds it."""
+    if not image:
+        raise DatasetError("an image lies outside of the log's folder")
+    if isinstance(image, bytes) or len(image) >= 1000 or _DATA_URL.match(image):
+        return image
+    try:
+        return read_regular(image)
+    except OSError as error:
+        raise DatasetError(f"an image cannot be read ({error!s:.120})") from None
+
+
 def grade_reply(values: Mapping[str, Any], items: Mapping[str, Item] | None) -> float | None:
     """Return the score of an answer by one's own item, or by the target of its row; None where neither is there."""
     answer, target = values.get("answer"), values.get("target")
@@ -132,6 +139,7 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
         kind = f"{len(question.choices) > 0}{_form(question.answers)}"
         groups.setdefault(f"{item.partition(':')[0] if ':' in item else ''}\0{kind}", []).append(item)
     items: list[Item] = []
+    store = ImageStore(folder, [])
     left_out: Counter[str] = Counter()
     for names in groups.values():
         answered = {name: responses.questions[name] for name in names if responses.questions[name].answers}
@@ -143,10 +151,11 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
         grader = _choose_grader(questions, note)
         for name, question in questions.items():
             try:
-                images = _write_images(question.images, folder, name)
+                images = [store.add(_content(image)) for image in question.images]
                 items.append(_item(name, question, grader, images, str(folder)))
-            except BankError as error:
-                left_out[f"with a question that cannot be asked ({str(error).partition(': ')[2]:.120})"] += 1
+            except (BankError, DatasetError) as error:
+                reason = re.sub(r"\A.*?: item '[^']*'(?:: | )", "", str(error))
+                left_out[f"with a question that cannot be asked ({reason:.120})"] += 1
     for reason, count in left_out.items():
         if count:
             note(f"left out: {counted(count, 'item')} {reason}")
@@ -227,31 +236,3 @@ def _expected(question: LoggedQuestion, grader: str) -> dict[str, Any]:
         return {"grader": grader, "answer": [answer.strip() for answer in question.answers]}
     accepted = "|".join(re.escape(answer.strip()) for answer in question.answers)
     return {"grader": "regex", "answer": rf"(?i)(?<!\w)(?:{accepted})(?!\w)"}
-
-
-def _write_images(images: Sequence[str | bytes], folder: Path, name: str) -> list[str]:
-    """Write images to a folder under names by their content, and return the names; refuse unknown kinds."""
-    names = []
-    for image in images:
-        content = _content(image, name)
-        suffix = next((suffix for start, suffix in _SIGNATURES if content.startswith(start)), None)
-        if suffix is None or len(content) > _IMAGE_LIMIT:
-            raise BankError(f"item {name!r:.60}: an image is no PNG, JPEG or WebP, or lies outside of the log's folder")
-        file = f"images/{hashlib.sha256(content).hexdigest()[:24]}{suffix}"
-        (folder / "images").mkdir(exist_ok=True)
-        (folder / file).write_bytes(content)
-        names.append(file)
-    return names
-
-
-def _content(image: str | bytes, name: str) -> bytes:
-    if isinstance(image, bytes):
-        return image
-    try:
-        if match := _DATA_URL.match(image):
-            return base64.b64decode(image[match.end() :], validate=False)
-        if len(image) >= 1000:
-            return base64.b64decode(image, validate=True)
-        return read_regular(image)
-    except (OSError, binascii.Error, ValueError) as error:
-        raise BankError(f"item {name!r:.60}: an image cannot be read ({error!s:.120})") from None

@@ -13,13 +13,13 @@ from pathlib import Path
 from pytest_adaptive_eval.banks.reader import is_bank
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import files_of, with_families
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
 from pytest_adaptive_eval.banks.responses.readers.mapped import propose
 from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
 from pytest_adaptive_eval.banks.rows import head, json_lines
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.mappings import ResponseMapping
 from pytest_adaptive_eval.registry import registered
 
 #: Readers by the name of their format.

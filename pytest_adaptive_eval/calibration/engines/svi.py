@@ -162,9 +162,9 @@ def fit_svi(
     Under a constant rate of learning and few draws the parameters wander about the optimum, and the ELBO of a step is
     noisier than the change that is to be seen. So the parameters are averaged over each window of steps (Polyak &
     Juditsky 1992; means as they are, standard deviations by their logarithms), and the ELBO of that average is
-    estimated over all responses, with the same draws every time, so that two windows differ by their parameters alone.
-    The fit has converged when the ELBO of two windows that follow each other differs by less than the tolerance,
-    relative to the later one; the last average is the result. In the 3PL both windows have guessing.
+    estimated over all responses, with the same draws every time. Two windows then differ by their parameters alone. The
+    fit has converged when the ELBO of two windows that follow each other differs by less than the tolerance, relative
+    to the later one; the last average is the result. In the 3PL both windows have guessing.
 
     Args:
         scores: Shape (S, n). In [0, 1]; NaN where missing. A fraction r counts as r right and 1 - r wrong.
@@ -176,7 +176,7 @@ def fit_svi(
     Raises:
         EstimationError: Fewer than two subjects, a score outside [0, 1], a subject or item without one, or a rate of
             learning at which nothing finite comes out.
-        ConfigError: There is no such model.
+        ConfigError: The model is unknown.
         UsageError: Pyro is not installed.
     """
     settings = SVISettings() if settings is None else settings

@@ -2,8 +2,8 @@
 
 The logistic likelihood is bounded from below by a Gaussian (Jaakkola & Jordan 2000), abilities are integrated out under
 that bound (Tipping 1999 for binary factors), and every block of the bound has its maximum in closed form. The normal
-prior of the items' parameters is learned with them (empirical Bayes), so that an item that all subjects got right, or a
-dimension that explains nothing, stays finite without a tuning constant.
+prior of the items' parameters is learned with them (empirical Bayes). An item that all subjects got right, or a
+dimension that explains nothing, therefore stays finite without a tuning constant.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pytest_adaptive_eval.calibration.curvature import curvature_at
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
-from pytest_adaptive_eval.calibration.subject_grid import SubjectGrid, curvature_at, subject_grid
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.ties import first_largest
 from pytest_adaptive_eval.types import Array
@@ -201,7 +201,7 @@ def _starting_abilities(scores: Array, D: int, weights: Array | None) -> Array:
 class _State:
     """Blocks of the bound, on numpy or torch, which share the function names used here.
 
-    Arrays have the axis of items or subjects last, so that no operation goes over axes of a few elements.
+    Arrays have the axis of items or subjects last. No operation then goes over axes of a few elements.
     """
 
     def __init__(
@@ -254,9 +254,6 @@ class _State:
         self.ones = make(np.ones((1, S)))
         #: Twice lambda(xi), the curvature of the bound, 0 where missing; shape (S, n).
         self.curvature = self._seen(curvature_at(1.0 + 0.0 * self.score, xp), slice(None))
-        #: The same by interpolation, or None; then `curvature` is not up to date.
-        self.grid: SubjectGrid | None = None
-        self.smooth = xp is np and real is np.float64 and D == 1 and self.observed is None
         #: Upper triangles of E[B B'], shape (U, n), and of E[phi phi'], with phi = (theta, 1), shape (U, S).
         self.EB, self.Ephi = self._item_moments(), self._subject_moments()
         self.target = self._target()
@@ -291,10 +288,6 @@ class _State:
 
     def _tighten(self) -> None:
         """Set every xi to the root mean square of its logit, where the bound is tight."""
-        if self.smooth and (grid := subject_grid(self.theta[0], self.V[0, 0], self.EB)) is not None:
-            self.grid = grid
-            return
-        self.grid = None
         phi, n = (self.twice * self.Ephi).T, self.EB.shape[1]
         step = max(1, AT_ONCE // n)
         for first in range(0, len(phi), step):
@@ -344,7 +337,7 @@ class _State:
     def _abilities(self) -> None:
         D = self.D
         EB = self.EB[:-1]
-        sums = self._sums(EB, self.curvature.T) if self.grid is None else self.grid.over_items(EB)
+        sums = self._sums(EB, self.curvature.T)
         self.V = self._inverse(sums[self.place[:D, :D]] + self.eye[:D, :D, None])
         right = self._sums(self.B[:D], self.target.T) - sums[self.place[:D, D]]
         self.theta = (self.V * right).sum(1)
@@ -354,7 +347,7 @@ class _State:
         """Update (A, d) of every item; return the derivative at the old ones."""
         right = self._sums(self._weighted(self._phi()), self.target)
         Ephi = self._weighted(self.Ephi)
-        sums = self._sums(Ephi, self.curvature) if self.grid is None else self.grid.over_subjects(Ephi)
+        sums = self._sums(Ephi, self.curvature)
         data = sums[self.place]
         if self.model == "1pl":
             return self._one_slope(right, data)

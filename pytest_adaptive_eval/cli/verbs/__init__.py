@@ -1,1 +1,1 @@
-"""Verbs of ``adaptive-eval``, one a file; see `pytest_adaptive_eval.cli.verb`."""
+"""Verbs of ``adaptive-eval``, one per file; see `pytest_adaptive_eval.cli.verb`."""

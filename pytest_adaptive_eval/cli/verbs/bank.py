@@ -89,7 +89,7 @@ def _export(options: argparse.Namespace) -> int:
     if output.exists():
         raise ConfigError(f"-o {output} exists; name a folder that is not there yet")
     if fault := next(faults(bank), None):
-        raise ConfigError(f"{options.bank}: {fault}; mend it before it is shared")
+        raise ConfigError(f"{options.bank}: {fault}; fix it before sharing")
     text = card(bank)
     if is_bank(options.bank):
         _copy(options.bank, bank, output)
@@ -109,7 +109,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _copy(folder: Path, bank: ItemBank, output: Path) -> None:
-    """Copy the files of a bank folder, and nothing else that lies there."""
+    """Copy the files of a bank folder, and nothing else in it."""
     images = sorted({image for item in bank.items for image in item.images})
     more = {"formats.npz": bank.in_formats, "predictor.npz": bank.predictor}
     arrays = [name for name, part in more.items() if part is not None]

@@ -51,9 +51,9 @@ def _add_arguments(parser: VerbParser) -> None:
     )
     add = parser.add_argument_group("bank").add_argument
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; only fit and check when omitted")
-    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; without it those in the logs are taken")
+    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; by default the texts in the logs")
     add_ids_argument(add, "--items")
-    text = "write the questions of the logs without parameters, for uniform draws: no fit, so that one log is enough"
+    text = "write the questions of the logs without parameters, for uniform draws; one log is enough"
     add("--uncalibrated", action="store_true", help=text)
     add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
     add("--replace", action="store_true", help="replace a bank that is in place")
@@ -146,7 +146,7 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
 def _read_responses(
     options: argparse.Namespace, formats: FormatResponses | None, items: Sequence[Item] | None
 ) -> Responses:
-    """Return the responses in the fullest of `formats`, else those of the source under the ids of `items`."""
+    """Return the responses in the fullest of `formats`, else the source's under the ids of `items`."""
     if formats is not None:
         return formats.whole
     return joined(read(options, options.source, _by_log_id(items, options.ids)), options.ids, items)
@@ -163,8 +163,8 @@ def _write_questions(options: argparse.Namespace) -> int:
         _, items = _texts_of_logs(read(options, options.source), Path(folder))
         if not items:
             raise ResponsesError(
-                f"{options.source}: the logs hold no question with its right answer, so that no bank can be asked; "
-                "write the questions as JSON lines and use them as a bank"
+                f"{options.source}: the logs hold no question with its right answer; write the questions as JSON "
+                "lines and use them as a bank"
             )
         report = {"source": _source(options, None)}
         bank = write_uncalibrated(options.output, items, report=report, replace=options.replace)
@@ -173,7 +173,7 @@ def _write_questions(options: argparse.Namespace) -> int:
 
 
 def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any]:
-    """Return where the questions come from: what the bank of ``--items`` records, else the file or the logs."""
+    """Return the source of the questions: as recorded by the bank of ``--items``, else the file or the logs."""
     from pytest_adaptive_eval.banks.licences import licence_of
 
     source = bank.report.get("source") if bank is not None else None
@@ -184,7 +184,7 @@ def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any
 
 
 def _by_log_id(items: Sequence[Item] | None, ids: str | None) -> dict[str, Item] | None:
-    """Return one's own items by the ids that logs have; those of a prefix are known beforehand."""
+    """Return one's own items by the ids of the logs; ids with a prefix are known beforehand."""
     from pytest_adaptive_eval.banks.rows import suffix_of
 
     if items is None:
@@ -214,7 +214,7 @@ def _policy_names(options: argparse.Namespace) -> list[str]:
 
 
 def _read_formats(options: argparse.Namespace) -> FormatResponses | None:
-    """Return the responses in formats, None where they are not."""
+    """Return the responses in formats, else None."""
     if options.formats is None:
         return None
     refuse(options, ("format", "orientation", "metric"), "is not for responses in formats")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folder", metavar="FOLDER", nargs="?", type=Path, default=Path(), help="the project (the current folder)")
-    text = "model in place of those that the evaluations name: a checkpoint folder, or http://HOST:PORT/v1#MODEL"
+    text = "model that replaces the evaluations' models: a checkpoint folder, or http://HOST:PORT/v1#MODEL"
     add("--model", metavar="MODEL", help=text)
     add("--ask", action="store_true", help="ask models on servers for one token")
 
@@ -33,7 +33,7 @@ def _run(options: argparse.Namespace) -> int:
     for finding in findings:
         say(list(_lines(finding)))
     faults = sum(finding.state == "fault" for finding in findings)
-    say(["", f"{faults} to mend before pytest --adaptive-eval can run here" if faults else "nothing to mend"])
+    say(["", f"{faults} to fix before pytest --adaptive-eval can run here" if faults else "nothing to fix"])
     return NOT_PASSED if faults else PASSED
 
 

@@ -58,7 +58,7 @@ def _add_arguments(parser: VerbParser) -> None:
     text = "a question that must be right, by id, or all of a task or category; may be repeated"
     add("--must-pass", metavar="NAME", action="append", default=[], help=text)
     add("--each-task", action="store_true", help="judge each task too: ids before the first colon")
-    text = "judge on questions like those asked, of which they are a sample, and not on these alone"
+    text = "judge on questions like these, treating them as a sample, and not on these alone"
     add("--like-questions", action="store_true", help=text)
     add("--confidence", metavar="C", type=float, help=f"confidence of each one-sided verdict ({_CONFIDENCE})")
     text = "what an undecided gate does (fail)"
@@ -213,7 +213,7 @@ def _task(item: str) -> str:
 
 
 def _pairs(options: argparse.Namespace, candidate: _Run, baseline: _Run | None) -> list[_Pair]:
-    """Return the scores of both runs on all items that can be compared, and on those of each task."""
+    """Return the scores of both runs on all comparable items, and on each task's."""
     import numpy as np
 
     items = _common(candidate, baseline)
@@ -233,7 +233,7 @@ def _pairs(options: argparse.Namespace, candidate: _Run, baseline: _Run | None) 
 
 
 def _common(candidate: _Run, baseline: _Run | None) -> list[str]:
-    """Return the items to judge on: those of the candidate, which the baseline has scores of."""
+    """Return the items to judge on: the candidate's, if the baseline has scores of them."""
     import math
 
     if baseline is None:
@@ -300,7 +300,7 @@ def _lines(
 
 
 def _accuracy(scores: Array) -> str:
-    """Return the mean of scores, with the sum of which it is."""
+    """Return the mean score and its numerator, for example ``.75 (45 of 60)``."""
     if not len(scores):
         return "unknown"
     return f"{number(float(scores.mean()), 4)} ({scores.sum():g} of {len(scores)})"

@@ -20,7 +20,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Merge the runs; returns the worst exit code of theirs."""
+    """Merge the runs; returns their worst exit code."""
     from pytest_adaptive_eval.records.run_record import merged
 
     records = [open_run(name, options.source, {"-o": options.output}) for name in options.runs]

@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _errors_without_gate(bank: ItemBank, budget: int) -> list[str]:
-    """Return a line on the errors of policies that feed no gate, if the bank's predictor knows them."""
+    """Return a line on the errors of policies without gates, if the bank's predictor knows them."""
     from pytest_adaptive_eval.text import number
 
     if bank.predictor is None:
@@ -146,7 +146,7 @@ def _budget(options: argparse.Namespace, needed: int, bank: ItemBank) -> int:
 
 
 def _baseline(bank: ItemBank, accuracy: float) -> Baseline:
-    """Return a baseline of an accuracy that answers the easier items right."""
+    """Return a baseline of a given accuracy that answers the easier items right."""
     import numpy as np
 
     from pytest_adaptive_eval.claims.paired import Baseline
@@ -166,7 +166,7 @@ REGISTERED = (
         "plan",
         "how many questions a gate will take on a bank",
         "Print the questions that gates take on a bank: expected, for nine verdicts in ten, and for a required power, "
-        "with those of a test of fixed size. Nothing is asked.",
+        "and for a test of fixed size. Nothing is asked.",
         _add_arguments,
         _run,
         (

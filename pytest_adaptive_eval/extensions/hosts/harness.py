@@ -101,7 +101,7 @@ class HarnessModel(Model):
         return cls(model, identity, cap=cap, until=until, chat=chat)
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Refuse pictures, which this interface of the harness has no place for."""
+        """Refuse pictures, which this interface of the harness does not take."""
         if pictured := next((item for item in items_naming(items, "images") if item.images), None):
             raise ConfigError(
                 f"item {pictured.id!r} has an image, and models of lm-evaluation-harness are asked by text: leave such "

@@ -160,7 +160,7 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
 
 
 def _check_numbers(rows: Sequence[tuple[Any, Choices]], name: str) -> None:
-    """Refuse numbers of which some count from 0 and some from 1, unless these are very few."""
+    """Refuse numbers that count partly from 0 and partly from 1, unless these are very few."""
     zeros = sum(_number(answer) == 0 for answer, _ in rows)
     lasts = sum(_number(answer) == len(choices.texts) for answer, choices in rows)
     if min(zeros, lasts) * _CONTRADICTED > max(zeros, lasts):
@@ -179,13 +179,13 @@ def yes_or_no(answer: Any) -> str | None:
 
 
 def tail(text: str) -> str | None:
-    """Return what stands after the last ``####``; None if there is none."""
+    """Return the text after the last ``####``; None without one."""
     before, mark, after = text.rpartition("####")
     return after.strip() if mark and (before or len(after) < 60) else None
 
 
 def bracketed(text: str) -> str | None:
-    """Return what stands in double square brackets; None for other texts, and for lists of lists."""
+    """Return the text in double square brackets; None for other texts, and for lists of lists."""
     match = re.fullmatch(r"\s*\[\[([^\[\]]*)\]\]\s*", text)
     return match[1].strip() if match and "," not in match[1] else None
 

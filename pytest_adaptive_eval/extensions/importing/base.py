@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.rows import Record, within
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
 
@@ -63,6 +63,16 @@ class Dataset:
             return chain.from_iterable(within(record, rows) for record in self.records(limit))
 
         return replace(self, records=records, mapping=replaced(self.mapping, rows=rows))
+
+    def without(self, reason: Callable[[Record], str]) -> Dataset:
+        """Return the data set with the records refused for which there is a reason."""
+
+        def records(limit: int | None = None) -> Iterator[Record]:
+            for record in self.records(limit):
+                why = reason(record)
+                yield record._replace(names={**record.names, "refused": why}) if why else record
+
+        return replace(self, records=records)
 
 
 @dataclass(frozen=True, slots=True)

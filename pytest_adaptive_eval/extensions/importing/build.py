@@ -28,12 +28,12 @@ from pytest_adaptive_eval.extensions.importing.free import (
     how_to_tell,
     is_list,
 )
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.items.graders.kinds.numeric import tolerance_of
 from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.reading.choice import choice_of
 from pytest_adaptive_eval.items.reading.numbers import expected_numbers
+from pytest_adaptive_eval.mappings import ItemMapping
 
 #: Graders whose right answers follow from the item's answer.
 _KINDS = ("choice", "yesno", "numeric", "math", "exact", "exact_match", "contains", "f1", "literal", "json")
@@ -419,7 +419,8 @@ def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> It
         "meta": meta,
     }
     if len(draft.messages) > 1 or (draft.messages and draft.messages[0]["role"] != "user"):
-        data["messages"] = draft.messages
+        first = [{"role": "system", "content": draft.question}] if draft.question else []
+        data["messages"] = [*first, *draft.messages]
     else:
         text = "\n\n".join(filter(None, (draft.question, *(message["content"] for message in draft.messages))))
         data["prompt"] = text if draft.turns else _prompt(text, question, mapping)

@@ -96,13 +96,13 @@ def as_list(value: Any) -> list[Any]:
 def read_choices(value: Any) -> Choices:
     """Return the alternatives of a value: lists, objects of any usual form, or one text of options.
 
-    Those that are missing after the last one are left out; one that is missing between others is empty.
+    Missing ones after the last are left out; a missing one between others is empty.
     """
     return without_end(_read(literal(value)))
 
 
 def without_end(choices: Choices) -> Choices:
-    """Return choices without those that are missing after the last one."""
+    """Return choices without missing ones after the last."""
     count = len(choices.texts)
     while count and not choices.texts[count - 1]:
         count -= 1
@@ -140,7 +140,7 @@ def _of_mapping(value: Mapping[str, Any]) -> Choices:
 
 
 def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choices:
-    """Return choices whose texts stand in one list, and labels, or marks of the right ones, in another."""
+    """Return choices with texts in one list, and labels, or marks of the right ones, in another."""
     labels = lists.get("label") or lists.get("labels") or []
     choices = tuple(map(as_text, texts))
     if len(labels) != len(texts):
@@ -207,7 +207,7 @@ def _of_text(value: str) -> Choices:
 
 
 def _labelled(text: str, first: str) -> list[str]:
-    """Return the texts between labels in order, the first of which begins the text."""
+    """Return the texts between labels in order; the first label begins the text."""
     spans: list[tuple[int, int]] = []
     while True:
         name = re.escape(_after(first, len(spans)))

@@ -20,7 +20,8 @@ from pytest_adaptive_eval.extensions.importing.choices import (
     read_choices,
     without_end,
 )
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.extensions.importing.free import holds_answer
+from pytest_adaptive_eval.mappings import ItemMapping
 
 _MEDIA = re.compile(r"(?i)\.(mp4|avi|mov|mkv|webm|mp3|wav|flac|ogg)\Z")
 _MEDIA_FIELD = re.compile(r"(?i)video|audio|sound|clip|path|file")
@@ -101,7 +102,12 @@ class Drafter:
         self._choices = choices_of(mapping.choices) if mapping.choices else None
         self._columns, self._distractors = several("choices"), several("distractors")
         self._accepted, self._images = several("accepted"), several("images")
-        self._category, self._meta = several("category"), dict(zip(mapping.meta, several("meta"), strict=True))
+        self._category = several("category")
+        named = [re.match(r"(\w+)=(?!=)", text) for text in mapping.meta]
+        texts = [text[match.end() :] if match else text for text, match in zip(mapping.meta, named, strict=True)]
+        keys = [match[1] if match else text for text, match in zip(mapping.meta, named, strict=True)]
+        self._meta = {key: parse_expression(text, "meta") for key, text in zip(keys, texts, strict=True)}
+        self._needed = {match[1] for match in named if match}
 
     def draft(self, record: Record, number: int) -> Draft | None:
         """Return the draft of a record; None where the mapping leaves it out.
@@ -133,10 +139,8 @@ class Drafter:
         prompts = literal(chat)
         if isinstance(prompts, list) and len(prompts) > 1 and all(isinstance(part, str) for part in prompts):
             chat, *turns = prompts
-        several = isinstance(answer, list) and len(answer) > 1 and any(isinstance(part, str) for part in answer)
-        if self._guessed and several and not (choices.texts or turns):
-            name = self.mapping.answer
-            raise DatasetError(f"its answer is a list, {answer!r:.60}; give --set accepted={name} where any is right")
+        if self._guessed and not (choices.texts or turns):
+            self._check_one_value(answer)
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
         question = _joined(value(self._context), value(self._question))
         if not (question or messages):
@@ -147,11 +151,25 @@ class Drafter:
                 raise DatasetError(f"{key!r:.40} is {cell!r:.60}: sound and video cannot be asked")
         category = tuple(filter(None, (as_text(value(each)) for each in self._category)))
         meta = {key: kept for key, each in self._meta.items() if (kept := value(each)) is not None}
+        if lacking := self._needed - meta.keys():
+            raise DatasetError(f"it has no value for {min(lacking)} in meta")
         pictures = images + pictures
         return Draft(
             *(record.where, number, name, question, messages, choices, answer, values, pictures, category, meta, turns),
             as_text(value(self._unit)),
         )
+
+    def _check_one_value(self, answer: Any) -> None:
+        """Refuse a guessed answer that is a list of texts, or an object that no grader compares."""
+        name = self.mapping.answer or "$label"
+        parts = answer if isinstance(answer, list) else [answer]
+        if len(parts) > 1 and any(isinstance(part, str) for part in parts):
+            raise DatasetError(f"its answer is a list, {answer!r:.60}; give --set accepted={name} where any is right")
+        if not self.mapping.grader and any(isinstance(part, Mapping) and not holds_answer(part) for part in parts):
+            raise DatasetError(
+                f"its answer is {answer!r:.80}, which no grader compares; give --set grader=judge, or "
+                f"grader=python:module:function that compares it, or the part to compare as --set answer={name}.KEY"
+            )
 
     def _is_missing(self, value: Any) -> bool:
         """Return whether a value is none, or a text that the mapping says stands for none."""

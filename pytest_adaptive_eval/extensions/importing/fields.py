@@ -13,11 +13,12 @@ QUESTIONS = _words(
     "question questiontext questionstem stem questiontitle questioncontent squestion problem problemtext "
     "problemstatement query prompt inputprompt instruction instructions input inputtext inputs q ctx goal "
     "sentence statement claim text clue riddle task content context code body description title userprompt user "
-    "frage pregunta pertanyaan"
+    "frage pregunta pertanyaan qtext startphrase"
 )
 CONTEXTS = _words(
-    "passage context story article paragraph background body premise document situation scenario florespassage "
-    "dialogue excerpt abstract material text hint statement contexts input dialog case introduction table system"
+    "taskprefix passage context story article paragraph background body premise document situation scenario "
+    "florespassage dialogue excerpt abstract material text hint statement contexts input dialog case introduction "
+    "table system"
 )
 ANSWERS = _words(
     "answerkey answeridx answerindex correctansweridx correctanswerindex correctindex correctidx correctchoiceidx "
@@ -62,7 +63,7 @@ _NEEDED = frozenset(
 _BESIDE = frozenset(
     _words(
         "the a b c d e f of source raw full main given reading problem question support supporting original str "
-        "string content body list python buggy path"
+        "string content body list python buggy path pre post"
     )
 )
 DISTRACTORS = re.compile(r"(distractors?|incorrect(answers?|choices?|options?)?|wrong(answers?|choices?|options?)?)\d*")
@@ -70,7 +71,15 @@ CATEGORIES = _words(
     "category subject domain topic task subset subcategory subfield l2category subjectname topicname subtopic "
     "type questiontype skill discipline field genre level difficulty"
 )
-UNITS = ("unit", "units", "answerunit")
+#: Names of fields that say whether a record's own answer is right.
+FLAGS = _words("label iscorrect correct isright right iscorrectanswer correctness")
+#: Names of fields that say whether a question has an answer, and of those with a file that some questions need.
+IMPOSSIBLE = ("isimpossible", "impossible", "unanswerable")
+UNANSWERABLE = (*IMPOSSIBLE, "answerable", "isanswerable", "hasanswer")
+ATTACHED = _words("filename filepath file files attachment attachments attachedfile")
+UNITS = ("unit", "units", "answerunit", "scale")
+#: Names of parts of a text that a question is about.
+PARTS = _words("pronoun pronountext targetword aspect aspectterm")
 #: Names of what a program is given, which asks nothing, and of a program.
 PROGRAM_INPUTS, PROGRAMS = ("input", "inputs", "args", "arguments"), ("code", "program", "snippet", "function")
 #: Names of texts that ask nothing by themselves.

@@ -51,6 +51,8 @@ _LETTER = re.compile(r"\(?([A-Ja-j])\)?\.?")
 _LETTERS_FROM, _CONSTANT_FROM = 3, 10
 #: Number that hides an answer where no other answer is negative: least count, and share of the records.
 _HIDDEN, _HIDDEN_COUNT, _HIDDEN_SHARE = "-1", 3, 0.05
+#: Signs that hide an answer where all others are words.
+_DASHES = ("-", "--", "–", "—", "?", "_")
 #: Words of an answer above which no grader compares texts well, and classes that a prompt can list.
 _LONG_WORDS, _CLASSES = 7, 12
 #: Texts that are the same without punctuation only if they are; and first words of a question for yes or no.
@@ -250,9 +252,11 @@ def _hidden(rows: Sequence[Row]) -> list[str]:
     count = firsts.count(_HIDDEN)
     only = not any(text != _HIDDEN and text.startswith(("-", "−")) for text in firsts)
     hidden = only and count >= max(_HIDDEN_COUNT, _HIDDEN_SHARE * len(rows))
+    named = [text for text in firsts if text not in _DASHES]
+    dashes = _DASHES if named and all(any(map(str.isalpha, text)) for text in named) else ()
     reasons = []
     for row in rows:
-        word = next(filter(may_be_missing, row.answers), "")
+        word = next((text for text in row.answers if may_be_missing(text) or text in dashes), "")
         if hidden and row.answers[0] == _HIDDEN:
             word = _HIDDEN
         reasons.append(word and f"the answer {word!r} may stand for no value: {how_to_tell(word)}")
@@ -283,6 +287,7 @@ def _chosen(rows: Sequence[Row], name: str, *, mixed: bool) -> list[Free | str]:
         ]
     _refuse_flags(rows, name)
     _refuse_codes(rows, name)
+    _refuse_indexes(rows, name)
     _refuse_commas(rows, name)
     if letters := _letters(rows, mixed=mixed):
         return letters
@@ -341,6 +346,19 @@ def _refuse_codes(rows: Sequence[Row], name: str) -> None:
             f"the numbers in {name!r} stand for {len(kinds)} classes, and the data set does not name them; give "
             f'--set choices="{listed}" and --set counted={min(map(int, kinds))}'
         )
+
+
+def _refuse_indexes(rows: Sequence[Row], name: str) -> None:
+    """Refuse small numbers as answers to questions that list choices by letters."""
+    shown = sum(bool(_SHOWN.search(row.question)) for row in rows)
+    if len(rows) >= _LETTERS_FROM and shown >= _KIND * len(rows) and all(len(row.answers[0]) == 1 for row in rows):
+        numbers = {row.answers[0] for row in rows}
+        if all(map(str.isdigit, numbers)):
+            raise DatasetError(
+                f"the answers of {name!r} are numbers from {min(numbers)} to {max(numbers)}, and the questions list "
+                f"choices by letters; give --set answer='letter({name})' where they count from 0, or 'letter({name}, "
+                "`1`)', or --set grader=numeric where a number is asked for"
+            )
 
 
 def _refuse_commas(rows: Sequence[Row], name: str) -> None:

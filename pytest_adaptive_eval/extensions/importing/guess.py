@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 from pytest_adaptive_eval.banks.code import CODE
 from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
+from pytest_adaptive_eval.banks.images import looks_like_image
 from pytest_adaptive_eval.banks.rows import Record
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing import fields
@@ -26,9 +28,8 @@ from pytest_adaptive_eval.extensions.importing.choices import (
 from pytest_adaptive_eval.extensions.importing.drafts import choices_of
 from pytest_adaptive_eval.extensions.importing.fields import normal
 from pytest_adaptive_eval.extensions.importing.free import holds_answer
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
-from pytest_adaptive_eval.extensions.importing.pictures import looks_like_image
 from pytest_adaptive_eval.items.grading import JUDGE
+from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
 #: Records from which a mapping is guessed.
@@ -37,6 +38,8 @@ SAMPLE = 400
 _CONTAINED = 0.9
 #: Share of the records in which two fields with the answer may disagree.
 _DISAGREE = 0.02
+#: Records with as many different texts each, from which these may be choices.
+_ALL_DIFFERENT = 10
 #: Pairs of texts that are one question.
 _PAIRS = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("question1", "question2"), ("text1", "text2"))
 #: Words, in the middle, of a field that is a question by its values alone, and of one that only names a kind.
@@ -105,7 +108,7 @@ class _Sample:
 
 def _text_of(key: str) -> str:
     """Return the expression of a whole field: its name as it stands where that is plain."""
-    return key if re.fullmatch(r"[\w \-'?:*,]+", key) and key == key.strip() else as_path(key)
+    return key if re.fullmatch(r"[\w \-?:,]+", key) and key == key.strip() else json.dumps(key, ensure_ascii=False)
 
 
 def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool = False) -> Guess:
@@ -153,6 +156,26 @@ def nested_rows(records: Sequence[Record]) -> str:
             if len(beside) > 1:
                 return ",".join(map(as_path, beside))
     return ""
+
+
+def unaskable(records: Sequence[Record]) -> Callable[[Record], str] | None:
+    """Return the function from a record to why its question cannot be asked, or ""; None where no field may say so.
+
+    A field may say that a question has no answer, or name a file where only some records have one.
+    """
+    keys = {key: normal(key) for key in dict.fromkeys(key for record in records for key in record.data)}
+    flags = {key: name in fields.IMPOSSIBLE for key, name in keys.items() if name in fields.UNANSWERABLE}
+    some = [key for key, name in keys.items() if name in fields.ATTACHED]
+    some = [key for key in some if len({is_missing(record.data.get(key)) for record in records}) > 1]
+
+    def reason(record: Record) -> str:
+        data = record.data
+        if key := next((key for key, bad in flags.items() if str(data.get(key)).lower() == str(bad).lower()), ""):
+            return f"{key!r} is {data[key]!r}, which says that it has no answer"
+        key = next((key for key in some if not is_missing(data.get(key))), "")
+        return f"its {key!r} is {data[key]!r:.60}, which a bank does not have" if key else ""
+
+    return reason if flags or some else None
 
 
 def unused_fields(records: Sequence[Record], mapping: ItemMapping) -> list[str]:
@@ -207,6 +230,7 @@ class _Guesser:
             units = [key for key in sample.matching(fields.UNITS) if any(map(as_text, sample.values(key)))]
             self._take("unit", next(iter(units), ""), "its name")
         self._check_asked()
+        self._check_not_candidates()
         if not self.mapping.category:
             several = len({record.names.get("set") for record in sample.records}) > 1
             self._take("category", self._categories() or (("$set",) if several else ()), "its few values")
@@ -301,15 +325,38 @@ class _Guesser:
                 f"{question!r} only says {listed:.120}, which asks nothing alone; give --set question="
                 f"'{{{others[0]}}} .. {{{question}}}' with the words between"
             )
+        parts = [key for key in sample.paths if normal(key) in fields.PARTS and sample.filled(key)]
+        if parts and not asks:
+            raise DatasetError(
+                f"{question!r} asks nothing alone, and {parts[0]!r} is a part of it; give --set question="
+                f"'{{{question}}}\\n\\n.. {{{parts[0]}}} ..?' with the words between"
+            )
         if self.mapping.choices or self.mapping.distractors or self.mapping.grader or self.mapping.instruction:
             return
         plain = "{" in question or normal(question) in fields.PLAIN_TEXTS
         answers = [value for value in sample.values(self.mapping.answer or "$none") if not is_missing(value)]
-        if plain and answers and not asks and all(map(yes_or_no, answers)):
+        rated = all(isinstance(number := _parsed(answer), float) and 0 <= number <= 1 for answer in answers)
+        if plain and answers and not asks and (rated or all(map(yes_or_no, answers))):
+            told = "is a number from 0 to 1 for" if rated else "says yes or no to"
             raise DatasetError(
-                f"{self.mapping.answer!r} says yes or no to {question.replace(chr(10), ' ')!r}, and no field says what "
+                f"{self.mapping.answer!r} {told} {question.replace(chr(10), ' ')!r}, and no field says what "
                 f"is asked; give --set question='QUESTION {{..}}' with it"
             )
+
+    def _check_not_candidates(self) -> None:
+        """Refuse a guessed answer beside a field that says of each record whether its answer is right."""
+        sample, mapping = self.sample, self.mapping
+        if mapping.choices or mapping.distractors or mapping.where or not self.reasons.keys() & {"answer", "accepted"}:
+            return
+        answer = mapping.answer or mapping.accepted[0]
+        for key in sample.matching(fields.FLAGS):
+            kinds = {as_text(value).casefold() for value in sample.values(key)}
+            if key != answer and kinds in ({"0", "1"}, {"true", "false"}):
+                raise DatasetError(
+                    f"{key!r} is {' or '.join(sorted(kinds))} beside {answer!r}, as where each record is an answer "
+                    f"that may be wrong; give --set where=\"{key} == '{max(kinds)}'\" where that marks the right ones, "
+                    f"or --set meta={key} where all are right"
+                )
 
     def _images(self) -> tuple[str, ...]:
         """Return the expressions of images: by their names, and by values that look like images."""
@@ -334,6 +381,8 @@ class _Guesser:
         by_field = {
             key: [read_choices(value) for value in sample.values(key)] for key in sample.matching(fields.CHOICES)
         }
+        for key in [key for key in by_field if normal(key) in fields.ALIASES and self._always_first(by_field[key])]:
+            del by_field[key]  # spellings of the answer
         shares = {key: sum(len(choices.texts) > 1 for choices in rows) / len(rows) for key, rows in by_field.items()}
         for key, rows in by_field.items() if not mapping.answer else ():
             marks = [choices.right for choices in rows if choices.texts]  # of the right ones
@@ -370,6 +419,12 @@ class _Guesser:
         if wrong and answer:
             self._take("distractors", wrong, "their names")
         self._answer(answer)
+
+    def _always_first(self, rows: Sequence[Choices]) -> bool:
+        """Return whether some field is the first of the texts in each row."""
+        firsts = [next(iter(choices.texts), None) for choices in rows]
+        columns = (map(as_text, self.sample.values(key)) for key in self.sample.paths)
+        return any(all(first in (None, text) for first, text in zip(firsts, c, strict=True)) for c in columns)
 
     def _answer(self, answer: str, reason: str = "its name") -> None:
         """Take the answer, and another field with it where each has what the other lacks."""
@@ -479,7 +534,11 @@ class _Guesser:
         found = []
         for key, path in self.sample.paths.items():
             values = self.sample.values(key)
-            if key in columns or key in self.sample.used or normal(path[-1]) in (*fields.CATEGORIES, *fields.IDS[:-4]):
+            if (
+                self.sample.outer(key) in columns
+                or key in self.sample.used
+                or normal(path[-1]) in (*fields.CATEGORIES, *fields.IDS[:-4])
+            ):
                 continue
             kinds = {as_text(value) for value in values if isinstance(value, str | int)}
             labels = {label for _, choices in self._rows(columns, key)[:1] for label in choices.labels}
@@ -499,11 +558,28 @@ class _Guesser:
         if name in fields.ACCEPTED and mapping.answer != sample.given:
             self.mapping = mapping = replaced(mapping, answer="", accepted=(mapping.answer,))
             self.reasons["accepted"] = self.reasons.pop("answer", "its name")
+            self._check_not_choices(mapping.accepted[0])
         elif "answer" in self.reasons:
             self._check_one_value(mapping.answer)
         aliases = [k for k in sample.matching(fields.ALIASES) if sample.filled(k, 0.02) and k != mapping.answer]
         if aliases:
             self._take("accepted", (*mapping.accepted, *aliases), "their names")
+
+    def _check_not_choices(self, accepted: str) -> None:
+        """Refuse guessed lists of accepted answers that may be choices, or objects that are no answers."""
+        lists = [value for value in map(literal, self.sample.values(accepted)) if not is_missing(value)]
+        objects = [part for value in lists for part in as_list(value) if isinstance(part, Mapping)]
+        if other := next((part for part in objects if not holds_answer(part)), None):
+            raise DatasetError(_no_comparison(accepted, other))
+        texts = [] if objects else [list(map(as_text, value)) for value in lists if isinstance(value, list)]
+        counts = {len(each) for each in texts}
+        different = all(len(set(each)) == len(each) for each in texts)
+        if len(texts) == len(lists) >= _ALL_DIFFERENT and counts <= {3, 4, 5} and len(counts) == 1 and different:
+            raise DatasetError(
+                f"the answers of {accepted!r} are {counts.pop()} different texts in each record, as choices are, and "
+                f"no field says which is right; give --set choices={accepted} and the answers with --set answer=FIELD "
+                f"or labels=FILE, or --set accepted={accepted} where each is right"
+            )
 
     def _check_one_value(self, answer: str) -> None:
         """Refuse a guessed answer that is several values, or an object without one that is the answer."""
@@ -518,10 +594,7 @@ class _Guesser:
             )
         objects = [value for value in values if isinstance(value, Mapping) and not holds_answer(value)]
         if objects:
-            raise DatasetError(
-                f"the answers of {answer!r} are objects such as {objects[0]!r:.80}, which no grader compares; give "
-                f"--set answer={answer}.KEY, or another field"
-            )
+            raise DatasetError(_no_comparison(answer, objects[0]))
 
     def _context(self) -> str:
         sample, mapping = self.sample, self.mapping
@@ -562,6 +635,21 @@ class _Guesser:
             if len(values) == len(self.sample.records) and len(set(values)) * 10 >= len(values) * 9:
                 return key
         return ""
+
+
+def _parsed(value: Any) -> Any:
+    """Return the number that a text is; other values as they are."""
+    try:
+        return float(value) if isinstance(value, str) and "." in value else value
+    except ValueError:
+        return value
+
+
+def _no_comparison(answer: str, found: Any) -> str:
+    return (
+        f"the answers of {answer!r} are objects such as {found!r:.80}, which no grader compares; give --set "
+        f"answer={answer}.KEY, or another field"
+    )
 
 
 def _is_chat(value: Any, key: str) -> bool:

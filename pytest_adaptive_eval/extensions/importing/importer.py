@@ -12,16 +12,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pytest_adaptive_eval.banks.images import ImageStore
 from pytest_adaptive_eval.banks.rows import Record
-from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import build_items, file_of
 from pytest_adaptive_eval.extensions.importing.drafts import Draft, Drafter
-from pytest_adaptive_eval.extensions.importing.guess import SAMPLE, guess_mapping, nested_rows, unused_fields
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
+from pytest_adaptive_eval.extensions.importing.guess import (
+    SAMPLE,
+    guess_mapping,
+    nested_rows,
+    unaskable,
+    unused_fields,
+)
 from pytest_adaptive_eval.extensions.importing.opening import check_references, label_files, open_files, read_labels
-from pytest_adaptive_eval.extensions.importing.pictures import ImageStore
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.typed_tables import find_named, replaced
 
@@ -142,7 +148,8 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     for dataset in datasets:
         try:
             dataset, mapping, reasons, unread = _mapped(dataset, several=len(datasets) > 1)
-            drafts, without = _drafts(dataset, mapping, number, store, guessed="answer" in reasons)
+            guessed = "answer" in reasons or (dataset.labels is not None and not mapping.answer)
+            drafts, without = _drafts(dataset, mapping, number, store, guessed=guessed)
         except DatasetError as error:
             if len(datasets) == 1:
                 raise
@@ -193,6 +200,8 @@ def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapp
     unread: list[str] = []
     if not (given.question or given.messages):
         unread = unused_fields(sample, mapping)
+        if not mapping.images and (reason := unaskable(sample)):
+            dataset = dataset.without(reason)
         if dataset.labels is None and dataset.folder is not None:
             check_references(sample, mapping, dataset.folder)
     if several and not mapping.category:
@@ -257,7 +266,7 @@ def _drafts(
             draft = drafter.draft(record, count - 1)
             if draft is not None:
                 draft.images = [store.add(image) for image in draft.images]
-        except DatasetError as error:
+        except (BankError, DatasetError) as error:
             refused.append((record.where, str(error)))
             continue
         if draft is not None:

@@ -6,31 +6,32 @@ import contextlib
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.expressions import as_path, parse_expression
+from pytest_adaptive_eval.banks.expressions import as_path
 from pytest_adaptive_eval.banks.licences import licence_of
 from pytest_adaptive_eval.banks.rows import Record, read_records, set_of, stem_of, suffix_of
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
-from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
+from pytest_adaptive_eval.extensions.importing.base import Dataset, ImportSettings
 from pytest_adaptive_eval.extensions.importing.build import file_of
 from pytest_adaptive_eval.extensions.importing.choices import as_text, is_missing
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.inputs import open_regular
+from pytest_adaptive_eval.mappings import ItemMapping
 from pytest_adaptive_eval.typed_tables import replaced
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
+_ABOUT = re.compile(r"(?i)read.?me|licen[cs]e|notice|citation|requirements|version|about")
 _SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
 
 
 def data_files(folder: Path, depth: int = 4) -> list[Path]:
-    """Return the data files below a folder, sorted; links are not followed."""
+    """Return the data files below a folder, sorted, or its texts where there is none; links are not followed."""
     files: list[Path] = []
+    texts: list[Path] = []
     for path in sorted(folder.iterdir()):
         if path.is_symlink() or path.name.startswith((".", "~$")):
             continue
@@ -38,7 +39,9 @@ def data_files(folder: Path, depth: int = 4) -> list[Path]:
             files += data_files(path, depth - 1)
         elif suffix_of(path) and path.name not in ("dataset_info.json", "state.json", "dataset_dict.json"):
             files.append(path)
-    return files
+        elif path.suffix.lower() == ".txt" and not _ABOUT.match(path.name):
+            texts.append(path)
+    return files or texts
 
 
 def split_of(path: Path) -> tuple[str, Path]:
@@ -226,69 +229,6 @@ _ABOVE = 2
 def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:
     """Return a mapping with the user's fields in place of its own."""
     return replaced(defaults, **{name: getattr(settings, name) for name in settings.given()})
-
-
-def with_records(dataset: Dataset, change: Callable[[Record], Record]) -> Dataset:
-    """Return a data set with each record changed."""
-
-    def records(limit: int | None = None) -> Iterator[Record]:
-        return map(change, dataset.records(limit))
-
-    return replace(dataset, records=records)
-
-
-def preset(
-    name: str,
-    summary: str,
-    *variants: ItemMapping,
-    files: str = "",
-    labels: Callable[[Path], Path | None] | None = None,
-    ask: str = "generation",
-    few_shot: str = "",
-) -> Importer:
-    """Return the importer of a published benchmark.
-
-    Args:
-        *variants: One for each form in which the benchmark is published; the first that fits the first records is used.
-            Fields that it leaves out are guessed.
-        labels: Return the second file with the answers, given the source.
-    """
-    about = {"ask": ask, "few_shot": few_shot}
-
-    def opened(source: str, settings: ImportSettings) -> list[Dataset]:
-        second = settings.labels or (labels(Path(source)) if labels and not settings.split else None)
-        datasets: list[Dataset] = []
-        notes: list[str] = []
-        for number, plain in enumerate(open_files(source, settings, files, variants[0] if variants else None, name)):
-            forms = [open_files(source, settings, files, variant, name)[number] for variant in variants] or [plain]
-            fitting = next((form for form in forms if _fits(form)), None)
-            if fitting is None:
-                notes.append(f"left out: {', '.join(plain.files[:4])}: its fields are none of those of {name}")
-                continue
-            datasets.append(replace(fitting, labels=second, facts={**fitting.facts, **about}))
-        if not datasets:
-            raise DatasetError(
-                f"{source}: its fields are none of those that {name} is published with; leave --preset out, or name "
-                "the fields"
-            )
-        return [replace(datasets[0], notes=(*datasets[0].notes, *notes)), *datasets[1:]]
-
-    return Importer(name, summary, opened, ask, few_shot)
-
-
-def _fits(dataset: Dataset) -> bool:
-    """Return whether the question, chat and choices of a mapping have values in one of the first records."""
-    mapping = dataset.mapping
-    try:
-        records = list(islice(dataset.records(50), 50))
-    except DatasetError:
-        return False
-    accepted = () if mapping.choices else mapping.accepted[:1]
-    expressions = [
-        text for text in (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer, *accepted) if text
-    ]
-    parsed = [parse_expression(text) for text in expressions if not text.startswith("$label")]
-    return all(any(value(record.data, record.names) is not None for record in records) for value in parsed)
 
 
 def open_files(

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.settings import add_settings_arguments, given_settings
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, DatasetError
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping, split_list
+from pytest_adaptive_eval.mappings import ItemMapping, split_list
 from pytest_adaptive_eval.typed_tables import described, read_table
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The server of llama.cpp as the package xllamacpp brings it, where there is no program llama-server.
+"""The llama.cpp server of the package xllamacpp, for machines without the program llama-server.
 
 Run as ``python -m pytest_adaptive_eval.extensions.serving.llama_cpp --model FILE.gguf --port PORT``. Options are named
 as those of llama-server.

@@ -45,7 +45,7 @@ def _gguf(folder: Path) -> Path:
 
 
 def _llama_server() -> tuple[str, ...]:
-    """Return the program of llama.cpp, or the module that runs the server of the package xllamacpp in its place."""
+    """Return the program of llama.cpp, or the module that runs xllamacpp's server instead."""
     if shutil.which("llama-server") or importlib.util.find_spec("xllamacpp") is None:
         return ("llama-server",)
     return (sys.executable, "-m", "pytest_adaptive_eval.extensions.serving.llama_cpp")

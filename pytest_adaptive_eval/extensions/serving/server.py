@@ -104,7 +104,7 @@ class Server:
         return [str(entry["id"]) for entry in listed if isinstance(entry, dict) and "id" in entry]
 
     def release(self) -> None:
-        """End this process's use of the server; warn if the server ended by itself and was started again."""
+        """End this process's use of the server; warn if the server crashed and was restarted."""
         if self.lease.closed:
             return
         starts = _read(self.folder / "status.json").get("starts", 1)

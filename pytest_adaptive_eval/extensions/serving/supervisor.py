@@ -105,7 +105,7 @@ def _start(command: dict[str, Any], log: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def _end_with_parent() -> None:
-    """Ask the system, where it can, to end this process when its parent is killed."""
+    """Ask the system to end this process when its parent is killed, if it supports that."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 

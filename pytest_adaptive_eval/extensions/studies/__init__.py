@@ -1,1 +1,1 @@
-"""Evaluations that are no interview of one subject: networks, and panels that judge each other."""
+"""Evaluations of several models: networks, and panels that judge each other."""

@@ -1,1 +1,1 @@
-"""Sweeps: grids of checkpoints, evaluations and seeds, each cell a pytest process of its own."""
+"""Sweeps: grids of checkpoints, evaluations and seeds, with a pytest process per cell."""

@@ -1,4 +1,4 @@
-"""Run pytest for as long as whoever started it lives.
+"""Run pytest until the starting process ends.
 
 ``python -m pytest_adaptive_eval.extensions.sweeps.cell_process DESCRIPTOR ARGUMENT ...`` runs pytest with the
 arguments. The descriptor is the read end of a pipe whose write end the starter holds: the system closes it when the

@@ -1,4 +1,4 @@
-"""Cells of a sweep: one checkpoint on one file of evaluations with one seed, and what is kept of them on disk."""
+"""Cells of a sweep: one checkpoint on one evaluation file with one seed, and their files on disk."""
 
 from __future__ import annotations
 
@@ -133,13 +133,13 @@ class CellEnd:
 
 
 def write_end(folder: Path, end: CellEnd) -> None:
-    """Keep how a cell ended, in one step."""
+    """Write how a cell ended, atomically."""
     with replacing(folder / _END, durable=True) as file:
         file.write(json.dumps(asdict(end)).encode("ascii"))
 
 
 def read_end(folder: Path) -> CellEnd | None:
-    """Return how a cell ended, None where it has not or where the file is of another version."""
+    """Return how a cell ended, None if it has not, or if the file has another version."""
     try:
         data = json.loads(read_regular(folder / _END))
         return CellEnd(**data)

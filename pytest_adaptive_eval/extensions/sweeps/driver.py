@@ -105,7 +105,7 @@ class SweepRun:
 
 
 def merge_cells(folder: Path, cells: Iterable[Cell], path: Path) -> RunRecord | None:
-    """Write one record of the cells' records, under the names of their checkpoints; None where there is none.
+    """Write one record of the cells' records, under the names of their checkpoints; None without records.
 
     Raises:
         JournalError: The record of a cell is damaged, or the file cannot be written.

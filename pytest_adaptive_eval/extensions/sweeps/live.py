@@ -17,7 +17,7 @@ _EVERY, _ROWS, _NAME = 0.5, 24, 32
 
 
 def cell_line(cell: Cell, end: CellEnd) -> str:
-    """Return what a log says of a cell that ended."""
+    """Return the log line of a cell that ended."""
     state = state_of(end)
     sentence = end.reason or "; ".join(str(gate.get("sentence")) for gate in end.gates) or "no gate"
     asked = sum(int(interview.get("asked") or 0) for interview in end.interviews)
@@ -47,7 +47,7 @@ class LiveTable:
         self._say(f"{self._cells[end.key].name}: {clean_terminal(end.reason, 200)}; run again, number {retry}")
 
     def tick(self, running: Sequence[str]) -> None:
-        """Draw the table, on a terminal alone."""
+        """Draw the table, on a terminal only."""
         if self._terminal and clock.elapsed() - self._drawn >= _EVERY:
             self._drawn = clock.elapsed()
             self.clear()

@@ -1,4 +1,4 @@
-"""The matrix of a sweep: what its table and its page show of all cells."""
+"""The matrix of a sweep, for its table and its page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONFIDENCE = 0.95
 
 
 def state_of(end: CellEnd | None) -> str:
-    """Return the worst outcome of a cell's gates, ``none`` without a gate, ``waiting`` where it has not ended."""
+    """Return the worst outcome of a cell's gates, ``none`` without a gate, ``waiting`` before its end."""
     if end is None or end.died:
         return "waiting"
     if not end.finished:
@@ -44,7 +44,7 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """The first evaluation's estimate, the mean over seeds; empty where there is none."""
+        """The first evaluation's estimate, the mean over seeds; empty without one."""
         estimates = [
             value
             for _, end in self.cells
@@ -120,7 +120,7 @@ class Matrix:
         self.states = Counter(state_of(ends.get(cell.key)) for cell in cells)
 
     def entry(self, checkpoint: Checkpoint, evaluation: EvaluationFile) -> Entry:
-        """Return one place of the matrix."""
+        """Return one entry of the matrix."""
         cells = self._entries.get((checkpoint.name, evaluation.name), [])
         pairs = tuple((cell, self.ends.get(cell.key)) for cell in cells)
         states = [state_of(end) for _, end in pairs]
@@ -198,7 +198,7 @@ class Matrix:
         return Best("all evaluations", best, reason + f"deviations above the mean of {len(whole)} checkpoints")
 
     def cost(self) -> Cost:
-        """Return what the cells cost."""
+        """Return the cost of the cells."""
         ends = [end for end in self.ends.values() if not end.died]
         interviews = [interview for end in ends for interview in end.interviews]
 

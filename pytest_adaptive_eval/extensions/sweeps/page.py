@@ -185,7 +185,7 @@ def _curves(matrix: Matrix) -> Markup | None:
 
 
 def _panel(curves: Sequence[Curve], span: tuple[float, float], key: str) -> Markup:
-    """Return the picture of one evaluation, with intervals where there are few lines."""
+    """Return the picture of one evaluation, with intervals if it has few lines."""
     steps = [point.step for curve in curves for point in curve.points]
     margin = 0.04 * (max(steps) - min(steps))
     frame = Frame((min(steps) - margin, max(steps) + margin), span, _SIZE, _MARGINS)

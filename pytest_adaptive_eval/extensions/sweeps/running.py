@@ -1,4 +1,4 @@
-"""Run one cell to its end, on whatever machine: the same for every executor."""
+"""Run one cell to its end, the same for every executor."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def run_cell(
 
 @contextmanager
 def _locked(folder: Path, stop: threading.Event | None) -> Iterator[int | None]:
-    """Hold the lock of a cell's folder; yields None where another process keeps it."""
+    """Hold the lock of a cell's folder; yields None if another process has it."""
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         latest = clock.elapsed() + LOCK_WAIT
@@ -140,7 +140,7 @@ def _judged(end: CellEnd, status: int, folder: Path) -> CellEnd:
 
 
 def _recorded(end: CellEnd, folder: Path) -> CellEnd | None:
-    """Return the end of a cell that died after it had written its record; None where it had not."""
+    """Return the end of a cell that died after writing its record, else None."""
     try:
         record = read_run(folder / RECORD)
     except AdaptiveEvalError:

@@ -46,7 +46,7 @@ class SweepTable(Table, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A sweep as its file says it.
+    """A sweep, as read from its file.
 
     Args:
         checkpoints: In the order of their numbers.

@@ -79,7 +79,7 @@ class Ability(Metric[SessionResult]):
         if condition.method == _MODEL_METHOD:
             if not (reason := misfit_reason(result)):
                 return self._judge_likelihood(result, condition, verdict)
-            verdict = replace(verdict, notes=(*verdict.notes, f"{reason}, so that the draws decide"))
+            verdict = replace(verdict, notes=(*verdict.notes, f"{reason}, so the draws decide"))
         return judge_claim(
             result, condition, verdict, lambda accuracy: ability_at(result.bank, accuracy), guessing=result.chance
         )

@@ -1,4 +1,4 @@
-"""Macro accuracy: the mean over the bank's categories, each of which counts alike."""
+"""Macro accuracy: the mean over the bank's categories, with equal weights."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def _texts(content: object) -> list[str]:
 
 
 def pictures_of(item: Item) -> list[Image]:
-    """Return the decoded pictures of an item; raise BankError, which names it, for a file that is none."""
+    """Return the decoded pictures of an item; raise BankError for a file that is not a picture."""
     try:
         return [open_image(name, item.root) for name in item.images]
     except BankError as error:

@@ -1,1 +1,1 @@
-"""Graders: how an answer is compared with the accepted ones.  Each kind is registered by its name."""
+"""Graders, which compare answers with accepted ones.  Each kind is registered by its name."""

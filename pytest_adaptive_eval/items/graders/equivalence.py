@@ -13,7 +13,7 @@ _CONFIG = (math_verify.LatexExtractionConfig(), math_verify.ExprExtractionConfig
 
 
 def equivalent(answer: str, expression: str) -> bool:
-    """Return whether two expressions are equivalent; False where one is not understood."""
+    """Return whether two expressions are equivalent; False if one cannot be parsed."""
     with contextlib.suppress(Exception):  # whatever a parser makes of a text that is no expression
         return bool(math_verify.verify(_parsed(answer), _parsed(expression), timeout_seconds=None))
     return False

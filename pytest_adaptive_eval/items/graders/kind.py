@@ -1,4 +1,4 @@
-"""What a kind of grader is, and the kinds that are registered."""
+"""Kinds of graders, and their registry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHORTEST = 2
 
 
 class Asked(Protocol):
-    """What a grader knows of an item, see `pytest_adaptive_eval.items.item.Item`."""
+    """Part of an item that a grader sees, see `pytest_adaptive_eval.items.item.Item`."""
 
     @property
     def id(self) -> str:
@@ -70,7 +70,7 @@ class GraderKind:
 
 
 def finding_kind(question: Asked, grader: str, text: str) -> str:
-    """Return the grader that finds an accepted answer within a text that the named one takes for wrong; else empty."""
+    """Return the grader that finds an accepted answer within a text that the named one rejects; else empty."""
     kinds = grader_kinds()
     for name in kinds[grader].within if grader in kinds else ():
         kind = kinds[name]

@@ -1,1 +1,1 @@
-"""What a text of a model says is its answer: one reader for graders and task families."""
+"""Find the answer that a model's text states: one reader for graders and task families."""

@@ -92,7 +92,7 @@ _LOOKALIKES = str.maketrans("АВСЕ", "ABCE")
 
 
 def _bare(text: str) -> str:
-    """Return a text without the commands of LaTeX that change its look, and without marks of emphasis."""
+    """Return a text without LaTeX formatting and emphasis marks."""
     return _LATEX.sub(" ", text).replace("**", "").replace("\\(", " ")
 
 
@@ -105,7 +105,7 @@ def _cased(text: str) -> str:
 
 
 class _Choices:
-    """Choices of an item, as they are looked for."""
+    """Choices of an item, in the form searched for."""
 
     def __init__(self, texts: tuple[str, ...], *, subjects: bool = True) -> None:
         self.subjects = subjects
@@ -124,7 +124,7 @@ class _Choices:
         return index if index < self.count else None
 
     def equal(self, text: str) -> int | None:
-        """Return the choice that a text equals, apart from an article, and from case where that tells none apart."""
+        """Return the choice that a text equals, ignoring articles, and case if choices stay distinct."""
         alike = [index for index, choice in enumerate(self.texts) if choice == _normal(text)]
         if len(alike) > 1:
             exact = [index for index in alike if _cased(self.raw[index]) == _cased(text)]
@@ -175,7 +175,7 @@ class _Choices:
         )
 
     def stated(self, text: str) -> list[Chosen]:
-        """Return the choices at the begin of a part that gives the answer."""
+        """Return the choices at the start of a part that gives the answer."""
         if (equal := self.equal(text)) is not None:
             return [(equal,)]
         text = _bare(text).translate(_LOOKALIKES) if not text.isascii() else _bare(text)
@@ -215,7 +215,7 @@ class _Choices:
         return tuple(index for index in indexes if index is not None) if None not in indexes else ()
 
     def _letters(self, text: str) -> list[Chosen]:
-        """Return the letters at the begin of a text: one, or several that a word or a comma joins."""
+        """Return the letters at the start of a text: one, or several joined by a word or a comma."""
         match = _LEADING.match(text)
         if not match or (first := self.letter(match[1])) is None:
             return []
@@ -229,7 +229,7 @@ class _Choices:
         return [(index,) for index in dict.fromkeys(indexes)] if either else [tuple(sorted(set(indexes)))]
 
     def _past(self, text: str, index: int, end: int) -> int:
-        """Return where the text of a choice ends that follows its letter, or a few words before another in brackets."""
+        """Return the end of a choice's text after its letter, or of a few words before another letter in brackets."""
         after = re.match(r"[)\]}.:\s*-]*", text[end:])
         start = end + (after.end() if after else 0)
         choice = self.raw[index] if index < len(self.raw) else ""
@@ -266,7 +266,7 @@ class _Choices:
         return [(index,) for index in inside]
 
     def loose(self, text: str) -> list[Chosen]:
-        """Return the choice of a text that does not say which part is its answer."""
+        """Return the choice of a text that does not mark its answer."""
         if (equal := self.equal(text)) is not None:
             return [(equal,)]
         bare = _bare(text)
@@ -301,7 +301,7 @@ class _Choices:
         return [] if listed > 2 else self.stated(lines[-1])
 
     def _only(self, text: str) -> list[Chosen]:
-        """Return the choice that alone is named in a text, by letter or by text."""
+        """Return the only choice named in a text, by letter or by text."""
         if abstains(text) and not any(map(abstains, self.texts)):
             return []
         for pattern in (_WRAPPED, _LETTER) if len(text) <= _SHORT else (_WRAPPED,):
@@ -318,7 +318,7 @@ class _Choices:
 
 
 def _after(text: str, start: str) -> str:
-    """Return what follows a choice at the begin of a text."""
+    """Return the rest of a text after a choice at its start."""
     words = len(start.split())
     return re.sub(r"\A\W*(?:(?:an?|the)\s+)?", "", text, flags=re.IGNORECASE)[len(start) :] if words else text
 

@@ -105,7 +105,7 @@ def _plain(letter: str) -> str:
 
 
 def unwrapped(text: str) -> list[str]:
-    """Return a text in plain characters, and what stays of it as marks, brackets and quotes around it are taken off."""
+    """Return a text in plain characters, and its versions as marks, brackets and quotes around it are removed."""
     forms = [text.strip()]
     while True:
         bare = _LINE_MARKS.sub("", forms[-1], count=1).strip()
@@ -138,7 +138,7 @@ def without_reasoning(text: str) -> str:
 
 
 def _final_message(text: str) -> str:
-    """Return a text without what comes before the last message of the final channel."""
+    """Return the last message of the final channel, else the text."""
     channels = list(_FINAL.finditer(text[: max(0, text.rfind(_MESSAGE))]))
     return text[text.index(_MESSAGE, channels[-1].end()) + len(_MESSAGE) :] if channels else text
 

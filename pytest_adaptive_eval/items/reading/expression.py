@@ -49,7 +49,7 @@ _COMMAND = lazy_pattern(r"\\(?:text\w{0,2}|math\w{2}|mbox|boxed|left|right|displ
 
 
 def normal_expression(text: str) -> str:
-    """Return an expression without what changes its look alone, and without a name that it is given."""
+    """Return an expression without formatting, and without a name assigned to it."""
     text = plain_characters(text).strip().strip(".,;:")
     text = _SUPERSCRIPT.sub(lambda power: f"^{{{power[0].translate(_DIGITS)}}}", text).replace("**", "^")
     for _ in range(_NESTED):

@@ -186,13 +186,13 @@ def expected_number(answer: str) -> Number | None:
 
 
 def expected_numbers(answer: str) -> tuple[Fraction, ...]:
-    """Return what the last number of an accepted answer may stand for; empty if there is none."""
+    """Return the possible values of the last number of an accepted answer; empty without a number."""
     number = expected_number(answer)
     return () if number is None else number.values[number.scaled :]
 
 
 def is_lone_number(text: str) -> bool:
-    """Return whether a text is one number, with nothing else but signs of its look and its currency."""
+    """Return whether a text is one number, apart from formatting and currency."""
     plain = plain_latex(plain_characters(text)).strip(" $.")
     if plain[:1] in "([{" and "," in plain:
         return False  # a pair or an interval

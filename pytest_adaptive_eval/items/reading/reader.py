@@ -45,7 +45,7 @@ _SENTENCE = lazy_pattern(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
 
 @dataclass(frozen=True, slots=True)
 class Parser(Generic[Value]):
-    """How answers of one kind are read.
+    """Parser of one kind of answer.
 
     Args:
         stated: Returns the different answers in a part that gives the answer; empty if there is none.
@@ -85,7 +85,7 @@ def _stated_parts(text: str, cues: re.Pattern[str] | None = None) -> Iterator[st
 
 
 def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
-    """Return the answers that a text gives, of a base model that runs on those before the next question, if any."""
+    """Return the answers that a text gives, for a base model before its next question, if any."""
     text = answer_part(text)
     head = before_next_question(text)
     for body in dict.fromkeys((head, text) if len(head) <= _RESTATED else (head,)):

@@ -1,4 +1,4 @@
-"""Places in a text where it says what its answer is: tags, calls of tools, boxes, JSON fields and words for it."""
+"""Find the places where a text states its answer: tags, tool calls, boxes, JSON fields and phrases."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _unescaped(value: str) -> str:
 
 
 def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:
-    """Yield what follows words for the answer, the last first: the rest of the line, or the next that is not blank."""
+    """Yield the text after phrases for the answer, the last first: the rest of the line, or the next non-blank one."""
     matches = list(_CUE.finditer(text))
     if more is not None:
         matches += more.finditer(text)

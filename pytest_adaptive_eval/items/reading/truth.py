@@ -73,7 +73,7 @@ def _kind(match: re.Match[str]) -> str:
 
 
 def _stated(text: str) -> list[str]:
-    """Return the word at the begin of a part that gives the answer, with others that a word joins to it."""
+    """Return the word at the start of a part that gives the answer, with joined ones."""
     text = re.sub(r"\\(?:text|textbf|mathbf|mathrm)\b|[{}$\\]", " ", text)
     match = _LEADING.match(text)
     if not match:
@@ -99,7 +99,7 @@ def _stands_alone(text: str, match: re.Match[str]) -> bool:
 
 
 def _loose(text: str) -> list[str]:
-    """Return the truth value of a text: its first word, that of its last line, or the only one in it."""
+    """Return the truth values of a text that does not mark its answer."""
     match = _LEADING.match(text)
     lines = [words for line in text.split("\n") if line.strip() for words in [_LEADING.match(line)]]
     if len(lines) > 1 and all(words and not words.string[words.end() :].strip(" .*)\"'") for words in lines):

@@ -93,8 +93,8 @@ A = {"task": "addition"}
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"node": []}, "there is no node"),
-        ({}, "there is no node"),
+        ({"node": []}, "no nodes"),
+        ({}, "no nodes"),
         ({"nodes": []}, "unknown setting 'nodes'; did you mean 'node'?"),
         ({"node": [A], "topology": "ring"}, "topology is 'ring', expected line, star, tree or hybrid"),
         ({"node": [A], "queries": "ten"}, "queries is 'ten', expected a whole number"),
@@ -132,7 +132,7 @@ A = {"task": "addition"}
         ({"node": [{**A, "opens_at": 1.0}]}, "no node comes before it"),
         ({"topology": "tree", "node": [{**A, "panel": ["pal"]}]}, "a panel is of a star or a hybrid network"),
         ({"topology": "hybrid", "node": [{**A, "panel": ["sue"]}]}, "'sue' is in the panel anyway"),
-        ({"topology": "hybrid", "node": [{**A, "panel": ["a", "a"]}]}, "each name may stand there once"),
+        ({"topology": "hybrid", "node": [{**A, "panel": ["a", "a"]}]}, "list each name once"),
         ({"topology": "hybrid", "node": [{**A, "panel": ["a"], "cycles": 0}]}, "at least one cycle"),
         ({"topology": "hybrid", "node": [{**A, "cycles": 2}]}, "without a panel there is none"),
         ({"topology": "hybrid", "node": [{**A, "panel": ["a"], "edges": [["a"]]}]}, "does not join two of sue, a"),
@@ -144,7 +144,7 @@ A = {"task": "addition"}
         ({"interviewer": "a", "node": [{**A, "questions": "sung"}]}, "questions is 'sung'"),
         ({"interviewer": "a", "node": [{"task": "code_repair"}]}, "questions of 'code_repair' cannot be written"),
         ({"interviewer": "a", "questions": "rephrased", "node": [{"task": "masked"}]}, "cannot be rephrased"),
-        ({"node": [A], "supervisor": {}}, "supervisor: there is no model"),
+        ({"node": [A], "supervisor": {}}, "supervisor: no model"),
         ({"node": [A], "supervisor": {"model": "s", "scheme": "ten"}}, "scheme is 'ten', expected 'yes-no' or 'scale'"),
         ({"node": [A], "supervisor": {"model": "s", "exchanges": -1}}, "exchanges is -1"),
         ({"node": [A], "supervisor": {"model": "s", "colour": "red"}}, "unknown setting 'supervisor.colour'"),

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 from pytest_adaptive_eval.banks.expressions import hash_of, parse_expression
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, files_of
-from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, own_scores, suggest_mapping
+from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, files_that, score
+from pytest_adaptive_eval.banks.responses.mapping import own_scores, suggest_mapping
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
-from pytest_adaptive_eval.banks.rows import SUFFIXES, Record, read_records
+from pytest_adaptive_eval.banks.rows import SUFFIXES, Record, first_keys, head, read_records
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.mappings import ResponseMapping
+from pytest_adaptive_eval.typed_tables import described
 
 #: Verdicts in words, in lower case.
 _VERDICTS: Mapping[str, float] = MappingProxyType(
@@ -67,9 +70,7 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     Fields that the mapping leaves out are taken from columns whose names tell; a note says which. A response that
     stands several times counts as the mean. A file without any score is passed over when others have one.
     """
-    files = [file for file in files_of(path) if _is_table(file)] if path.is_dir() else [path]
-    if not files:
-        raise ResponsesError(f"{path}: no file with rows; expected {', '.join(SUFFIXES)}")
+    files = files_that(_is_table, path, f"no file with rows; expected {', '.join(SUFFIXES)}")
     chosen = settings.mapping or ResponseMapping()
     collected, counts, skipped = Collected(str(path)), _Counts(), []
     for file in files:
@@ -90,6 +91,52 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
         )
     collected.check_questions("give --set item=EXPRESSION that tells the questions apart")
     return collected.responses()
+
+
+class LogTable(ResponseMapping, frozen=True, kw_only=True):
+    """The logs of one tool as a table: the mapping of its records, and how its files are recognised.
+
+    Their score may be an object of scores by metric. A record without a score is a missing response.
+    """
+
+    content: Annotated[str, described("files of the tool, for help and errors")]
+    keys: Annotated[tuple[str, ...], described("keys of the first of the JSON lines")] = ()
+    begins: Annotated[str, described("pattern of the first characters of a file of JSON")] = ""
+    needs: Annotated[str, described("what every record has")] = ""
+    metric: Annotated[str, described("name of the metric that counts, where there are several")] = ""
+    metrics: Annotated[str, described("meaning of the setting metric")] = ""
+    group: Annotated[str, described("begin of the ids, where the records have several")] = ""
+    one_text: Annotated[str, described("advice where an item has two texts; the first counts where empty")] = ""
+    note: Annotated[str, described("what is said after reading")] = ""
+
+
+def reader_of(name: str, table: LogTable) -> ResponseReader:
+    """Return the reader of a tool's logs."""
+
+    def recognises(path: Path) -> bool:
+        if table.begins and path.suffix == ".json":
+            return re.match(table.begins, head(path)) is not None
+        return bool(table.keys) and first_keys(path) >= {*table.keys}
+
+    def read(path: Path, settings: ReadSettings) -> Responses:
+        files = files_that(recognises, path, f"expected {table.content}")
+        collected = Collected(str(path))
+        groups = {str(_value(table.group, row)) for file in files for row in read_records(file, table.rows)}
+        several = len(groups) > 1 if table.group else False
+        reader = _Reader(table, settings, collected, _Counts(), table, grouped=several)
+        for file in files:
+            reader.read(file)
+        if table.one_text:
+            collected.check_questions(table.one_text)
+        if table.note:
+            settings.note(f"{path.name}: {table.note}")
+        return collected.responses()
+
+    return ResponseReader(name, table.content, recognises, read, {"metric": table.metrics} if table.metrics else {})
+
+
+def _value(expression: str, row: Record) -> Any:
+    return parse_expression(expression)(row.data, row.names) if expression else None
 
 
 def _is_table(file: Path) -> bool:
@@ -132,11 +179,22 @@ def _fault(file: Path, mapping: ResponseMapping) -> str:
 
 
 class _Reader:
-    """Reading of files by one mapping."""
+    """Reading of files by one mapping, which may be that of a tool."""
 
-    def __init__(self, mapping: ResponseMapping, settings: ReadSettings, collected: Collected, counts: _Counts) -> None:
+    def __init__(
+        self,
+        mapping: ResponseMapping,
+        settings: ReadSettings,
+        collected: Collected,
+        counts: _Counts,
+        tool: LogTable | None = None,
+        *,
+        grouped: bool = False,
+    ) -> None:
         self._mapping, self._settings, self._collected, self._counts = mapping, settings, collected, counts
-        self._fields = mapping.parsed()
+        self._tool, self._grouped = tool, grouped
+        self._metrics: dict[str, str] = {}
+        self._fields = {name: parse_expression(text, name) for name, text in mapping.given.items() if name != "rows"}
 
     def read(self, file: Path) -> bool:
         """Read one file; return whether any row has a score."""
@@ -160,6 +218,8 @@ class _Reader:
         if item_id is None and isinstance(values.get("question"), str | list):
             item_id = hash_of(values["question"])  # logs without ids join by content
         item = self._name(item_id, "item", row)
+        if self._tool and self._grouped:
+            item = f"{_value(self._tool.group, row)}:{item}"
         counts.repeated += (subject, item) in counts.seen
         counts.seen.add((subject, item))
         self._collected.add(subject, item, values["score"])
@@ -173,6 +233,13 @@ class _Reader:
         if "score" not in self._fields:
             return grade_reply(values, self._settings.items)
         value = values["score"]
+        if self._tool:
+            if self._tool.needs and (found := _value(self._tool.needs, row)) in (None, [], {}):
+                raise ResponsesError(
+                    f"{row.where}: {self._tool.needs} is {found!r:.80}, expected a value as in {self._tool.content}"
+                )
+            value = self._of_metric(value, row) if isinstance(value, Mapping) else value
+            return math.nan if value is None else score(value, f"{row.where}, {self._mapping.score}")
         if value is None:
             return None
         try:
@@ -183,6 +250,17 @@ class _Reader:
                 "value or a verdict such as correct; write it with a function, such as --set score="
                 f"\"lookup({self._mapping.score}, 'good=1,bad=0')\" or 'scale({self._mapping.score}, `1`, `10`)'"
             ) from None
+
+    def _of_metric(self, values: Mapping[str, Any], row: Record) -> Any:
+        """Return the value of the metric that the settings or the tool name, the same in all rows of a file."""
+        assert self._tool is not None
+        main = _value(self._tool.metric, row)
+        requested = self._settings.metric or (main if main in values else None)
+        name = choose("metric", values, requested, f"{row.where}, metrics")
+        first = self._metrics.setdefault(str(row.names["file"]), name)
+        if name != first:
+            raise ResponsesError(f"{row.where}: the metric {name!r}, and {first!r} before; give metric one of them")
+        return values[name]
 
     def _name(self, value: Any, field: str, row: Record) -> str:
         if isinstance(value, float) and value.is_integer():

@@ -9,9 +9,9 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.extensions.importing.base import Dataset, Importer, ImportSettings
-from pytest_adaptive_eval.extensions.importing.mapping import ItemMapping
 from pytest_adaptive_eval.extensions.importing.opening import merged, open_files
 from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.mappings import ItemMapping
 
 #: Grader of each class of evaluation; the text after the colon of the class.  ``Match`` compares beginnings, which a
 #: grader that reads the stated answer stands for.

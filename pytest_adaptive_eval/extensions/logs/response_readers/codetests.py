@@ -1,4 +1,4 @@
-"""Results of human-eval and of EvalPlus, which run the programs that models wrote."""
+"""Results of EvalPlus, which runs the programs that models wrote."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
-from pytest_adaptive_eval.banks.rows import first_keys, head, json_lines, load_file
+from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_that
+from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -25,22 +25,6 @@ def _subject(file: Path) -> str:
     return _ADDED.sub("", name).strip("._-") or file.absolute().parent.name
 
 
-def _is_humaneval(path: Path) -> bool:
-    return {"task_id", "completion", "passed"} <= first_keys(path)
-
-
-def read_humaneval(path: Path, settings: ReadSettings) -> Responses:  # noqa: ARG001
-    """Read ``SAMPLES_results.jsonl``, or a folder of them: one file a model.  Samples of a task count as their mean."""
-    files = [file for file in files_of(path) if _is_humaneval(file)] if path.is_dir() else [path]
-    collected = Collected(str(path))
-    for file in files:
-        for where, data in json_lines(file):
-            if "passed" not in data:
-                raise ResponsesError(f"{where}: no passed, expected true or false; evaluate the samples first")
-            collected.add(_subject(file), named(data.get("task_id"), "task_id", where), score(data["passed"], where))
-    return collected.responses()
-
-
 def _is_evalplus(path: Path) -> bool:
     beginning = head(path) if path.suffix == ".json" else ""
     return '"eval"' in beginning and ('"base_status"' in beginning or '"base"' in beginning)
@@ -51,10 +35,9 @@ def read_evalplus(path: Path, settings: ReadSettings) -> Responses:
 
     The metric is ``base``, the tests of HumanEval or MBPP, or ``plus``, those and the tests that EvalPlus adds.
     """
-    files = [file for file in files_of(path) if _is_evalplus(file)] if path.is_dir() else [path]
     collected = Collected(str(path))
     metric = choose("metric", list(_TESTS), settings.metric, f"{path}, tests")
-    for file in files:
+    for file in files_that(_is_evalplus, path, "no eval_results.json; run evalplus.evaluate"):
         data = load_file(file)
         tasks = data.get("eval") if isinstance(data, dict) else None
         if not isinstance(tasks, dict):
@@ -85,7 +68,6 @@ def _verdicts(samples: Any, metric: str, where: str) -> list[float]:
 
 
 REGISTERED = (
-    ResponseReader("human-eval", "_results.jsonl of human-eval", _is_humaneval, read_humaneval),
     ResponseReader(
         "evalplus", "eval_results.json of EvalPlus", _is_evalplus, read_evalplus, {"metric": "base or plus"}
     ),

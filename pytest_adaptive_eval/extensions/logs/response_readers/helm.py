@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, files_that, named
 from pytest_adaptive_eval.banks.responses.questions import texts
 from pytest_adaptive_eval.banks.rows import head, load_file
 from pytest_adaptive_eval.errors import ResponsesError
@@ -28,9 +28,8 @@ def read_helm(path: Path, settings: ReadSettings) -> Responses:
     An item's id is ``SCENARIO:ID``, the name of the run without its model and the instance's id. Instances that HELM
     perturbed are left out. Trials with other examples in the prompt count as their mean.
     """
-    files = [file for file in files_of(path) if file.name == _STATS] if path.is_dir() else [path]
-    if not files:
-        raise ResponsesError(f"{path}: no {_STATS}; expected the folders that helm-run writes, with it in each")
+    expected = f"no {_STATS}; expected the folders that helm-run writes, with it in each"
+    files = files_that(lambda file: file.name == _STATS, path, expected)
     collected = Collected(str(path))
     perturbed = sum(_read_run(collected, file, settings) for file in files)
     if perturbed:
@@ -46,21 +45,13 @@ def _read_run(collected: Collected, file: Path, settings: ReadSettings) -> int:
     if not isinstance(instances, list) or not all(isinstance(each, dict) for each in instances):
         raise ResponsesError(f"{file}: found {type(instances).__name__}, expected a list with an object an instance")
     whole = [each for each in instances if not each.get("perturbation")]
-    values = [_values(each, f"{file}: instance {n}") for n, each in enumerate(whole, 1)]
-    metrics = {name for value in values for name in value}
-    if not metrics:
-        raise ResponsesError(f"{file}: no statistic of an instance is a score; expected one such as exact_match")
-    metric = choose("metric", metrics, settings.metric, f"{file}: metrics")
-    replies: dict[str, Any] = {}
-    for item, question, reply in _questions(file.with_name("scenario_state.json"), scenario):
-        collected.ask(item, question, str(file.parent))
-        replies[item] = reply
-    for n, (instance, value) in enumerate(zip(whole, values, strict=True), 1):
+    logged = {item: rest for item, *rest in _questions(file.with_name("scenario_state.json"), scenario)}
+    answers = []
+    for n, instance in enumerate(whole, 1):
         where = f"{file}: instance {n}"
         item = f"{scenario}:{named(instance.get('instance_id'), 'instance_id', where)}"
-        number = score(value.get(metric), f"{where}, metric {metric!r}")
-        collected.add(model, item, number)
-        collected.reply(item, replies.get(item), number)
+        answers.append(Answer(where, model, item, _values(instance, where), *logged.get(item, ())))
+    collected.add_answers(answers, settings.metric, str(file))
     return len(instances) - len(whole)
 
 

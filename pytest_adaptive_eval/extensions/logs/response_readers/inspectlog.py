@@ -47,7 +47,7 @@ class Sample:
 
     Args:
         values: Value by scorer; None where the sample has an error.
-        data: The sample as it stands in the log, or its summary.
+        data: The sample in the log, or its summary.
     """
 
     where: str
@@ -71,7 +71,7 @@ class Log:
 
 
 def is_log(path: Path) -> bool:
-    """Return whether the name and the first bytes of a file are those of a log."""
+    """Return whether the name and the first bytes of a file look like a log."""
     return path.suffix == ".eval" or (path.suffix == ".json" and _BEGINNING.match(head(path)) is not None)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.banks.expressions import hash_of
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, score
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, files_of
 from pytest_adaptive_eval.banks.responses.questions import as_question
 from pytest_adaptive_eval.banks.rows import Record, read_records
 from pytest_adaptive_eval.errors import ResponsesError
@@ -50,15 +50,8 @@ def read_leaderboard(path: Path, settings: ReadSettings) -> Responses:
 
 
 def _read_file(collected: Collected, file: Path, task: str, subject: str, settings: ReadSettings) -> None:
-    rows = [(row, _metrics(row.data)) for row in read_records(file)]
-    metrics = {name for _, values in rows for name in values}
-    if not metrics:
-        raise ResponsesError(f"{file}: no column of metrics; expected numbers such as acc in metrics or in columns")
-    metric = choose("metric", metrics, settings.metric, f"{file}, metrics")
-    for row, values in rows:
-        item = f"{task}:{_hash(row)}"
-        number = score(values.get(metric), f"{row.where}, metric {metric!r}")
-        collected.add(subject, item, number)
+    answers = []
+    for row in read_records(file):
         record = row.data
         gold = record.get("gold_index", record.get("gold"))
         first = gold[0] if isinstance(gold, list) and gold else gold
@@ -68,10 +61,11 @@ def _read_file(collected: Collected, file: Path, task: str, subject: str, settin
             # the number of a choice, or a text
             "target": first if isinstance(first, int) else record.get("gold", gold),
         }
-        if (question := as_question(fields, file)) is not None:
-            collected.ask(item, question, row.where)
         predictions = record.get("predictions")
-        collected.reply(item, predictions[0] if isinstance(predictions, list) and predictions else None, number)
+        reply = predictions[0] if isinstance(predictions, list) and predictions else None
+        item, question = f"{task}:{_hash(row)}", as_question(fields, file)
+        answers.append(Answer(row.where, subject, item, _metrics(record), question, reply))
+    collected.add_answers(answers, settings.metric, str(file))
 
 
 def _metrics(record: Mapping[str, Any]) -> dict[str, Any]:

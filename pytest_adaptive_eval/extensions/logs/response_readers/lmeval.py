@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, choose, files_of, named
 from pytest_adaptive_eval.banks.rows import first_keys, json_lines, load_file
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
@@ -220,6 +219,7 @@ def _collect_task(
                 f"of task {task!r} have; run the task again or remove the file"
             )
         first_lines: dict[str, _Line] = {}
+        answers = []
         for line in lines:
             if (first := first_lines.setdefault(line.document, line)) is not line:
                 raise ResponsesError(
@@ -228,11 +228,9 @@ def _collect_task(
                 )
             item = f"{task}:{line.hash if hashed else line.document}"
             asking = questions.get((line.hash, line.document))
-            value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
-            collected.add(subject, item, value)
-            if asking is not None and asking.question is not None:
-                collected.ask(item, asking.question, asking.where)
-            collected.reply(item, line.reply, value)
+            question = None if asking is None else asking.question
+            answers.append(Answer(line.where, subject, item, line.values, question, line.reply))
+        collected.add_answers(answers, metric, where)
 
 
 REGISTERED = (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
+from pytest_adaptive_eval.banks.responses.files import Answer, Collected, files_that, named
 from pytest_adaptive_eval.banks.responses.questions import as_question
 from pytest_adaptive_eval.banks.rows import first_keys, json_lines
 from pytest_adaptive_eval.errors import ResponsesError
@@ -30,6 +29,7 @@ class _Sample:
     where: str
     values: dict[str, Any] = field(default_factory=dict)
     fields: dict[str, Any] = field(default_factory=dict)
+    reply: Any = None
     failed: str = ""
 
 
@@ -39,25 +39,21 @@ def read_openai_evals(path: Path, settings: ReadSettings) -> Responses:
     The subject is the completion function. An item's id is the sample's. A sample with an ``error`` event is missing.
     Several logs of a subject on one eval count as their mean.
     """
-    files = [file for file in files_of(path) if _is_log(file)] if path.is_dir() else [path]
     collected = Collected(str(path))
-    runs: list[str] = []
-    for file in files:
+    runs = 0
+    for file in files_that(_is_log, path, "no record log; expected the file of a finished eval"):
         subject, samples = _read(file)
-        scored = {name for sample in samples.values() for name in sample.values}
-        if not scored:
+        if not any(sample.values for sample in samples.values()):
             errors = sorted({sample.failed for sample in samples.values() if sample.failed})
             listed = f"; its errors: {'; '.join(errors[:3])}" if errors else ""
             settings.note(f"{file}: no match or metrics event; it is left out{listed}")
             continue
-        metric = choose("metric", scored, settings.metric, f"{file}, metrics")
-        runs.append(subject)
-        for item, sample in samples.items():
-            number = math.nan if sample.failed else score(sample.values.get(metric), sample.where)
-            collected.add(subject, item, number)
-            if (question := as_question(sample.fields, file)) is not None:
-                collected.ask(item, question, sample.where)
-            collected.reply(item, sample.fields.get("answer"), number)
+        runs += 1
+        answers = [
+            Answer(s.where, subject, item, s.values, as_question(s.fields, file), s.reply, bool(s.failed))
+            for item, s in samples.items()
+        ]
+        collected.add_answers(answers, settings.metric, str(file))
     if not runs:
         raise ResponsesError(f"{path}: no sample has a match or metrics event; expected the log of a finished eval")
     collected.check_questions("give logs of one version of the eval")
@@ -86,7 +82,7 @@ def _add(sample: _Sample, kind: str, data: Mapping[str, Any]) -> None:
         prompt = data.get("prompt")
         if isinstance(prompt, list):  # without the names that examples have
             prompt = [{"role": m.get("role"), "content": m.get("content")} for m in prompt if isinstance(m, Mapping)]
-        sample.fields |= {"question": prompt, "answer": answer}
+        sample.fields["question"], sample.reply = prompt, answer
     elif kind == "match":
         sample.values["match"] = data.get("correct")
         sample.fields["target"] = data.get("expected")

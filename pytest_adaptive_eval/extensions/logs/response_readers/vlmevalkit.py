@@ -15,15 +15,12 @@ from pytest_adaptive_eval.banks.responses.files import Collected, files_of
 from pytest_adaptive_eval.banks.rows import read_records
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
-from pytest_adaptive_eval.tables import read_rows
+from pytest_adaptive_eval.tables import Cells, read_rows
 
 _SUFFIXES = (".xlsx", ".csv", ".tsv")
 
 #: Text that the toolkit writes where the model, or the judge, gave no answer.
 _FAILED = "failed to obtain answer"
-
-#: Scores of hits that are no numbers, in lower case.
-_HITS = {**dict.fromkeys(("", "nan", "none", "na"), math.nan), "true": 1.0, "false": 0.0}
 
 
 def _header(path: Path) -> list[str]:
@@ -50,18 +47,6 @@ class _Table:
     answers: dict[str, str] = field(default_factory=dict)
 
 
-def _hit(text: str, where: str) -> float:
-    if text.lower() in _HITS:
-        return _HITS[text.lower()]
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0.0 <= number <= 1.0:
-        raise ResponsesError(f"{where}, column 'hit': found {text!r:.80}, expected 0, 1 or nothing")
-    return number
-
-
 def _table(path: Path) -> _Table:
     if not {"index", "hit"} <= set(names := _header(path)):
         raise ResponsesError(
@@ -69,7 +54,7 @@ def _table(path: Path) -> _Table:
             "judged table; predictions alone have no hit: run the toolkit's evaluation and give the file that ends in "
             "_result"
         )
-    table = _Table()
+    table, cells = _Table(), Cells()
     first_lines: dict[str, str] = {}
     for where, data, _ in read_records(path):
         texts = dict.fromkeys(names, "") | {name.lower(): _text(cell) for name, cell in data.items()}
@@ -80,7 +65,12 @@ def _table(path: Path) -> _Table:
             first = first_lines[index].rpartition(", ")[2]
             raise ResponsesError(f"{where}: index {index} stands in {first} already; keep one row")
         judge_text = f"{texts.get('log')} {texts.get('prediction')}".lower()
-        hit = math.nan if _FAILED in judge_text else _hit(texts["hit"], where)
+        try:
+            hit = math.nan if _FAILED in judge_text else cells[texts["hit"]]
+        except ValueError:
+            raise ResponsesError(
+                f"{where}, column 'hit': found {texts['hit']!r:.80}, expected 0, 1 or nothing"
+            ) from None
         table.hits.setdefault(item, []).append(hit)
         if "answer" in texts:
             table.answers[index] = texts["answer"]

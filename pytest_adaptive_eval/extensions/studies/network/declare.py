@@ -97,8 +97,8 @@ def read_network(
     if (written := table.supervisor) is not None:
         reviews = SupervisorTable(model=written) if isinstance(written, str) else written
         if not reviews.model.strip():
-            raise ConfigError(f"{where}: supervisor: there is no model: write {{ model = 'NAME', scheme = 'yes-no' }}")
-        supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)  # type: ignore[arg-type]  # as above
+            raise ConfigError(f"{where}: supervisor: no model; write {{ model = 'NAME', scheme = 'yes-no' }}")
+        supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)  # type: ignore[arg-type] # as above
     names = ("topology", "passing", "responses", "injected", "rounds", "retries", "seed", "confidence")
     settings = {name: getattr(table, name) for name in names}
     return Network(interviewee=interviewee, nodes=tuple(nodes), supervision=supervision, where=where, **settings)
@@ -112,7 +112,7 @@ def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _NodeReader:
-    """Converter of one node's table, whose settings fall back on those of the network."""
+    """Converter of one node's table, whose settings fall back on the network's."""
 
     table: NodeTable
     network: NetworkTable

@@ -1,9 +1,9 @@
 """Concurrent conversations with models.
 
 A conversation is a generator: it yields calls, receives their results, and returns its result. It depends on its own
-results alone, so the order of calls does not matter. Models in memory are called first, so that another model is loaded
-only when no conversation waits for those, and then the one with the longest waiting call. Meanwhile models behind
-servers are called concurrently.
+results alone, so the order of calls does not matter. Models in memory are called first. Another model is loaded only
+when no conversation waits for them, and then the one with the longest waiting call. Meanwhile models behind servers are
+called concurrently.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Engine:
             self._settle(self._in_flight.pop(future), future.result())
 
     def _start(self, ready: Ready, results: dict[str, Any], active: dict[str, _ActiveConversation]) -> None:
-        """Start conversations, also those that can start since another made no call."""
+        """Start conversations, including ones that can start because another made no call."""
         while new := {name: start for name, start in ready(results).items() if name not in (active | results)}:
             for name, start in new.items():
                 conversation = _ActiveConversation(name, start(), self._clock.__next__)
@@ -141,7 +141,7 @@ class Engine:
             return model.answer(call.items)
 
     def _settle(self, pending: _PendingCall, result: Result) -> None:
-        """Record the result of a call, and what is told of all calls."""
+        """Record the result of a call, and report all calls."""
         pending.result, call = result, pending.call
         self.recalled += sum(completion.reused for completion in result)
         self.models[call.model] = self.pool.identity(call.model)

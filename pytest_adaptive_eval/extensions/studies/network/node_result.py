@@ -41,7 +41,7 @@ class Review:
 
     Args:
         fault: Answer in the scheme ``yes-no``; None in the other scheme, or if the reply was unreadable.
-        rating: Answer in the scheme ``scale``, from 1 to 5, of which 5 is best; None likewise.
+        rating: Answer in the scheme ``scale``, from 1 to 5 (best); None likewise.
     """
 
     subject: Literal["question", "exchange"]

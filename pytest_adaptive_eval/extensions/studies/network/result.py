@@ -245,7 +245,7 @@ class NetworkResult:
 
     @property
     def statuses(self) -> dict[str, int]:
-        """Number of the interviewee's answers by status: those that it did not give or finish, and all others as ok."""
+        """Number of the interviewee's answers by status; all that it gave and finished count as ok."""
         counts = {status.value: self._count(status.value) for status in UNANSWERED}
         return {Status.OK.value: self._count("answers") - sum(counts.values()), **counts}
 
@@ -342,7 +342,7 @@ class Label:
 
     Args:
         node: Name of the node; empty if the id is unique in the network.
-        rating: From 1 to 5, of which 5 is best, such as a mean of several ratings.
+        rating: From 1 to 5 (best), such as a mean of several ratings.
     """
 
     item: str
@@ -393,7 +393,7 @@ def _label(line: str, where: str) -> Label:
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, Mapping) or not isinstance(data.get("item"), str) or not set(data) <= _KEYS:
-        raise ConfigError(f"{where}: {line!r:.60} is no label, expected such as {form}")
+        raise ConfigError(f"{where}: {line!r:.60} is not a label, expected such as {form}")
     label = Label(**{**data, "node": str(data.get("node", ""))})
     in_range = isinstance(label.rating, int | float) and not isinstance(label.rating, bool) and 1 <= label.rating <= 5
     has_opinion = label.fault is not None or label.rating is not None

@@ -40,13 +40,14 @@ def hold_network(
 
     Args:
         pool: Contains a model for each of `Network.subjects` and `Network.agents`. It stays open.
-        replies: Kept replies. With those of an interrupted run the result is the same as without the interruption.
+        replies: Kept replies. With the replies of an interrupted run the result is the same as without the
+            interruption.
         content_filter: Returns the reason why a text of an interviewer or interviewee must not be shown or passed on,
             or an empty text. A flagged question is not asked; a flagged answer is scored.
         concurrency: Concurrent calls to models behind servers.
 
     Raises:
-        ConfigError: The pool lacks a model, there is no folder for pictures, or the concurrency is below 1.
+        ConfigError: The pool lacks a model, the folder for pictures is missing, or the concurrency is below 1.
     """
     check_count("concurrency", concurrency)
     for name in (*network.subjects, *network.agents):
@@ -54,7 +55,7 @@ def hold_network(
     for node in network.nodes:
         if isinstance(node.task, TaskFamily) and node.task.pictorial and pictures is None:
             raise ConfigError(
-                f"{network.where}: node {node.name!r}: its task has pictures, and there is no folder for them"
+                f"{network.where}: node {node.name!r}: its task has pictures, and the folder for them is missing"
             )
     loads = dict(pool.loads)
     engine = Engine(pool, Completions() if replies is None else replies, concurrency)

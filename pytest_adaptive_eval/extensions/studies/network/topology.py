@@ -106,7 +106,7 @@ class Node:
                 "of answering again, and without a panel there is none"
             )
         if len(set(self.panel)) < len(self.panel):
-            raise ConfigError(f"{where}: panel is {list(self.panel)!r}: each name may stand there once")
+            raise ConfigError(f"{where}: panel is {list(self.panel)!r}: list each name once")
         if interviewee in self.panel:
             raise ConfigError(f"{where}: {interviewee!r} is in the panel anyway: remove it")
         members = [interviewee, *self.panel]
@@ -185,7 +185,7 @@ class Network:
 
     def _check_nodes(self) -> None:
         if not self.nodes:
-            raise ConfigError(f"{self.where}: there is no node; write at least one")
+            raise ConfigError(f"{self.where}: no nodes; write at least one")
         names = [node.name for node in self.nodes]
         for node in self.nodes:
             if not node.name.strip() or names.count(node.name) > 1:

@@ -1,8 +1,8 @@
 """Rounds of a peer assessment: a task is set and voted on, all models answer it, and all judge all answers.
 
 A round makes its calls in four phases: the task, all votes, all answers, and all judgments. The calls of a phase are
-sorted by model, so that each model is loaded at most once per phase. They are independent, so `Asking` may make them in
-any order and concurrently.
+sorted by model, which loads each model at most once per phase. They are independent, so `Asking` may make them in any
+order and concurrently.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def assess(
 
     Args:
         agents: Panel of at least three models with unique names; they stay open.
-        replies: Kept replies. With those of an interrupted assessment the result is the same as without the
+        replies: Kept replies. With the replies of an interrupted assessment the result is the same as without the
             interruption.
 
     Raises:
@@ -142,19 +142,19 @@ class _Run:
         )
 
     def _fit(self, judgments: Array) -> tuple[Reliability | None, str]:
-        """Return the fitted model of reliability, and the reason why there are no scores, if any."""
+        """Return the fitted model of reliability, and the reason for missing scores, if any."""
         fit, fault = None, ""
         if self.judge is None:  # a single judge cannot be compared with others
             try:
                 fit = fit_reliability(judgments)
                 if not np.isfinite(fit.qualities).any():
-                    fault = "the judges agree on nothing: no quality can be told"
+                    fault = "the judges agree on nothing: qualities cannot be estimated"
             except EstimationError as error:
                 fault = str(error)
         if not any(self.accepted):
             fault = f"no task was accepted in {len(self.rounds)} rounds"
         elif self.settings.mode == "paper":
-            fault = "" if np.isfinite(judgments).any() else "there is no judgment"
+            fault = "" if np.isfinite(judgments).any() else "no judgments"
         return fit, fault
 
     def _round(self, number: int) -> None:

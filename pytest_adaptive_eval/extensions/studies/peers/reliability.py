@@ -5,11 +5,10 @@ The model of judge i's score of contestant j in round t is a factor model with f
     score[t, i, j] = c[t, i] + a[i] (q[j] + u[t, j]) + v[i, j] + e[t, i, j]
 
 q is the contestant's quality, and u the deviation of this answer from it, with one variance. a is the judge's scale, at
-least 0, so that no scores count backwards, and at most twice the median scale. v are the judge's lasting likings and e
-its noise, each with a variance per judge. c, the judge's level in that round, is a free parameter for the judge's
-severity and the task's difficulty. Scores of oneself and missing scores are not in the likelihood. A judge that is
-constant or reverses the order gets a near 0, or likings strong enough to explain its scores, and has no influence
-either way.
+least 0 (scores never count backwards) and at most twice the median scale. v are the judge's lasting likings and e its
+noise, each with a variance per judge. c, the judge's level in that round, is a free parameter for the judge's severity
+and the task's difficulty. Scores of oneself and missing scores are not in the likelihood. A judge that is constant or
+reverses the order gets a near 0, or likings strong enough to explain its scores, and has no influence either way.
 
 The fit is coordinate ascent with closed steps. Given scales and variances, qualities and their covariance follow from
 generalised least squares with u, v and the errors of the scales integrated out. Standard errors therefore do not shrink
@@ -294,7 +293,7 @@ def _update_likings(data: _Data, f: _Fit, moments: _Moments) -> None:
 def _update_variances(data: _Data, f: _Fit, moments: _Moments) -> None:
     """Update variances by the share of each value that the scores determine, not its prior (MacKay 1992).
 
-    Variances of judges are shrunk to those of the panel. What q absorbs is lost to u and v.
+    Variances of judges are shrunk to the panel's. What q absorbs is lost to u and v.
     """
     each = np.arange(data.n)
     residual = data.y - data.centred(f.v + f.a[:, None] * (f.q + f.u)[:, None, :])
@@ -398,7 +397,7 @@ def _reliability(data: _Data, f: _Fit, sweeps: int, converged: bool) -> Reliabil
 
 
 def _trusted(judge_flags: Flags, scales: Array) -> Bools:
-    """Return the judges that define the scale: those whose scores count, or all if there are none."""
+    """Return the judges that define the scale: the ones whose scores count, or all if none do."""
     trusted = ~judge_flags.silent & (scales > 0)
     return trusted if trusted.any() else np.ones(len(scales), bool)
 

@@ -27,7 +27,7 @@ class Attempt:
     Args:
         generator: Position of the model that set it.
         task: Empty if the model set none.
-        problem: Reason why there was no vote; empty if there was one.
+        problem: Reason for a missing vote, else empty.
     """
 
     generator: int
@@ -69,7 +69,7 @@ class Assessment:
         changes: Shape (T,). L1 norm of the change of the weights for votes on the next task, by the mode's rule.
         missing: Counts of unusable replies by model, by role (``task``, ``vote``, ``answer``, ``judgment``), by kind.
         usage: Usage by role and model; a recalled reply counts with its original cost.
-        fault: Reason why there are no scores by the mode's rule; empty if there are.
+        fault: Reason for missing scores by the mode's rule, else empty.
     """
 
     models: tuple[SubjectIdentity, ...]
@@ -126,7 +126,7 @@ class Assessment:
         return float(np.isnan(self.judgments[accepted][:, judges]).mean()) if any(accepted) else float("nan")
 
     def absent_topics(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the topics that no attempt drew, and those of which no task was accepted."""
+        """Return the topics that no attempt drew, and the topics without an accepted task."""
         drawn = {attempt.topic for cycle in self.rounds for attempt in cycle.attempts}
         used = {cycle.attempts[-1].topic for cycle in self.rounds if cycle.accepted}
         topics = self.settings.topics

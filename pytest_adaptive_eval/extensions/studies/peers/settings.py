@@ -93,7 +93,7 @@ class PeerSettings:
 
     @property
     def sampling(self) -> Mapping[str, float]:
-        """Default options of the panel's models: those of the paper in mode ``paper``, else none."""
+        """Default options of the panel's models: the paper's in mode ``paper``, else none."""
         return PAPER_SAMPLING if self.mode == "paper" else {}
 
     def to_json(self) -> dict[str, Any]:
@@ -116,4 +116,4 @@ def _check_list(name: str, values: Sequence[str]) -> None:
     if isinstance(values, str) or not values or not all(isinstance(v, str) and v.strip() for v in values):
         raise ConfigError(f"{name} is {values!r}, expected a list of at least one name")
     if len(set(values)) < len(values):
-        raise ConfigError(f"{name} is {list(values)!r}: each name may stand there once")
+        raise ConfigError(f"{name} is {list(values)!r}: list each name once")

@@ -1,6 +1,6 @@
 """Prompts of a peer assessment, and the parser of tasks.
 
-The four prompts request the same as those of AutoBench's appendix. Tasks and answers are foreign text, see
+The four prompts request the same as AutoBench's appendix. Tasks and answers are foreign text, see
 `pytest_adaptive_eval.models.judging`.
 """
 
