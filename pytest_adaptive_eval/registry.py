@@ -109,6 +109,12 @@ def service(name: str, extension: str) -> Any:
 
 
 @functools.cache
+def evaluation_services() -> Mapping[str, Service]:
+    """Return the loaders of the kinds of evaluations that extensions and plugins register, by name."""
+    return registered(None, "adaptive_eval.kinds", Service)
+
+
+@functools.cache
 def _services() -> Mapping[str, Service]:
     return registered(None, "adaptive_eval.services", Service)
 

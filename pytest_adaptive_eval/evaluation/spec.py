@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -17,7 +16,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.tables import KindTable
-from pytest_adaptive_eval.registry import Service, registered
+from pytest_adaptive_eval.registry import Service, evaluation_services
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
@@ -222,11 +221,10 @@ class EvalSpec:
             return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
 
 
-@cache
 def evaluation_kinds() -> Loaders:
     """Return the loaders of the built-in kinds, and of kinds that packages register."""
-    others = registered(None, "adaptive_eval.kinds", Service)
-    return {"bank": _INTERVIEW.load, "ladder": _INTERVIEW.load, **{name: kind.load for name, kind in others.items()}}
+    others = {name: kind.load for name, kind in evaluation_services().items()}
+    return {"bank": _INTERVIEW.load, "ladder": _INTERVIEW.load, **others}
 
 
 def merge_kinds(

@@ -263,8 +263,8 @@ class RunRecorder:
         run.seconds = round(clock.elapsed() - self._clock, 3)
         self._fail_without_required(selection)
         positions = {nodeid: n for n, nodeid in enumerate(planned)}
-        for records in (run.evaluations, run.gates):
-            records.sort(key=lambda record: positions.get(record.nodeid, -1))
+        run.gates.sort(key=lambda gate: positions.get(gate.nodeid, -1))
+        run.evaluations.sort(key=lambda entry: (not entry.is_interview, positions.get(entry.nodeid, -1)))
         self._write(session, passed=passed, complete=not missing)
         self._remember_failures()
 

@@ -367,6 +367,7 @@ class RunRecord(Record):
         started: ISO 8601, UTC.
         versions: Of python, pytest, this package, and what the subject used.
         exit_status: Of the run as far as known when written.
+        evaluations: Interviews first.
         warnings: What whoever promotes must know.
         required: Node ids of the gates that the settings require, by their names there; none where no gate was found.
         missing: Node ids of planned evaluations and gates without a result.
@@ -547,6 +548,7 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
     names: set[str] = set()
     for record in records:
         _add(record, whole, names)
+    whole.evaluations.sort(key=lambda evaluation: not evaluation.is_interview)
     whole.exit_status = max(map(_exit_status, records))
     whole.merged = [record.run for record in records]
     judged = {gate.nodeid for gate in whole.gates}

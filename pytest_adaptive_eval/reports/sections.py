@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.parts import QuantityRecord
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
-from pytest_adaptive_eval.registry import Service, registered
+from pytest_adaptive_eval.registry import evaluation_services
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup
@@ -66,10 +65,9 @@ def short(name: str | None, limit: int = 40, *, keep_end: bool = True) -> str:
     return clean_terminal(name or "unnamed", limit, keep_end=keep_end)
 
 
-@cache
 def section_of(kind: str) -> Section:
     """Return the section that a registered kind makes, else one with rankings alone."""
-    service = registered(None, "adaptive_eval.kinds", Service).get(kind)
+    service = evaluation_services().get(kind)
     make = service.load().section if service else None
     return make() if make else Section()
 

@@ -113,7 +113,7 @@ def test_exports_hold_the_network(lab: Any, server: PeerServer, capsys: pytest.C
     lab.run()
     capsys.readouterr()
     assert main(["report", "latest", "--export", "responses=answers.csv", "--export", "every-eval-ever=neutral"]) == 0
-    assert "note: answers to items leave out the studies web" in capsys.readouterr().err
+    assert "note: answers to items leave out web: see --export studies=FILE" in capsys.readouterr().err
     assert main(["report", "latest", "--export", "responses=answers.csv", "--export", "studies=studies.csv"]) == 0
     said = capsys.readouterr().err
     assert "note: studies: studies.csv, 5 rows" in said

@@ -215,7 +215,7 @@ def test_exports_are_written_whole(make: SimpleNamespace, tmp_path: Path) -> Non
 
 def test_what_cannot_be_written_is_told(make: SimpleNamespace, tmp_path: Path) -> None:
     run = record(make)
-    with pytest.raises(UsageError, match="no export 'xls'"):
+    with pytest.raises(UsageError, match="unknown export 'xls'"):
         write_export(run, tmp_path / "x", "xls")
     with pytest.raises(UsageError, match="not a regular file"):
         write_export(run, tmp_path, "csv")
@@ -547,7 +547,7 @@ def test_a_study_has_a_row_a_subject_and_quantity(make: SimpleNamespace) -> None
 
 
 def test_the_documented_columns_of_studies_are_those_written(make: SimpleNamespace, tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/reference/exports.md").read_text().partition("## Studies")[2]
+    page = (Path(__file__).parents[2] / "docs/reference/exports.md").read_text().partition("## Panels and networks")[2]
     documented = re.findall(r"^\| `(\w+)` \|", page.partition("\n## ")[0], re.MULTILINE)
     run = studied(make)
     assert documented == list(json.loads(next(studies_jsonl(run))))

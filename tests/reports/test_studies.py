@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import pytest
 
 from pytest_adaptive_eval.records.run_record import EvaluationRecord, RunRecord, merged
+from pytest_adaptive_eval.registry import evaluation_services
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs
 from pytest_adaptive_eval.reports.junit import gate_report
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.sections import section_of
 from pytest_adaptive_eval.reports.terminal import summary_lines
 
 HOSTILE = "<script>alert(1)</script>|@you ::error::x\u202e\x1b[31m"
@@ -158,8 +158,8 @@ def test_section_of_another_package_is_found_by_its_entry_point(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: votes\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[adaptive_eval.kinds]\nvote = votes\n")
     monkeypatch.syspath_prepend(tmp_path)
-    section_of.cache_clear()
+    evaluation_services.cache_clear()
     page = html_page(run_of(make, make.study(kind="vote")))
-    section_of.cache_clear()
+    evaluation_services.cache_clear()
     assert "Ranking by score" in page
     assert ">Votes</h3>" in page

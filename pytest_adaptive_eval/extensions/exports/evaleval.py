@@ -108,7 +108,7 @@ def location(collection: str, whole: Mapping[str, Any], position: int) -> tuple[
     """Return the folder of an aggregate and the stem of its files, the same for the same record.
 
     Args:
-        position: Index of the interview or study in its record, studies after interviews.
+        position: Index of the evaluation in its record.
     """
     key = hashlib.sha256(f"{position} {whole['evaluation_id']}".encode()).digest()
     folder = f"data/{_component(collection)}/{whole['model_info']['id']}"

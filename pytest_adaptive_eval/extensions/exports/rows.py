@@ -134,8 +134,7 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
         UsageError: A file cannot be written.
     """
     written = []
-    interviews_first = sorted(record.evaluations, key=lambda evaluation: not evaluation.is_interview)
-    for position, evaluation in enumerate(interviews_first):
+    for position, evaluation in enumerate(record.evaluations):
         for several in evaleval.aggregates(record, evaluation):
             where, file = evaleval.location(evaluation.name, several, position)
             written.append(_write_aggregate(several, folder / where / f"{file}.json"))
