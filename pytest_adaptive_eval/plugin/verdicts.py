@@ -165,7 +165,7 @@ class VerdictLog:
 
     def _check_verdicts(self, item: pytest.Item) -> None:
         entries = self._entries.get(item.nodeid, ())
-        if failed := failed_sentence([entry.verdict for entry in entries]):
+        if entries and (failed := failed_sentence([entry.verdict for entry in entries])):
             pytest.fail(failed + _ADVICE * (len(entries) > 1), pytrace=False)
 
     def _check_read(self, item: pytest.Item) -> None:
