@@ -5,7 +5,8 @@ install catsim``) does the same work with ``MaxInfoSelector.select`` and ``Numer
 with bank, answers and ability as its documentation has it, and once before it is timed. The three take turns, so that
 whatever else runs on the machine weighs on all of them; medians of CPU time are shown.
 
-Run as ``python benchmarks/selection_speed.py [--repeats 60] [--subjects]``.
+Run as ``python benchmarks/selection_speed.py [--repeats 60] [--subjects]``. ``--replays`` times instead interviews of
+60 subjects from recorded scores over a fifth of a bank, in step and in sessions.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.calibration import replay
+from pytest_adaptive_eval.cat.lockstep import servable
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import MaximumInformation
 from pytest_adaptive_eval.cat.session import Session
@@ -97,12 +102,37 @@ def many_subjects(n: int, subjects: int, repeats: int) -> float:
     return statistics.median(seconds(lambda: step(session, right)) for _ in range(repeats))
 
 
+def replays(n: int) -> None:
+    """Print the CPU seconds of replayed interviews, in step and in sessions."""
+    bank, _ = make_bank(n)
+    rng = np.random.default_rng(1)
+    scores = (rng.random((60, n)) < bank.probability(rng.standard_normal((60, 1)))).astype(float)
+    plain = replace(POLICIES["estimate"], assisted=False)
+    for name, policy in (
+        ("estimate", plain),
+        ("maximum-information", replace(plain, selector=MaximumInformation())),
+        ("draws of decide", replace(POLICIES["decide"], stop="budget")),
+    ):
+        taken = []
+        for serves in (servable, lambda *_: False):
+            with patch.object(replay, "servable", serves):
+                policies = [replace(policy, budget="20%")]
+                work = partial(replay.replay_each, bank, policies, scores, seed=list(range(60)), designed=False)
+                taken.append(seconds(work))
+        print(f"{n:>8} {name:20} in step {taken[0]:5.2f} s, in sessions {taken[1]:5.2f} s", flush=True)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--repeats", type=int, default=60)
     parser.add_argument("--subjects", action="store_true", help="also time many subjects at once")
+    parser.add_argument("--replays", action="store_true", help="time replayed interviews")
     arguments = parser.parse_args()
+    if arguments.replays:
+        for n in (500, 1000, 3000):
+            replays(n)
+        return
     print("microseconds a step (ask + tell, 30 answered), medians; x = times faster than catsim")
     print(f"{'items':>8} {'catsim':>10} {'max. information':>18} {'x':>6} {'decide':>10} {'x':>6}")
     for n in SIZES:

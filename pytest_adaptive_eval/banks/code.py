@@ -121,7 +121,7 @@ def _written(value: Any) -> str:
 
 
 class _Folded(ast.NodeTransformer):
-    """Sums, products, quotients and powers of small constants as constants, so that a literal is left."""
+    """Sums, products, quotients and powers of small constants as constants, which leaves a literal."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """Replace an operation on two constants by its result."""

@@ -73,7 +73,7 @@ def _parsed_expression(text: str) -> Expression:
 
 
 def as_path(key: str) -> str:
-    """Return a key, or a path of names, as it stands within a larger expression."""
+    """Return a key, or a path of names, as part of a larger expression."""
     return key if re.fullmatch(r"\$?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*|.*[\"\[(].*", key) else json.dumps(key)
 
 
@@ -115,7 +115,7 @@ def _tree(text: str) -> dict[str, Any]:
     if moved := re.search(rf"\|\s*({'|'.join(_MOVED)})\b(?!\s*\(@)", text):
         raise ConfigError(
             f"the filter {moved[1]!r} has moved: write a function before its value, such as parse(x) or "
-            "lookup(x, 'C=1,I=0'), x[0] for first, x || 'y' for default; docs/reference/responses.md lists all"
+            "lookup(x, 'C=1,I=0'), x[0] for first, x || 'y' for default"
         )
     parts = re.split(r"('(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|`[^`]*`)", text)
     parts[::2] = [re.sub(r"\$(\w+)", r'"$\1"', part) for part in parts[::2]]
@@ -138,7 +138,7 @@ def _nodes(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def _check_function(name: str, arguments: list[dict[str, Any]]) -> None:
-    """Refuse an unknown function, a wrong number of arguments, and a pattern that is no regular expression."""
+    """Refuse an unknown function, a wrong number of arguments, and a pattern that is not a regular expression."""
     if name not in FUNCTIONS:
         if name not in Functions.FUNCTION_TABLE:
             raise ConfigError(f"the function {name!r:.60} is not known; known are {', '.join(FUNCTIONS)}")

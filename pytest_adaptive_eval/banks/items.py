@@ -179,7 +179,7 @@ def _check_messages(messages: Sequence[Any], where: str) -> None:
 
 
 def _check_turns(data: Mapping[str, Any], where: str) -> None:
-    """Refuse further prompts that are no texts or too long, or that come after nothing."""
+    """Refuse further prompts that are not texts, too long, or without an earlier prompt."""
     turns = data.get("turns", [])
     if not all(isinstance(turn, str) and turn.strip() for turn in turns):
         raise BankError(f"{where}: turns is {turns!r:.80}, expected a list of texts, the further prompts of the user")

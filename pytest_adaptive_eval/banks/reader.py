@@ -1,6 +1,6 @@
 """Read a bank: a folder with parameters, or a plain JSONL of items.
 
-Items are made on access, so that a bank may be large. A bank folder ``NAME.bank/`` holds ``bank.json`` (metadata),
+Items are made on access, so a bank may be large. A bank folder ``NAME.bank/`` holds ``bank.json`` (metadata),
 ``params.npz`` (ids, parameters and the offset of each item's line), ``items.jsonl`` (texts) and ``images/``;
 ``formats.npz`` and ``predictor.npz`` hold the arrays of what some banks have besides. Nothing in it is executed: npz
 files are read without pickle, and a grader's code runs only if the user lists its module.

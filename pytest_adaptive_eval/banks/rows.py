@@ -42,7 +42,7 @@ class Record(NamedTuple):
     Args:
         where: File and line, row or key, for messages.
         data: Fields; plain ones of objects around it are included where it has none of that name. A value that is not
-            an object stands under ``value``.
+            an object is under ``value``.
         names: ``key``, ``value``, ``parent``, ``file``, ``folder``, ``set`` and ``line``, for expressions; ``refused``
             is the reason why an importer cannot use the record.
     """
@@ -107,7 +107,7 @@ def read_records(
 
 
 def without_nan(value: Any) -> Any:
-    """Return a value with None in place of each NaN in it, which tables hold where there is no value."""
+    """Return a value with None for each NaN, which tables have for missing values."""
     if not _has_nan(value):
         return value
     if isinstance(value, Mapping):
@@ -199,7 +199,7 @@ def load_json(text: str | bytes, where: str) -> Any:
     try:
         return _DECODER.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise ResponsesError(f"{where}: not JSON ({error}); copy or write the file anew") from None
+        raise ResponsesError(f"{where}: not JSON ({error}); copy or write the file again") from None
 
 
 def _check_entries(text: str, where: str) -> None:
@@ -435,7 +435,7 @@ def _table(path: Path, header: Sequence[str], separator: str = "", *, short_rows
 
 
 def _column_names(cells: list[str], where: str) -> list[str]:
-    """Return the names in a table's header; refuse a name that stands twice."""
+    """Return the names in a table's header; refuse duplicates."""
     names = [cell.strip() or f"column {number}" for number, cell in enumerate(cells, 1)]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ResponsesError(f"{where}: {twice!r:.60} heads two columns; give each a name of its own")

@@ -55,8 +55,8 @@ def write_bank(
 ) -> ItemBank:
     """Write ``NAME.bank/`` and read it back.
 
-    The folder is written under a temporary name in the same folder and renamed after it has been read back, so that an
-    error leaves no partial bank.
+    The folder is written under a temporary name in the same folder and renamed after it has been read back. An error
+    then leaves no partial bank.
 
     Args:
         path: Ends with ``.bank``.

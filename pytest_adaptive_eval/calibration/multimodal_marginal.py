@@ -16,8 +16,7 @@ covariance of the prior, because the parts of an item are correlated. The gradie
 implicit function theorem: one Newton step from it changes nothing but carries the derivative.
 
 The answers do not determine the origin and the unit of a part's scale. Abilities are therefore given in standard
-deviations of their own population, part by part. Errors are those of abilities and items together, by expected
-information.
+deviations of their own population, part by part. Errors are of abilities and items together, by expected information.
 
 Either model is linear in ``(1, theta)``: with C_i (F, 1 + K), the intercepts and slopes of an item in its formats, all
 sums over subjects are products of residuals or weights with ``(1, theta)`` and its squares, and H_i takes only the

@@ -59,7 +59,7 @@ class Quality:
         extreme: Number of items that all subjects got right, or all wrong.
         misfit: Items of scores 0 or 1 whose infit lies clearly outside `INFIT`, worst first, at most twenty.
         details: Engine, iterations and convergence of the fit.
-        suspects: Items whose correlation with the others is negative beyond chance, as those of wrong keys are, and the
+        suspects: Items whose correlation with the others is negative beyond chance, as with wrong keys, and the
             standard errors of that, the clearest first.
     """
 

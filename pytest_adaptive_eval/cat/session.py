@@ -1,6 +1,6 @@
-"""Sessions of adaptive tests: ask for items, tell their scores.
+"""Sessions of adaptive tests: ask for items, record their scores.
 
-pytest, the command line and backtests use the same `Session`. It drives the interviews of S subjects at once, so that a
+pytest, the command line and backtests use the same `Session`. It drives the interviews of S subjects at once, so a
 backtest costs one vectorised pass.
 """
 
@@ -59,7 +59,7 @@ class Session:
         family: Number of claims for which denials are corrected, see `betting.decide`.
         cuts: Abilities to classify by, which end the interview likewise.
         baseline: Baseline of a paired gate. If it has scores for the whole bank, these predict the answers; otherwise
-            its draws are repeated, as far as they go.
+            its draws are repeated while they last.
         decodings: Answers per score, if decisions allow for decoding noise, see `noise.allowed_variance`; 0 if they do
             not. With one answer per item they allow for the largest possible noise, see `noise.variance_bound`.
         designed: Whether to log the design of the draws, see `Proposal`, for design-based intervals and decisions.
@@ -69,7 +69,7 @@ class Session:
     Raises:
         ConfigError: The policy needs a calibrated bank, its budget does not fit the bank or is smaller than `take_all`,
             a ladder is to ask items first, or a baseline whose draws are repeated did not ask them first.
-        ValueError: There is no subject, or not one seed per subject.
+        ValueError: Subjects are missing, or their number differs from the seeds'.
 
     Examples:
         >>> session = Session(bank, POLICIES["decide"], seed=1)      # doctest: +SKIP
@@ -160,7 +160,7 @@ class Session:
         return session
 
     def _checked_first(self, items: Sequence[int]) -> Ints:
-        """Return the items that are asked first, as far as the policy and a repeated baseline allow it."""
+        """Return the items that are asked first, if the policy and a repeated baseline allow it."""
         first = np.array(items, dtype=np.int64)
         if len(first) and self.policy.levelled is not None:
             raise ConfigError("a ladder asks items level by level, so none can be asked first: use the policy 'decide'")
@@ -217,7 +217,7 @@ class Session:
         It rests on the growth of the evidence so far and decides what is asked ahead; no result depends on it.
 
         Args:
-            ahead: Scores of the first open items, as far as they are known already; others are NaN.
+            ahead: Known scores of the first open items; others are NaN.
         """
         most, decision = self.budget - self.asked, self._decision
         if decision is None or self.finished:
@@ -304,11 +304,11 @@ class Session:
         return Proposal(self._items[:, part].copy(), self._design[:, :, part].copy())
 
     def draw_ahead(self) -> None:
-        """Draw items before the scores of the open ones are told, as many as the policy allows at this place.
+        """Draw items before the scores of the open ones are recorded, as many as the policy allows here.
 
-        The chances of a draw rest on the scores told before it. So bets on the draws stay valid in the order of the
-        draws, see `inference.betting`. How many are drawn depends on the number of scores told and not on who waits for
-        which answer: the draws are the same at every pace.
+        The probabilities of a draw rest on the scores recorded before it. So bets on the draws stay valid in the order
+        of the draws, see `inference.betting`. How many are drawn depends on the number of recorded scores, not on who
+        waits for which answer: the draws are the same at every pace.
         """
         batch, most = self.policy.batch, AHEAD
         if not self._uniform:
@@ -350,7 +350,7 @@ class Session:
         return not chosen and isinstance(self.policy.selector, Random)
 
     def _uniform_design(self, new: slice) -> Array:
-        """Return the design of uniform draws at some places by the scores told so far, shape (6, S, k)."""
+        """Return the design of uniform draws at some places by the scores so far, shape (6, S, k)."""
         p, items = self._predicted(slice(None)), self._items[:, : new.stop]
         left = len(self.bank) - np.arange(new.start, new.stop)
         rest, variance = (

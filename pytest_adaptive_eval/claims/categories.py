@@ -70,7 +70,7 @@ def by_category(
         log: Draws of one subject.
         abilities: Shape (t, D). Ability estimates before each draw, in logits; None on an uncalibrated bank.
         confidence: Confidence of each one-sided bound.
-        drawn: Whether the draws represent the bank, see `SessionResult.invalid`. If not, there are no intervals.
+        drawn: Whether the draws represent the bank, see `SessionResult.invalid`. If not, intervals are missing.
 
     Returns:
         Ordered by name; empty if the bank has fewer than two categories.

@@ -56,8 +56,8 @@ def project(bank: ItemBank, estimate: Estimate, items: Ints, scores: Array, coun
         counts: Shape (S,). How many of a subject's administrations count, from the first.
 
     Returns:
-        Shape (S,). The error joins those of the ability and of the answers to unadministered items, and assumes that
-        the bank's model is right.
+        Shape (S,). The error joins the errors of the ability and of the answers to unadministered items, and assumes
+        that the bank's model is right.
     """
     p = bank.probability(estimate.theta)
     n = p.shape[1]

@@ -211,7 +211,7 @@ class Evaluation:
         judge: Model that grades the answers; None where code does.
         max_tokens: Cap on answers; None for the subject's own.
         must_pass: Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
-        open_budget: Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
+        open_budget: Whether the settings lack a budget, which the gates then set, see `gates.planning.default_budget`.
         wrong_answer: Answer that the test has to fail; None where any made-up one serves.
         unanswered: What answers count as that are empty, refused or cut, see `items.item.Response.of`.
     """
@@ -350,7 +350,7 @@ class _Assembly(NamedTuple):
         return self._presented(bank, path), path
 
     def _presented(self, bank: ItemBank, path: Path) -> ItemBank:
-        """Return the bank as its items are asked, each of which is checked, since all are to be asked in one form."""
+        """Return the bank as its items are asked, after checking each, since all are asked in one form."""
 
         def read(path: str) -> Sequence[Item]:
             return self._read(self._bank_path(path)).items
@@ -496,7 +496,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> Evaluation:
 
 
 def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
-    """Refuse settings of banks with a task, those of tasks with a bank, and a presentation that contradicts itself."""
+    """Refuse settings of banks with a task, settings of tasks with a bank, and a contradictory presentation."""
     if not table.bank and not table.task:
         raise ConfigError(
             'bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task that is generated: '

@@ -89,7 +89,7 @@ def check_model(
     With `chats`, the model is to hold chats.
 
     Returns:
-        The loaded model; None for a checkpoint folder, of which only the files are examined: loading its weights in
+        The loaded model; None for a checkpoint folder, whose files alone are examined: loading its weights in
         each process that collects would fill a GPU.
 
     Raises:

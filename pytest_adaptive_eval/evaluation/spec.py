@@ -43,10 +43,10 @@ class Settings:
     Args:
         root: Folder for relative paths that do not exist beside the file.
         folder: Folder of the journal and the records.
-        fresh: Start every interview anew, whatever the journal holds.
+        fresh: Start every interview over, whatever the journal holds.
         record, junit: Additional files for the run's record and the gate report.
         baseline: File that gates call ``"baseline"``: a run's record, a history of runs, or recorded answers.
-        missing_baseline: Action where there is no baseline yet.
+        missing_baseline: Action if the baseline does not exist yet.
         required_gates: Node ids, or ends of them, of gates without whose results nothing is promoted.
         reuse: Store of answers that runs share; None where every answer is asked for.
     """
@@ -258,7 +258,7 @@ class EvalSpec:
 
 
 def evaluation_kinds() -> Loaders:
-    """Return the loaders of the built-in kinds, and of those that packages register."""
+    """Return the loaders of the built-in kinds, and of kinds that packages register."""
     others = {name: kind.load for name, kind in evaluation_services().items()}
     return {"bank": _INTERVIEW.load, "ladder": _INTERVIEW.load, **others}
 

@@ -101,7 +101,7 @@ def _target(data: Mapping[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _options(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were written; those that are not use the condition's defaults."""
+    """Return the written options; others use the condition's defaults."""
     numbers = {name: float(data[name]) for name in ("confidence", "probability") if name in data}
     return numbers | {name: data[name] for name in ("on_inconclusive", "method", "subject") if name in data}
 
@@ -128,7 +128,7 @@ def read_toml(path: Path, kinds: Loaders | None = None) -> TomlFile:
     """Read ``adaptive-eval.toml`` or ``*.eval.toml``.
 
     Raises:
-        ConfigError: The file is no TOML, has unknown keys or values of a wrong type, two evaluations of one name, or
+        ConfigError: The file is not TOML, has unknown keys or values of a wrong type, two evaluations of one name, or
             none.
     """
     text, data = parse_toml(path)
@@ -155,7 +155,7 @@ def parse_toml(path: Path) -> tuple[str, dict[str, Any]]:
     """Return the text of a TOML file, and its tables.
 
     Raises:
-        ConfigError: The file cannot be read, or is no TOML.
+        ConfigError: The file cannot be read, or is not TOML.
     """
     import tomllib  # only where there is a file to read: it takes as long to load as a small bank
 

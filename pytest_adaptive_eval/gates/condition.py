@@ -50,7 +50,7 @@ class Metric(Generic[Result_contra]):
     Attributes:
         name: Name in TOML files, results and records; the name of the metric's file.
         description: One line for help, the table in the docs and exports.
-        minimum, maximum: Range of the values; None if there is no limit.
+        minimum, maximum: Range of the values; None without a limit.
         kinds: Condition kinds that the metric has.
         margin: Bound above a margin, and what is expected of one, with an example; None if margins are not checked.
         on_banks: True if interviews of a bank measure it; a metric of other kinds alone sets False.
@@ -148,7 +148,7 @@ class Metric(Generic[Result_contra]):
         return []
 
     def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
-        """Return the accuracy and the label of a line in the accuracy figure, or None if there is no line."""
+        """Return the accuracy and the label of a line in the accuracy figure, or None without a line."""
         return None
 
 
@@ -156,7 +156,7 @@ def find_metric(name: str) -> Metric[Any]:
     """Return the metric of a name such as ``accuracy`` or ``ability.cross``.
 
     Raises:
-        ConfigError: There is no such metric, or it has no components.
+        ConfigError: The metric is unknown, or has no components.
     """
     stem, dot, component = name.partition(".")
     try:
@@ -241,7 +241,7 @@ class Condition:
         return float(Fraction(match[1]) / 100)
 
     def _check_value(self) -> None:
-        """Refuse a kind that the metric lacks, a value that is no number, a wrong rank and a missing subject."""
+        """Refuse a kind that the metric lacks, a value that is not a number, a wrong rank and a missing subject."""
         kinds = self.measure.kinds
         if self.kind not in kinds:
             raise ConfigError(f"{self.metric}.{self.kind}: {self.metric} has no such condition; use {', '.join(kinds)}")

@@ -57,11 +57,11 @@ class Measured:
         return 1.0 - NormalDist(lead, max(variance, 1e-12) ** 0.5).cdf(0.0)
 
     def ranks(self, seed: int) -> tuple[RankDistribution, ...]:
-        """Return the distributions of the subjects' ranks, 1 the best, among those with a value."""
+        """Return the distributions of the subjects' ranks, 1 the best, among subjects with a value."""
         return joint_ranks(self.values, self.covariance, seed=seed)
 
     def rows(self, subjects: Sequence[str], seed: int) -> list[dict[str, Any]]:
-        """Return a row per subject: estimate, bounds, confidence, standard error and rank, as far as known."""
+        """Return a row per subject: estimate, bounds, confidence, standard error and rank, if known."""
         rows: list[dict[str, Any]] = []
         ranks = self.ranks(seed)
         for n, name in enumerate(subjects):

@@ -1,4 +1,4 @@
-"""Results that gates judge: named quantities of one or several subjects, and those of an interview by its draws.
+"""Results that gates judge: named quantities of one or several subjects, and an interview's by its draws.
 
 Gates require a value of one subject, or its rank among the others.
 """
@@ -160,8 +160,8 @@ class Result(NoVerdict):
         candidate: Subject of gates that name no other.
         subjects: Names of all subjects, in the order of `quantities`.
         metrics: Names of the measured quantities, the leading one first, also if the result is void.
-        quantities: By metric, as far as known.
-        asked, size: Units that counted, and those that took place.
+        quantities: By metric, if known.
+        asked, size: Units that counted, and units that took place.
         error: Reason why the evaluation is void; empty otherwise.
         broken: True if a fault of the run voids it: the next run can use its replies.
         unsure: Reason why its numbers carry no claim; empty if they do.
@@ -172,7 +172,7 @@ class Result(NoVerdict):
             baseline; the default takes the two as independent.
         account, costs, members: Data for the record: of the kind, costs of replies, and identities of models.
         planned: Conditions of gates that were known before the first question.
-        family: Conditions that FAIL verdicts are corrected for, including those of other evaluations.
+        family: Conditions that FAIL verdicts are corrected for, including other evaluations'.
         must_pass: Answers to items that must pass: one wrong answer fails every gate.
         on_verdict: Called with each requested verdict; returns the verdict to use.
     """
@@ -294,7 +294,7 @@ class Result(NoVerdict):
         return f"{name} less that of {condition.name}" if condition.kind == "not_worse_than" else name
 
     def _no_estimate(self) -> str:
-        """Return why there is no estimate at all; empty if there may be one."""
+        """Return why an estimate is impossible; empty if it may exist."""
         return self.fault
 
     def _by_metric(self, condition: Condition, verdict: Verdict) -> Verdict:
@@ -427,8 +427,8 @@ class SessionResult(Result):
             draws decide.
         own: Places, from and before which, of the uniform draws that give the estimate of a subject that is unlike the
             bank's population; None for any other.
-        policy: `Policy.key` if the length did not depend on the answers, so that the bank's table of replayed
-            interviews applies; else empty.
+        policy: `Policy.key` if the length did not depend on the answers, and the bank's table of replayed interviews
+            applies; else empty.
         subject: ``name`` of the subject, and the hash ``decoding`` that a comparison must share; empty if unknown.
         chance: Accuracy of guessing, if every item has choices or few labels are all that is expected: no gate passes
             on an accuracy that is not distinguishable from it.
@@ -597,7 +597,7 @@ class SessionResult(Result):
         return condition.measure.quantity(condition)
 
     def _no_estimate(self) -> str:
-        """Return why there is no estimate at all; empty if there may be one."""
+        """Return why an estimate is impossible; empty if it may exist."""
         if self.fault or self.scored:
             return self.fault
         return "no answer has a score" if self.asked else "no question was asked"

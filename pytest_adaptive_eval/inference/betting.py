@@ -1,15 +1,15 @@
 """Anytime-valid tests of the accuracy over a bank, by betting on the items drawn.
 
-The claim that the bank's sum of scores is at most T is tested by a bet: a wealth of 1, of which a share is staked on
-every draw. With the logged propensities a draw's estimate X of the sum is unbiased. Under the claim, the factor ``1 + s
-(X - T)`` has mean 1 at most for any stake s of at least 0 that is chosen before the draw and cannot make the factor
+The claim that the bank's sum of scores is at most T is tested by a bet: a share of a wealth of 1 is staked on every
+draw. With the logged propensities a draw's estimate X of the sum is unbiased. Under the claim, the factor ``1 + s (X -
+T)`` has mean 1 at most for any stake s of at least 0 that is chosen before the draw and cannot make the factor
 negative. The wealth is then a supermartingale: the probability that it *ever* reaches 1 / alpha is at most alpha (Ville
 1939). The test may therefore be evaluated after each answer, and end when it decides. The bank's predictions are
 control variates: good ones reduce the variance of X, and none invalidates the test (Waudby-Smith and Ramdas 2024;
 Shekhar et al. 2023, for weighted draws without replacement).
 
 Items that were asked with probability 1 (`DesignLog.take_all`) are known parts of the sum. Nothing is staked on them,
-since their scores are no draws.
+since their scores are not draws.
 
 The growth of the wealth depends on the stake, whose best value depends on the distance of the claim from the truth.
 Several bets each assume one distance. The test's wealth is their mean, which costs at most the logarithm of their

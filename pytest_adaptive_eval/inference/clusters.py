@@ -117,7 +117,7 @@ def residual_factors(scores: Array, count: int = 8) -> Array:
 
     They are the first factors of the responses less the item's and the subject's mean: items that the same subjects
     answer better than expected are near. They replace embeddings of the questions, and leave difficulty and
-    discrimination out, so that distance does not depend on them. An item without responses is at the origin.
+    discrimination out; distance does not depend on them. An item without responses is at the origin.
 
     Args:
         scores: Shape (S, n). NaN where missing.

@@ -15,7 +15,7 @@ interval that is wider than theirs would be worse than none.
 High projections are mostly too high, and low ones too low, because both include sampling error. The least-squares line
 through errors and projections measures this regression. Within the population it belongs into the interval's middle,
 and for a subject from outside it is wrong, so `REGRESSED` of it is subtracted from the errors. The line includes the
-new subject's error, as an unknown, so that all N + 1 subjects are treated alike and the bound above stays exact (full
+new subject's error, as an unknown. All N + 1 subjects are then treated alike, and the bound above stays exact (full
 conformal prediction by regression, Nouretdinov et al. 2001).
 
 Subjects of one family, such as checkpoints of one training run, err alike: a family counts once, its members in equal
@@ -224,8 +224,8 @@ def combined(first: Interval, second: Interval) -> Interval | None:
     """Return the intersection of two intervals, or None if it is empty.
 
     Give each half of the error that the result may have: if both have confidence 1 - a / 2, the result has 1 - a by the
-    union bound. It is no wider than either of them; against the narrower one at 1 - a alone that costs a factor of 1.19
-    at 95 % and 1.14 at 97.5 %, as for the normal.
+    union bound. It is at most as wide as either of them; against the narrower one at 1 - a alone that costs a factor of
+    1.19 at 95 % and 1.14 at 97.5 %, as for the normal.
     """
     low, high = max(first.low, second.low), min(first.high, second.high)
     if low > high:

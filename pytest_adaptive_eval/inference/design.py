@@ -22,11 +22,11 @@ class DesignLog:
 
     All arrays have shape (..., t); `scores` is NaN where there is none. See
     `pytest_adaptive_eval.inference.design.Proposal` for the rest. `noise` is the variance of a score over decodings, on
-    average over the draws: a number, or an array along the leading axes; 0 if it is not measured, so that scores count
-    as the subject's expected ones. `low` and `high` are the limits of a score, numbers or arrays like `scores`.
-    `take_all` is the number of first items that were asked with probability 1, whatever the draws: a take-all stratum.
-    Their scores are known parts of the bank's sum and say nothing about other items, so that bets and intervals rest on
-    the draws after them.
+    average over the draws: a number, or an array along the leading axes; 0 if it is not measured; scores then count as
+    the subject's expected ones. `low` and `high` are the limits of a score, numbers or arrays like `scores`. `take_all`
+    is the number of first items that were asked with probability 1, whatever the draws: a take-all stratum. Their
+    scores are known parts of the bank's sum and say nothing about other items, so bets and intervals rest on the draws
+    after them.
     """
 
     items: Ints

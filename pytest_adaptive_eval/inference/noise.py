@@ -1,8 +1,8 @@
 """Decoding noise: the variance of answers to the same item, and its part in an accuracy's error.
 
 A subject that samples its answers, or whose device sums in another order each time, has an expected score on an item,
-of which an answer is a draw. Items are then administered several times: as *samples*, whose mean is the item's score,
-and as *repeats* after the interview, which serve this measurement alone.
+and an answer is a draw around it. Items are then administered several times: as *samples*, whose mean is the item's
+score, and as *repeats* after the interview, which serve this measurement alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def variance_bound(scores: ArrayLike) -> Array:
     """Return the largest possible mean variance of answers to items of these scores, shape (...) of (..., t).
 
     A score in [0, 1] with mean m has variance m (1 - m) at most, whose mean over items is largest when all are alike.
-    One right and one wrong answer are added, so that few answers do not seem certain.
+    One right and one wrong answer are added; few answers then do not seem certain.
     """
     values = np.asarray(scores, dtype=np.float64)
     scored = ~np.isnan(values)
@@ -46,9 +46,9 @@ def variance_bound(scores: ArrayLike) -> Array:
 def allowed_variance(variances: ArrayLike) -> float:
     """Return the variance to allow for, from unbiased variances of the measured items.
 
-    One item of the largest possible variance is added, so that a few equal answers do not imply equal answers
-    everywhere. The mean is then enlarged by the ratio of Student's and the normal quantile, with the degrees of freedom
-    of a mean of values that vary as these do (Satterthwaite 1946).
+    One item of the largest possible variance is added, since a few equal answers do not imply equal answers everywhere.
+    The mean is then enlarged by the ratio of Student's and the normal quantile, with the degrees of freedom of a mean
+    of values that vary as these do (Satterthwaite 1946).
     """
     from scipy.special import stdtrit  # imported late: it takes a quarter of a second
 

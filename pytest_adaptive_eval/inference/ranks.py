@@ -8,7 +8,7 @@ variance.
 
 An unbiased estimate that comes out high is more often too high than too low, since few subjects are that strong, and
 rank probabilities made from it would be too high. `Predictive.replayed` learns from the replays how errors depend on
-estimates. `Predictive.among` allows for it where there are no replays, and is for design-based estimates, which are not
+estimates. `Predictive.among` allows for it without replays, and is for design-based estimates, which are not
 shrunk towards the population.
 """
 
@@ -52,7 +52,7 @@ class Predictive:
         draws: Shape (m,). Kept in ascending order and cut to [0, 1].
 
     Raises:
-        EstimationError: There is no draw, or one is not finite.
+        EstimationError: Draws are missing, or one is not finite.
     """
 
     draws: Array
@@ -119,8 +119,8 @@ class Predictive:
         """Return the distribution of a candidate of the references' population (empirical Bayes, Efron 2010).
 
         Each draw is weighed by how common such accuracies are: by a kernel density of the references with Silverman's
-        bandwidth (1986), and the uniform with the weight of one reference, so that no accuracy is ruled out for being
-        new. That takes the draws for the likelihood of the accuracy, as those of a design-based estimate are.
+        bandwidth (1986), and the uniform with the weight of one reference, which rules out no accuracy for being new.
+        That takes the draws for the likelihood of the accuracy, as the draws of a design-based estimate are.
 
         Args:
             accuracies: Shape (R,). Accuracies of the reference subjects over the whole bank.
@@ -129,7 +129,7 @@ class Predictive:
             Itself where all references are equally strong.
 
         Raises:
-            EstimationError: There is no reference, or an accuracy is not finite.
+            EstimationError: References are missing, or an accuracy is not finite.
         """
         references = _checked(accuracies)
         width = 1.06 * float(references.std()) * len(references) ** -0.2
@@ -184,7 +184,7 @@ class RankDistribution:
         return float(self.probabilities @ np.arange(1.0, len(self.probabilities) + 1))
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
-        """Return the best and worst rank; the rank is no better, and no worse, with this probability each.
+        """Return the best and worst rank, each a bound with this probability.
 
         Args:
             confidence: Confidence of each one-sided bound, in (0.5, 1).
@@ -223,14 +223,14 @@ def _checked(accuracies: ArrayLike) -> Array:
 def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> float:
     """Return the probability that the candidate is among the first `k`: that fewer than `k` references are better.
 
-    Of tied subjects each order is equally likely, so that one tied reference is better with probability one half.
+    Of tied subjects each order is equally likely, so one tied reference is better with probability one half.
 
     Args:
         accuracies: Shape (R,). Accuracies of the reference subjects over the whole bank.
         k: At least 1; from R + 1 on the probability is 1.
 
     Raises:
-        EstimationError: There is no reference, or an accuracy is not finite.
+        EstimationError: References are missing, or an accuracy is not finite.
         ValueError: `k` is less than 1.
     """
     if k < 1:
@@ -255,7 +255,7 @@ def rank_distribution(predictive: Predictive, accuracies: ArrayLike) -> RankDist
         accuracies: Shape (R,). Accuracies of the reference subjects over the whole bank.
 
     Raises:
-        EstimationError: There is no reference, or an accuracy is not finite.
+        EstimationError: References are missing, or an accuracy is not finite.
     """
     better, tied = _standing(predictive, accuracies)
     k = np.arange(1.0, np.size(accuracies) + 2.0)[:, None]

@@ -66,7 +66,7 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
         T_t = sum of scores before t + sum of predictions of the rest
               + (r_t - m_t) / q_t
 
-    is used, with weights inverse to their model-based variance (chosen before the draw, so that they cannot bias) and a
+    is used, with weights inverse to their model-based variance (chosen before the draw, so they cannot bias) and a
     Student interval whose variance is the larger of the empirical and the model-based one. One extreme draw is added
     per bound, see `_bound`. This holds for many draws. With fewer than `FEW_DRAWS` the interval is that of
     `betting.anytime_valid`, which holds for any number. Each is `widen_for_noise` if decoding noise is measured. The
@@ -129,8 +129,8 @@ def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
     """Return Student's bound on the sum below (-1) or above (1), from the draws and one added extreme draw.
 
     If the predictions are near certain and no rare error was drawn, the draws hardly differ, and neither they nor the
-    model show the effect of one such error. So a draw of mean weight is added that lies as far as the draws could have
-    on average, had each been such an error.
+    model show the effect of one such error. So a draw of mean weight is added that lies as far as such errors could
+    have put the draws on average.
     """
     from scipy.special import stdtrit  # imported late: it takes a quarter of a second
 
@@ -147,7 +147,7 @@ def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
 def _weights(log: DesignLog) -> Array:
     """Return weights of the one-draw estimates: inverse to their variance by the model, fixed before the draw.
 
-    `SUREST` limits that variance, so that the few draws with the surest predictions do not count alone.
+    `SUREST` limits that variance, since otherwise the few draws with the surest predictions would count alone.
     """
     remaining = log.size - np.arange(len(log))
     weights = 1.0 / np.maximum(log.variance, (SUREST * remaining) ** 2)
@@ -207,7 +207,7 @@ def _smallest_total(right: int, drawn: int, size: int, alpha: float) -> int:
 
 
 def _at_least(right: int, drawn: int, total: int, size: int) -> float:
-    """Return P(`right` or more among `drawn` of `size` items, `total` of which are right), hypergeometric."""
+    """Return P(`right` or more among `drawn` of `size` items with `total` right ones), hypergeometric."""
     first, last = max(right, drawn - (size - total)), min(drawn, total)
     if first > last:
         return 0.0

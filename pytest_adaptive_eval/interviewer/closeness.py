@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.types import Array
 
+FARTHEST = 10.0  #: Largest distance of a difficulty from an ability that counts, in logits.
+
 
 def semantic_distance(points: NDArray[Any]) -> float:
     """Return the mean Euclidean distance between two questions, from embeddings (t, d); NaN for fewer than two.
@@ -26,7 +28,10 @@ def semantic_distance(points: NDArray[Any]) -> float:
 
 
 def difficulty_distance(difficulty: Array, ability: Array) -> float:
-    r"""Return the mean \|b - theta\| of difficulties and the abilities at their choice, in logits; NaN without any."""
-    distances = np.abs(np.asarray(difficulty) - np.asarray(ability))
+    r"""Return the mean \|b - theta\| of difficulties and the abilities at their choice, in logits; NaN without any.
+
+    A distance counts as at most `FARTHEST`, because an item whose slope is near 0 has a difficulty without limits.
+    """
+    distances = np.minimum(np.abs(np.asarray(difficulty) - np.asarray(ability)), FARTHEST)
     known = ~np.isnan(distances)
     return float(distances[known].mean()) if known.any() else float("nan")

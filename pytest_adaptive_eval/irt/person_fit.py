@@ -95,7 +95,7 @@ def lz_star(scores: Array, p: Array, A: Array, c: Array | None = None) -> Person
     were flagged after 40 answers.
 
     Scores in (0, 1) count by ``r log p + (1 - r) log(1 - p)``. p(1-p) is the largest variance that they can have, so
-    that with them the test flags too seldom, never too often.
+    the test then flags too seldom, never too often.
 
     Args:
         scores: Shape (S, t). In [0, 1], NaN = unscored, which counts nothing.

@@ -1,4 +1,4 @@
-"""Models: those under evaluation, and those that work for a run, as interviewers, judges and supervisors do.
+"""Models under evaluation, and models that work for a run: interviewers, judges and supervisors.
 
 Every kind of model is declared in one module of `models.kinds`, or in a module of an installed plugin.
 """
@@ -49,7 +49,7 @@ def built_in_kinds() -> list[ModelKind]:
 
 @functools.cache
 def subject_kinds() -> Mapping[str, ModelKind]:
-    """Return all kinds of subjects by name, those of installed plugins included."""
+    """Return all kinds of subjects by name, including installed plugins'."""
     return registered(_KINDS, GROUP, ModelKind)
 
 
@@ -82,8 +82,8 @@ def load_model(spec: str, *, chats: bool = False, **options: Any) -> Model:
             ``http://HOST:PORT/v1#MODEL`` (or ``https``) for a model on an OpenAI-compatible server, or a text of a
             plugin's kind.
         chats: Whether the model is to hold chats, as an interviewer, a judge or a member of a panel does.
-        **options: For a checkpoint those of `pytest_adaptive_eval.models.checkpoint.model.TransformersModel.load`, for
-            a server those of `pytest_adaptive_eval.models.endpoint.model.EndpointModel.load`.
+        **options: For a checkpoint see `pytest_adaptive_eval.models.checkpoint.model.TransformersModel.load`, for a
+            server `pytest_adaptive_eval.models.endpoint.model.EndpointModel.load`.
 
     Raises:
         ConfigError: No kind recognises `spec`, an option is unknown, a package is not installed, a server gives no

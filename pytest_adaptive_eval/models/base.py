@@ -1,4 +1,4 @@
-"""The interface of models: those under evaluation, and those that work for the run."""
+"""The interface of models, under evaluation or working for the run."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ class Model(abc.ABC):
     """A model: one under evaluation, an interviewer, a judge, a supervisor or a member of a panel.
 
     A subclass has an `identity` and answers batches of items. One that rates texts in chats has `prefer` too. Tests
-    call `generate` for the text, or `score`, which also works for recorded scores. Both raise `Unscored` if there is no
+    call `generate` for the text, or `score`, which also works for recorded scores. Both raise `Unscored` without an
     answer. A truncated answer is graded as it is.
 
     Attributes:
@@ -362,7 +362,7 @@ class Model(abc.ABC):
         Args:
             max_tokens: Cap on the reply, by default the model's own.
             schema: JSON schema of the reply, which a model may ignore.
-            draw: Number of the request among equal ones. A model that samples draws anew for each number, and a greedy
+            draw: Number of the request among equal ones. A model that samples draws again for each number, and a greedy
                 one may give one reply to all.
         """
         if any(message.images for message in messages):
@@ -450,7 +450,7 @@ class Model(abc.ABC):
         raise NotImplementedError
 
     def _answer_turns(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
-        """Answer items; those with turns in several calls, each after the answers to the one before."""
+        """Answer items; items with turns take several calls, each after the answers to the one before."""
         said: list[list[Completion]] = [[] for _ in items]
         waiting = list(range(len(items)))
         while waiting:
@@ -538,7 +538,7 @@ class Model(abc.ABC):
 
 
 def _whole(item: Item, said: Sequence[Completion]) -> Completion | None:
-    """Return the completion of an item from those of its turns so far; None if a turn is to come."""
+    """Return the completion of an item from its turns' completions so far; None before the last turn."""
     last = said[-1]
     if last.unread or last.score is not None or not item.turns:
         return last

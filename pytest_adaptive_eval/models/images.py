@@ -51,7 +51,7 @@ def image_size(path: str, root: str) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def _opened(path: str, root: str) -> Iterator[Image]:
-    """Open an image, of which only the header is read until it is decoded."""
+    """Open an image and read its header only, until it is decoded."""
     from PIL import Image
 
     file = _locate(path, root)

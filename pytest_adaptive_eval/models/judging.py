@@ -56,7 +56,7 @@ class Unranked(ValueError):
     """A rating that cannot be used.
 
     Args:
-        kind: There is no number, or it is not a valid rank.
+        kind: The number is missing, or is not a valid rank.
     """
 
     def __init__(self, kind: str) -> None:
@@ -206,7 +206,8 @@ class Judge:
         What `score` does not take up costs and does not count otherwise.
 
         Args:
-            place: Place of the answer among those that `score` will get from now on; the first ones are judged twice.
+            place: Place of the answer among the ones that `score` will get from now on; the first ones are judged
+                twice.
         """
         if self._model is None or not self._model.waits_apart:
             return []
@@ -217,7 +218,7 @@ class Judge:
         return sent
 
     def score(self, item: Item, text: str) -> float:
-        """Return the score of an answer, (rank - 1) / 4; raise Unscored, a fault of the run, if there is no rank."""
+        """Return the score of an answer, (rank - 1) / 4; raise Unscored, a fault of the run, without a rank."""
         rank = self._rank(item, text)
         self.counts.answers += 1
         if self.counts.repeated < REPEATED:
@@ -357,7 +358,7 @@ class _Judgment:
 
 
 def judged_bank(bank: ItemBank, judge: Judge) -> ItemBank:
-    """Return a bank whose answers a judge grades; its scores are not those of the bank, and neither is its hash."""
+    """Return a bank whose answers a judge grades; its scores and its hash differ from the bank's."""
 
     def judged(n: int) -> Item:
         item = bank.items[n]  # its own grader is the code that the judge is compared with

@@ -1,4 +1,4 @@
-"""A pool of models by name, with a limit on those in memory."""
+"""A pool of models by name, with a limit on loaded ones."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class AnswerStore:
         )
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """Return the data of a key, None also where they are no JSON object; raise ConfigError for a damaged file."""
+        """Return the data of a key, None if missing or not a JSON object; raise ConfigError for a damaged file."""
         try:
             row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
         except sqlite3.Error as error:
@@ -219,7 +219,7 @@ class Completions:
 
     Args:
         data: Where they are; in memory if omitted. Data of another form count as missing.
-        shared: Where those of other runs are.
+        shared: Store of other runs' answers.
     """
 
     def __init__(self, data: KeyedData | None = None, shared: KeyedData | None = None) -> None:
@@ -254,7 +254,7 @@ class InMemory(dict[str, Mapping[str, Any]]):
 class RecordedModel(Model):
     """A model whose completions are kept, and taken from a store in place of asking.
 
-    Those of other runs are taken where nothing speaks against it, see `Model.no_reuse`.
+    Answers of other runs are reused unless `Model.no_reuse` forbids it.
 
     Args:
         store: Where completions are; within this object if omitted.

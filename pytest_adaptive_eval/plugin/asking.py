@@ -441,7 +441,7 @@ class AskingLoop:
 
     @property
     def asks_items(self) -> bool:
-        """Whether the tests do nothing but ask their items and grade the answers, as those of TOML files."""
+        """Whether the tests do nothing but ask their items and grade the answers, as in TOML files."""
         return self.node.asks_items
 
     @property

@@ -88,7 +88,7 @@ class Collection:
         return file
 
     def _register_metrics(self) -> None:
-        """Register the metrics of plugins, including those of a conftest file that was just collected."""
+        """Register the metrics of plugins, including a conftest file that was just collected."""
         with self._keep_mistake():
             register_metrics(self.config.hook.pytest_adaptive_eval_metrics(config=self.config))
 

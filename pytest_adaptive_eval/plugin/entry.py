@@ -179,7 +179,7 @@ def _share_cores(workers: int) -> None:
 
 @contextlib.contextmanager
 def _idle_threads_asleep() -> Iterator[None]:
-    """Make BLAS threads (one a core) sleep while idle, if numpy is imported in this context.
+    """Make BLAS threads (one per core) sleep while idle, if numpy is imported in this context.
 
     They would wait for work in a busy loop first, for as long as importing numpy takes. The setting is read when the
     library is loaded, so nothing of it needs to stay; one of the user's own is left alone.

@@ -111,7 +111,7 @@ model = pytest.fixture(scope="session", name="model")(model_function)
 
 
 def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
-    """Return whether a fixture, the last of its definitions, of which each overrides the one before, can read flags."""
+    """Return whether a fixture can read flags: its last definition, which overrides earlier ones."""
     pending = [definitions[-1]]
     visited: set[str] = set()
     while pending:

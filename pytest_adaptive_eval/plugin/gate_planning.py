@@ -61,7 +61,7 @@ def _needs(gate: pytest.Item, declared: Sequence[Declared], nodes: Sequence[Eval
     """Return what a gate waits for: what its marks name, else what its file evaluates, else all.
 
     Raises:
-        ConfigError: There is no evaluation.
+        ConfigError: Evaluations are missing.
     """
     if not nodes:
         raise ConfigError(

@@ -273,7 +273,7 @@ class GatePlan:
         return drawn[0] if drawn else None
 
     def outlooks(self) -> list[str]:
-        """Return a sentence on each gate's expected result with the budget; the first tells of a budget by default."""
+        """Return a sentence on each gate's expected result with the budget; the first mentions a default budget."""
         evaluation = self.interview
         told = []
         for condition in filter(lambda condition: condition.by_draws, self.conditions):

@@ -2,7 +2,7 @@
 
 An interview costs one collected item whatever its bank's size. When its turn comes it asks its session for questions,
 runs each through pytest's own protocol as an ordinary parametrized test, and then lets pytest run this test. Questions
-and test have the same parent, so that module- and session-scoped fixtures (the model) are set up once.
+and test have the same parent, so module- and session-scoped fixtures (the model) are set up once.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class EvaluationTest(EvaluationNode):
     fault: Exception | None = None  #: An error that is not of this package, such as in a grader of the user's.
 
     def plan(self, evaluation: Evaluation | Plan, state: RunState) -> None:
-        """Set the evaluation, and add the test to those of a run."""
+        """Set the evaluation, and add the test to the run's."""
         self.evaluation, self.gate_plan = evaluation, GatePlan(state, evaluation)
         self.is_interview = isinstance(evaluation, Evaluation)
         self.register(state)
 
     def rename(self, name: str) -> None:
-        """Give an interview another name; its draws stay those of the old one."""
+        """Give an interview another name; its draws stay the same."""
         assert isinstance(self.evaluation, Evaluation)
         self.shared_name = self.evaluation.name
         self.gate_plan.evaluation = self.evaluation = replace(self.evaluation, name=name)

@@ -5,7 +5,7 @@ answers the questions that the session has drawn ahead, refilled one by one up t
 answer reaches the session in the order of the draws, whatever the order of arrival, so no verdict favours quick
 answers, and no result depends on what was asked ahead. How far ahead is asked follows the forecast of the questions
 that the verdict needs. Where that leaves room, the first questions of later interviews of the same model are asked;
-their completions go to their journals, as those of a killed run do, and each interview finds them there.
+their completions go to their journals, as after a killed run, and each interview finds them there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Pipeline:
     def answer(self, loop: AskingLoop, subject: Model, questions: Sequence[Question]) -> None:
         """Have questions of an interview answered, so the first one's test finds its completion.
 
-        Those that follow are begun as well, and questions that the session has drawn ahead.
+        Following ones are begun as well, and questions that the session has drawn ahead.
         """
         leading, key = self._lead(loop, subject), loop.recorder.key(questions[0])
         if key in leading.arrived or loop.recorder.unanswered(subject, questions[:1]):
@@ -261,7 +261,7 @@ class _Ahead:
         self._scores: dict[str, float] = {}
 
     def expect(self, questions: Sequence[Question]) -> list[Draw]:
-        """Return those of the questions that tests wait for which no call has begun."""
+        """Return the awaited questions for which no call has begun."""
         awaited = []
         for question in self.loop.recorder.unanswered(self.loop.respondent.subject, questions):
             key = self.loop.recorder.key(question)

@@ -247,7 +247,7 @@ class Question(Once):
             self.add_report_section("call", "question", "\n".join(lines))
 
     def run_body(self) -> None:
-        """Run the test: its own failed assertions stay, those of model or grader are Unscored, a value is a mistake."""
+        """Run the test: its own failed assertions stay, the model's or grader's are Unscored, a value is a mistake."""
         with warnings.catch_warnings(), self.requests.active():
             warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
             try:

@@ -42,8 +42,8 @@ class GeneratorStates:
     """States of the generators of `random`, `numpy.random` and torch that belong to one interview.
 
     A sampling model may draw from a global generator. A plugin that seeds the generators before every test would give
-    it the same draws for every question, so repeated answers are copies of one answer. Each question has states of
-    its own, so those of a resumed run are the same, although it asks for fewer answers.
+    it the same draws for every question, so repeated answers are copies of one answer. Each question has states of its
+    own. A resumed run therefore has the same, although it asks for fewer answers.
 
     Attributes:
         seed: Seed of all states, drawn when they are first used, so two runs differ.
@@ -336,7 +336,7 @@ class Once(pytest.Function):
         return [*self.callspec._idlist] if hasattr(self, "callspec") else [self.name.partition("[")[2][:-1]]
 
     def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
-        """Yield markers of the test, except those that request another run of it."""
+        """Yield markers of the test, except ones that request another run of it."""
         for node, mark in super().iter_markers_with_node(name):
             if mark.name not in RERUN_MARKERS:
                 yield node, mark
@@ -411,7 +411,7 @@ class EvaluationNode(Once):
         """Do nothing: fixtures belong to the questions, and some of them would read the placeholder."""
 
     def rename(self, name: str) -> None:
-        """Give an interview another name; its draws stay those of the old one."""
+        """Give an interview another name; its draws stay the same."""
         raise NotImplementedError
 
     def administer(self) -> None:
@@ -511,7 +511,7 @@ def name_apart(nodes: Iterable[EvaluationNode]) -> None:
     """Rename evaluations that share a name, such as those from a parametrized test, by what differs in their node ids.
 
     Raises:
-        ConfigError: One of them is no interview, so that its name is part of its plan, or a test is collected twice.
+        ConfigError: One of them is not an interview, whose plan contains its name, or a test is collected twice.
     """
     groups: dict[str, list[EvaluationNode]] = {}
     for node in nodes:

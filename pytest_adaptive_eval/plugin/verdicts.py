@@ -117,7 +117,7 @@ class VerdictLog:
         return final
 
     def _choose(self, gate: pytest.Item, verdicts: Sequence[Verdict]) -> None:
-        """Keep those of alternative verdicts that hold; the first of them names the others."""
+        """Keep the alternative verdicts that hold; the first of them names the others."""
         failed = [verdict for verdict in verdicts if not verdict]
         if not failed or len(failed) == len(verdicts):
             return
@@ -178,7 +178,7 @@ class VerdictLog:
             pytest.fail(_NO_VERDICT, pytrace=False)
 
     def records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord] | None:
-        """Return a gate's records, or None if the test is no gate or was skipped before it asked."""
+        """Return a gate's records, or None if the test is not a gate or was skipped before it asked."""
         nodeid = item.nodeid
         if nodeid not in self._records:
             if nodeid not in self._entries and (item not in self._state.needs or report.skipped):

@@ -86,7 +86,7 @@ def _escaped(text: str) -> str:
 
 
 def _slack_link(url: str) -> str:
-    """Return a report's address in Slack's form of a link; as text where it is no HTTP address."""
+    """Return a report's address as a Slack link; as text unless it is an HTTP address."""
     with suppress(ValueError):
         parts = urlsplit(url)
         link = f"<{quote(url, safe=_URL).replace('&', '&amp;')}|report>"

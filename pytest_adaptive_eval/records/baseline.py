@@ -128,8 +128,8 @@ def read_baseline(
         unanswered: What recorded answers count as that are empty, refused or cut, see `items.item.Response.of`.
 
     Raises:
-        BaselineMissing: There is no interview of the evaluation in it.
-        BaselineError: There is no such file, it cannot be read, or it belongs to another bank.
+        BaselineMissing: It lacks an interview of the evaluation.
+        BaselineError: The file is missing, unreadable, or belongs to another bank.
     """
     if is_tracked(spec):
         return _tracked(spec, bank, evaluation)
@@ -220,7 +220,7 @@ def read_again(
 def _newest(history: History, evaluation: str, bank: ItemBank | None = None) -> RunRecord:
     """Return the newest run that serves, if possible one on this version of the bank, and with answers of its own.
 
-    Without a bank, the evaluation is no interview.
+    Without a bank, the evaluation is not an interview.
     """
     ranked = [
         (
@@ -338,8 +338,8 @@ def read_recorded(spec: str, folders: Sequence[Path], evaluation: str, kind: str
         evaluation, kind: Name and kind of the evaluation, here and in the record.
 
     Raises:
-        BaselineMissing: There is no such evaluation in it.
-        BaselineError: There is no such file, it cannot be read, or the evaluation is void.
+        BaselineMissing: It lacks the evaluation.
+        BaselineError: The file is missing or unreadable, or the evaluation is void.
     """
     source = locate_baseline(spec, folders, "name another evaluation of the run, or a run's record")
     with _as_baseline_error():

@@ -227,7 +227,7 @@ class Flicker:
 def flickering(interviews: Iterable[tuple[RunRecord, EvaluationRecord]]) -> list[Flicker]:
     """Return the items whose answers changed between runs, the most even first.
 
-    Only runs of the same checkpoint, decoding and item text are compared, so that the checkpoint did not change.
+    Only runs of the same checkpoint, decoding and item text are compared.
     """
     found: dict[tuple[str, ...], Flicker] = {}
     for _, interview in interviews:

@@ -1,8 +1,8 @@
 """Drift of an ability or an accuracy over the runs of a history.
 
 A cumulative sum watches each series for drops (CUSUM; Page 1954).  A run
-is compared with the mean of earlier runs, so that no level must be known
-beforehand (Hawkins 1987), in units of its own standard error::
+is compared with the mean of earlier runs, which needs no known level (Hawkins 1987), in units of its own standard
+error::
 
     z_n = (x_n - m_{n-1}) / sqrt(phi (v_n + 1 / W_{n-1})),    S_n = max(0, S_{n-1} - z_n - k)
 
@@ -167,7 +167,7 @@ def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> 
 
 
 def lasting(alarms: Sequence[Alarm], series: Sequence[Series]) -> list[Alarm]:
-    """Return the alarms that last at the newest run, without those of a bank or scale that is no longer asked."""
+    """Return the alarms that last at the newest run, except on banks or scales that are no longer asked."""
     newest: dict[str, tuple[str, Series]] = {}
     for entry in series:
         if entry.points and entry.points[-1].started >= newest.get(entry.evaluation, ("", entry))[0]:

@@ -113,7 +113,7 @@ class _File:
                 with open_regular(self.path) as file, zipfile.ZipFile(file) as archive:
                     data = archive.read(self.member)
             except Exception as error:  # each decompressor has its own exceptions
-                raise JournalError(f"{self.key} cannot be unpacked ({error}): copy the archive anew") from error
+                raise JournalError(f"{self.key} cannot be unpacked ({error}): copy the archive again") from error
         else:
             data = read_regular(self.path)
         if b'"run"' not in data or b'"gates"' not in data:
@@ -155,7 +155,7 @@ class History:
         unread: Files that look like records and cannot be read, each with the reason.
 
     Raises:
-        JournalError: There is no such file or folder, or it is no archive.
+        JournalError: The path is missing, or is not an archive.
     """
 
     def __init__(self, source: Path) -> None:
@@ -230,7 +230,7 @@ class History:
         except OSError as error:
             raise JournalError(_unreadable(str(self.source), error)) from error
         except Exception as error:  # a damaged archive raises undocumented exceptions
-            raise JournalError(f"{self.source} is a damaged zip archive ({error}): copy it anew") from error
+            raise JournalError(f"{self.source} is a damaged zip archive ({error}): copy it again") from error
 
     def _index(self) -> sqlite3.Connection:
         """Open the index beside the runs if it is writable, else one in memory."""
@@ -339,7 +339,7 @@ class History:
                     yield record, entry
 
     def interviews(self, **which: str) -> Iterator[tuple[RunRecord, EvaluationRecord]]:
-        """Yield interviews with their runs, oldest first, without derived runs, which repeat those of others."""
+        """Yield interviews with their runs, oldest first, without derived runs, which repeat other runs."""
         for record, entry in self.evaluations(**which):
             if entry.is_interview and not record.copied_from:
                 yield record, entry
@@ -368,7 +368,7 @@ class History:
         return [Series(*key[:2], newest[key], *key[3:], tuple(series)) for key, series in points.items()]
 
     def _points(self, which: Mapping[str, str]) -> Iterator[tuple[_Key, str, Point]]:
-        """Yield series, content hash of the bank and point of each estimate, those of interviews first."""
+        """Yield series, content hash of the bank and point of each estimate, interviews first."""
         found = [
             (record, entry) for record, entry in self.evaluations(**which) if not (record.copied_from or entry.void)
         ]

@@ -1,8 +1,8 @@
 """The journal: a file of all answers of one interview, each written before the next question.
 
-A line is ``crc32 json``: eight hexadecimal digits, a space, ASCII JSON, a line feed. Lines are written one at a time,
-so that a crash can damage only the last one, which is removed when the journal is opened again. Any other damage is
-refused, because answers would be lost without notice.
+A line is ``crc32 json``: eight hexadecimal digits, a space, ASCII JSON, a line feed. Lines are written one at a time.
+So a crash can damage only the last one, which is removed when the journal is opened again. Any other damage is refused,
+because answers would be lost without notice.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class Journal:
             durable: False leaves the sync to the next answer that needs one, or to `close`.
 
         Raises:
-            JournalError: The data are no JSON (nothing was written), or the disk is full or fails: the journal then
+            JournalError: The data are not JSON (nothing was written), or the disk is full or fails: the journal then
                 ends with its last whole line, and every further append raises.
         """
         if self._broken:

@@ -1,4 +1,4 @@
-"""Parts of the record of a run, each of which is typed; see `records.run_record`."""
+"""Typed parts of the record of a run; see `records.run_record`."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Record(Part, kw_only=True):
 
 
 def _keep_unknown(record: Record, data: Mapping[str, Any]) -> None:
-    """Move keys of a record's data that are no fields into `extra`, also those of records in it."""
+    """Move unknown keys of a record's data into `extra`, including nested records' keys."""
     if unknown := data.keys() - _known_keys(type(record)):
         record.extra = {name: data[name] for name in data if name in unknown}
     for name in record.nested:
@@ -121,7 +121,7 @@ class LikelihoodRecord(Part):
 
     Args:
         scores: Normalised ones of choices.
-        unconditional: Those of the choices without the prompt.
+        unconditional: Log-likelihoods of the choices without the prompt.
         bytes, bits_per_byte: Of a text that is scored by its own likelihood.
     """
 
@@ -187,7 +187,7 @@ class BankRecord(Part):
     Args:
         path: Where the run found it; empty for a generated task.
         trusted: False where its calibration report advises against it.
-        calibration_subject: Whether the tested subject is one of those that calibrated it.
+        calibration_subject: Whether the tested subject calibrated it.
         task: Of a generated task: levels, queries, seed, and the options of its family.
         category, twins, formats, presentation: The part or the variants of the bank that were asked.
         parts: Names of the ability's components.
@@ -238,7 +238,7 @@ class PolicyRecord(Part):
         settings: Of a selector that remembers.
         predictor: Hash of the bank's predictor, where it determines draws or estimates.
         asked_first: Ids of the items that were asked whatever the draws.
-        must_pass: Ids of the items of which one wrong answer fails every gate.
+        must_pass: Ids of the items where one wrong answer fails every gate.
     """
 
     sparse = frozenset({"share", "settings", "predictor", "asked_first", "must_pass"})
@@ -309,10 +309,10 @@ class Spent(Part):
 
 
 class Costs(Part):
-    """Costs of an evaluation, as far as known.
+    """Known costs of an evaluation.
 
     Args:
-        relative: FLOPs of all models over those of asking the subject the whole bank.
+        relative: FLOPs of all models relative to asking the subject the whole bank.
         money, currency: Price of the subject's answers.
         total, roles: Of all replies of an evaluation of several models, and of those by role.
         loads: How often each model was loaded.

@@ -34,7 +34,7 @@ def quantities(evaluation: EvaluationRecord) -> Iterator[tuple[Quantity, Quantit
 
 
 def of_subject(evaluation: EvaluationRecord) -> Iterator[tuple[Quantity, QuantityRecord]]:
-    """Yield the quantities of the tested subject, with those of its parts."""
+    """Yield the quantities of the tested subject and of its parts."""
     for quantity, row in quantities(evaluation):
         if quantity.part or row.subject == evaluation.subject.name:
             yield quantity, row

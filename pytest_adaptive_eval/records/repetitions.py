@@ -82,7 +82,7 @@ class Round:
 class Envelope:
     """Repetitions of one subject on one task, with their lowest, mean and highest accuracy by level.
 
-    A level that a repetition did not reach counts as 0, as in its area, so that the mean accuracies add up to the mean
+    A level that a repetition did not reach counts as 0, as in its area. The mean accuracies then add up to the mean
     area.
 
     Args:

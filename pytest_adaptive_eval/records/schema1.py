@@ -47,7 +47,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _texts(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that are not null, so that texts have their default."""
+    """Return the fields that are not null; texts then have their default."""
     return {name: value for name, value in data.items() if value is not None}
 
 

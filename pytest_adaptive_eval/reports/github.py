@@ -85,7 +85,7 @@ def outputs(record: RunRecord) -> dict[str, str]:
 
     Returns:
         ``promote`` is ``true`` or ``false``; ``verdict`` the worst outcome of a gate, ``ERROR`` where an interview gave
-        no result, ``NONE`` where there is no gate; ``passed``, ``failed``, ``inconclusive``, ``errors`` and ``notices``
+        no result, ``NONE`` without a gate; ``passed``, ``failed``, ``inconclusive``, ``errors`` and ``notices``
         count gates; ``exit-status`` is the run's, empty if it did not come to its end; ``asked`` counts questions.
     """
     outcomes = [gate.outcome for gate in record.gates]
@@ -127,7 +127,7 @@ def write_github(
 
 
 def write_failure(environ: Mapping[str, str], write: Callable[[str], object]) -> None:
-    """Write that there is no record, so that later jobs do not read missing outputs as success.
+    """Write that the record is missing. Later jobs then do not read missing outputs as success.
 
     Raises:
         UsageError: A file that the environment names cannot be written.

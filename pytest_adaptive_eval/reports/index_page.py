@@ -31,7 +31,7 @@ def write_index(path: Path, runs: Sequence[RunRecord], flickers: Sequence[Flicke
 
 
 def index_page(runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Mapping[str, str]) -> str:
-    """Return a page over many runs, oldest first, with the administrations of those whose items are to be compared."""
+    """Return a page over many runs, oldest first, with the administrations of runs whose items are to be compared."""
     style, script = asset("page.css") + asset("index.css"), asset("index.js")
     newest = list(reversed(runs))[:RUNS]
     data = json.dumps(_data(newest)).replace("<", "\\u003c")

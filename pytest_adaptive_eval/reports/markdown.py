@@ -1,8 +1,8 @@
 r"""The summary of a run in GitHub's Markdown, for the page of a workflow or a pull request.
 
 Foreign text is shown literally and has no effect: it cannot leave its cell or its fence, mention a person, refer to an
-issue, or become a link, an image or HTML. GitHub searches the finished page for names and addresses, so that an escape
-is not enough there; an invisible space splits them.
+issue, or become a link, an image or HTML. GitHub searches the finished page for names and addresses, where an escape is
+not enough; an invisible space splits them.
 """
 
 from __future__ import annotations

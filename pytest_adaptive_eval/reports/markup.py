@@ -29,7 +29,7 @@ class Markup(str):
 def clean_html(text: object, limit: int | None = None) -> str:
     r"""Return text in which every character is visible, not yet escaped.
 
-    Controls, lone surrogates and invisible characters, such as those that turn the direction of writing, are shown as
+    Controls, lone surrogates and invisible characters, such as direction marks, are shown as
     their escape, such as ``\u202e``.
 
     Args:

@@ -1,7 +1,7 @@
 """The figures of a page as inline SVG, and their numbers, from the record of one interview.
 
-The shape of a mark carries its meaning, and colour repeats it. Classes give colours, fonts and widths of lines, so that
-a page's rules apply. A damaged record's values that are no finite numbers count as absent.
+The shape of a mark carries its meaning, and colour repeats it. Classes give colours, fonts and widths of lines, to
+which a page's rules apply. Non-finite values of a damaged record count as absent.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ def accuracy_funnel(interview: EvaluationRecord) -> Funnel | None:
 
 
 def thresholds(gates: Sequence[GateRecord], bank: ItemBank | None) -> list[Threshold]:
-    """Return the accuracies that gates require; those of abilities need the bank."""
+    """Return the accuracies that gates require; abilities need the bank."""
     required: dict[Threshold, None] = {}
     for gate in gates:
         recorded = gate.verdict.condition

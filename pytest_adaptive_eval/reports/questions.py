@@ -82,7 +82,7 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
 
 
 def _smaller(image: ImageFile, limit: int) -> Thumbnail:
-    """Return a smaller copy that is decoded and encoded again, so that it holds only pixels."""
+    """Return a smaller copy that is decoded and encoded again, and so holds only pixels."""
     from PIL import Image, ImageOps
 
     image.draft("RGB", (2 * _SIDES[0], 2 * _SIDES[0]))  # a JPEG is decoded at a fraction of its size
@@ -246,7 +246,7 @@ def wrong_answers(
 ) -> tuple[list[WrongAnswer], str]:
     """Return at most so many wrong answers, and which they are of how many in words; empty if they are all.
 
-    Those that the bank's parameters expect least come first, and then those that were asked first.
+    Answers that the bank's parameters expect least come first, then the ones asked first.
     """
     wrong = [
         WrongAnswer(interview, asked, asked.predicted if interview.bank.calibrated else None)

@@ -47,7 +47,7 @@ class Section:
     """Parts of the page of one kind of evaluation.
 
     Args:
-        account: Type of the account in its records, as far as the section reads it.
+        account: Type of the part of the account in its records that the section reads.
         tables: Returns the tables after the rankings of an evaluation, from its record and account.
         figures: Returns the figures; takes a prefix of their ids, of letters and digits, and the account.
         ranks_subjects: Whether a quantity has a row per subject, which the page ranks; otherwise its rows are the

@@ -118,8 +118,8 @@ class TaskFamily:
             nothing whose order may change.
         grader: ``task`` if the questions' own judge grades them. Otherwise the name of a grader, see
             `pytest_adaptive_eval.items.item.Item`: a bank of such items can be graded without the family.
-        growing: Whether the levels of one seed share their random numbers, by which a question extends the one a level
-            below.
+        growing: Whether the levels of one seed share their random numbers, which lets a question extend the previous
+            level's.
         runner: Runs the subject's code, if answers are code.
         content: Lets models write questions of the family.
         pixels: Longer side of the pictures, stored in the item's ``meta``; None for `SMALL_PIXELS` and for a family

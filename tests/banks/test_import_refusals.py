@@ -287,6 +287,14 @@ REFUSED_WHOLE = {
         asking(answer=lambda n: WORDS[n % 11], label=lambda n: n % 2),
         "'label' is 0 or 1 beside 'answer', as where .* give --set where=\"label == '1'\"",
     ),
+    "chats of several turns beside a list as long": (
+        [
+            {"id": n, "question": [[{"role": "user", "content": f"Go {n}"}], [{"role": "user", "content": "Back"}]]}
+            | {"path": ["go", "back"], "ground_truth": [["go()"], ["back()"]]}
+            for n in range(COUNT)
+        ],
+        "no question is found among the fields",
+    ),
     "numbers of choices that the questions list": (
         asking("Which is {}? (A) one (B) two", answer_index=lambda n: n % 2),
         "numbers from 0 to 1, and the questions list choices by letters; give --set answer='letter.answer_index.'",

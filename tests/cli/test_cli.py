@@ -688,6 +688,7 @@ def test_a_bank_is_backtested_on_subjects_that_it_has_not_seen(run, matrix):
         "note: 12 of 36 subjects are interviewed: the others calibrated the bank, or answered none of its items" in err
     )
     assert "note: every policy is on the bank's own parameters" in err
+    assert "note: autojudger places items by the bank's parameters" in err
     assert "left out: cluster" in err
     rows = {row["policy"]: row for row in json.loads(Path("t.json").read_text())["rows"]}
     assert "conformal" in rows["estimate"]["intervals"]

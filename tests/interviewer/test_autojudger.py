@@ -519,6 +519,7 @@ def test_distances_and_spread():
     assert semantic_distance(np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]])) == pytest.approx(10 / 3)
     assert np.isnan(semantic_distance(np.ones((1, 3))))
     assert difficulty_distance(np.array([1.0, np.nan, -1.0]), np.array([0.0, 0.0, 2.0])) == 2.0
+    assert difficulty_distance(np.array([1.0, -1e9, np.inf]), np.zeros(3)) == 7.0  # the slope is nearly 0
     assert np.isnan(difficulty_distance(np.array([np.nan]), np.array([0.0])))
     assert spread([1.0, 3.0]) == pytest.approx(1.96 * np.sqrt(2))
     assert spread([1.0]) == 0.0

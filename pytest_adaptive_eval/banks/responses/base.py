@@ -16,8 +16,8 @@ class ReadSettings:
     """Choices of the user, for what a file leaves open.
 
     Args:
-        metric, filter: One name, or several separated by commas, of which the first one present counts.
-        mapping: Where the fields of a response stand in a row.
+        metric, filter: One name, or several separated by commas; the first one present counts.
+        mapping: Place of a response's fields in a row.
         items: The user's own items by id in the log, which grade answers that have no score.
     """
 

@@ -76,8 +76,8 @@ def choose(setting: str, names_present: Collection[str], requested: str | None, 
 
     Args:
         setting: Name of the setting that `requested` is from, for messages.
-        requested: One name, or several separated by commas. The first of them in `names_present` is used, so that tasks
-            with different names can be read together.
+        requested: One name, or several separated by commas. The first of them in `names_present` is used. So tasks with
+            different names can be read together.
 
     Raises:
         ResponsesError: Several names and no request, or no requested name is present.

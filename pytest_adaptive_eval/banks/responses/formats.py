@@ -76,7 +76,7 @@ def read_format_responses(
         families: As in `read_responses`.
 
     Returns:
-        The modalities are those of the fullest format; a missing score is NaN.
+        The modalities of the fullest format; a missing score is NaN.
 
     Raises:
         ResponsesError: Unreadable or malformed responses; the message names file, line or item, and the fix.
@@ -115,7 +115,7 @@ def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object
 
 
 def _check_distinct_items(parts: Sequence[Responses], item_sets: Sequence[set[str]]) -> None:
-    """Refuse an item that stands in several sources."""
+    """Refuse an item that several sources have."""
     counts = Counter(chain(*item_sets))
     for number, items in enumerate(item_sets):
         if repeated := sorted(item for item in items if counts[item] > 1):

@@ -134,7 +134,7 @@ def propose_ids(responses: Responses, items: Sequence[Item]) -> tuple[str, int]:
 
 
 def _candidates(responses: Responses) -> Iterator[str]:
-    """Yield values of ``ids`` that may turn ids of the logs into those of the bank, such as a pattern of a prefix."""
+    """Yield values of ``ids`` that may turn ids of the logs into ids of the bank, such as a pattern of a prefix."""
     prefixes = Counter(item[: item.index(":") + 1] for item in responses.items if ":" in item)
     for prefix, _ in prefixes.most_common(_PREFIXES):
         yield f"{re.escape(prefix)}(.*)"
@@ -144,7 +144,7 @@ def _candidates(responses: Responses) -> Iterator[str]:
 
 
 def with_item_ids(responses: Responses, note: Callable[[str], Any]) -> Responses:
-    """Return the responses with ids that items of a bank can have; the others are written anew."""
+    """Return the responses with ids that items of a bank can have; other ids are replaced."""
     names = [name if is_item_id(name) else _item_id(name) for name in responses.items]
     changed = [(old, new) for old, new in zip(responses.items, names, strict=True) if old != new]
     if not changed:

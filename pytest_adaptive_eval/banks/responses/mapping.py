@@ -120,7 +120,7 @@ def _compared(suggested: Mapping[str, str], sample: Sequence[Record], columns: S
 
 
 def _plain(sample: Sequence[Record], columns: Sequence[str], read: Callable[[Any], float]) -> str:
-    """Return the expression of scores that stand without an object around them, empty if there are none."""
+    """Return the expression of scores without an object around them, empty without any."""
     expressions = () if set(columns) - {"value"} else ("$value", "mean($value)")
     return next((text for text in expressions if _fits_score([_value(text, row) for row in sample], read)), "")
 

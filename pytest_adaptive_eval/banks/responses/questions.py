@@ -128,7 +128,7 @@ def _graded(item: Item | None, text: str) -> float | None:
 def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) -> list[Item]:
     """Return the items whose question and right answer are in the logs, with their images in `folder`.
 
-    Items of a task are graded by the grader that agrees best with the logged scores; a note tells how well.
+    Items of a task are graded by the grader that agrees best with the logged scores; a note gives the agreement.
 
     Args:
         folder: Exists; images are written to it.
@@ -228,7 +228,7 @@ def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str
 
 
 def _expected(question: LoggedQuestion, grader: str) -> dict[str, Any]:
-    """Return grader and answers of an item; several of which one is a word of the text become a pattern."""
+    """Return grader and answers of an item; several, with one that is a word of the text, become a pattern."""
     first = question.answers[0].strip()
     if len(question.answers) == 1 or question.choices:
         return {"grader": grader, "answer": first.strip("()") if _form(question.answers) == "letter" else first}

@@ -45,7 +45,7 @@ class SVISettings:
             and log a and logit c at their priors.
         betas: Adam's rates of decay of the gradient's mean and mean square. Ours: from a standard deviation of 1000 the
             first gradients are a thousand times the later ones, and with the usual .999 Adam divides by their memory up
-            to the step limit, so that the fit ends half-way.
+            to the step limit, and the fit ends half-way.
         batch: Responses in a mini-batch, at most.
         particles: Draws of all latent variables in each step; where all responses are fewer than a batch, as many times
             more.
@@ -130,8 +130,8 @@ class SVIFit:
             An item that all got right, or wrong, bounds b on one side only: its b stays finite, means nothing but that,
             and shows by its standard deviation.
         converged: Whether the stopping rule ended the fit; False when the step limit did.
-        interrupted: Whether Ctrl-C ended it; the state is then that of the window of highest ELBO (in the 3PL, of those
-            with guessing if any ended) or, within the first window, the mean so far.
+        interrupted: Whether Ctrl-C ended it; the state then comes from the window of highest ELBO (in the 3PL, with
+            guessing if any such ended) or, within the first window, the mean so far.
         elbo: Shape (windows,). Evidence lower bound at the end of each window, in nats.
     """
 

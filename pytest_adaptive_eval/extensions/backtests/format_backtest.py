@@ -195,7 +195,7 @@ def _truths(responses: FormatResponses, clean: Array) -> dict[str, Array]:
     """
     if not clean.shape[1]:
         raise ResponsesError(
-            f"{responses.source}: all items are marked as of low quality: there is no truth to rank by"
+            f"{responses.source}: all items are marked as of low quality, which leaves no truth to rank by"
         )
     in_fullest = clean[:, :, responses.modalities.fullest]
     if (unanswered := np.isnan(in_fullest).all(axis=1)).any():

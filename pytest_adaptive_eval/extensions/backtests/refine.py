@@ -269,7 +269,7 @@ def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bo
         out.append(f"the subset has {counted(count, 'item')}: too few to rank subjects by")
     if len(responses.subjects) < ENOUGH:
         out.append(
-            f"{counted(len(responses.subjects), 'subject')} tell the kinds of items hardly apart; {ENOUGH} or more "
+            f"{counted(len(responses.subjects), 'subject')} hardly separate the kinds of items; {ENOUGH} or more "
             "are better"
         )
     if not low.any():

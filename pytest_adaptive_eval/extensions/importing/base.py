@@ -20,7 +20,7 @@ class ImportSettings:
     Args:
         mapping: Fields that the user named; the others are an importer's own, or guessed.
         labels_by: Expression of the id in the second file; that of the item when empty.
-        partial: Whether a data set counts of which more than half the records are refused.
+        partial: Whether a data set counts if more than half of its records are refused.
     """
 
     mapping: ItemMapping = field(default_factory=ItemMapping)
@@ -34,7 +34,7 @@ class ImportSettings:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Records of one form: a data set that has been opened, or those of its files that have the same fields.
+    """Records of one form: an opened data set, or its files with the same fields.
 
     Args:
         name: Begin of ids of records without one.

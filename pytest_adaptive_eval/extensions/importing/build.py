@@ -307,7 +307,7 @@ def _with_usual_counts(answered: Sequence[_Answered], built: Built) -> list[_Ans
 
 
 def _with_told_choices(answered: Sequence[_Answered], built: Built) -> list[_Answered]:
-    """Return the drafts without choices that stand for no value, such as ``nan``; refuse those where that is not told.
+    """Return the drafts without choices that mean a missing value, such as ``nan``; refuse unclear ones.
 
     Such a word is a text if it is the right choice of some question, and no value if some question has it twice.
     """
@@ -371,8 +371,8 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built, *, mix
     lists = sum(isinstance(row.value, list) and any(map(is_list, row.answers)) for _, row in rows)
     if lists and not mapping.accepted:
         built.notes.append(
-            f"{lists} answers of {mapping.answer!r} are lists, each one value, all of it wanted in its order; give "
-            f"--set accepted={mapping.answer} where any entry is right"
+            f"{lists} answers of {mapping.answer or '$label'!r} are lists, each one value, all of it wanted in its "
+            f"order; give --set accepted={mapping.answer or '$label'} where any entry is right"
         )
     told = ungraded or mapping.missing is not None
     name = mapping.answer or ", ".join(mapping.accepted)

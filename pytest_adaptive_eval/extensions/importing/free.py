@@ -100,8 +100,8 @@ class Row(NamedTuple):
 def accepted_answers(values: Sequence[Any], accepted: Sequence[Sequence[Any]]) -> list[list[str]]:
     r"""Return the accepted answers of all questions.
 
-    A list is one answer, except a list of objects, and lists that all have one text. What stands after ``####`` or in
-    the last ``\boxed{}`` is the answer where most answers are such solutions.
+    A list is one answer, except a list of objects, and lists that all have one text. The text after ``####`` or in the
+    last ``\boxed{}`` is the answer where most answers are such solutions.
 
     Args:
         values: Answer of each question: a text, number or truth value, a list, or an object that holds it; None for
@@ -206,7 +206,7 @@ def choose_grader(
     """Return how each question is graded, or why it cannot be.
 
     Args:
-        told: Whether the user says which texts stand for no value.
+        told: Whether the user says which texts mean a missing value.
         mixed: Whether other questions of the data set have alternatives.
         of_code: Whether the questions show programs, whose outputs are literals.
 
@@ -304,7 +304,7 @@ def _chosen(rows: Sequence[Row], name: str, *, mixed: bool) -> list[Free | str]:
 
 
 def _letters(rows: Sequence[Row], *, mixed: bool) -> list[Free | str]:
-    """Return the letters of choices that the questions list; none where the answers are no letters."""
+    """Return the letters of choices that the questions list; none if the answers are not letters."""
     letters = [_LETTER.fullmatch(row.answers[0]) for row in rows]
     shown = [bool(_SHOWN.search(row.question)) for row in rows]
     if sum(map(bool, letters)) < _KIND * len(rows) or (len(rows) < _LETTERS_FROM and not (mixed or all(shown))):

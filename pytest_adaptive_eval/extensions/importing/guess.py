@@ -99,7 +99,7 @@ class _Sample:
         return ", ".join(map(repr, keys[:24])) + (", .." if len(keys) > 24 else "")
 
     def words(self, expression: str) -> float:
-        """Return the words of a field's texts, in the middle; 0 where a value is no text."""
+        """Return the words of a field's texts, in the middle; 0 if a value is not a text."""
         values = [value for value in self.values(expression) if not is_missing(value)]
         if not values or not all(isinstance(value, str) for value in values):
             return 0
@@ -107,7 +107,7 @@ class _Sample:
 
 
 def _text_of(key: str) -> str:
-    """Return the expression of a whole field: its name as it stands where that is plain."""
+    """Return the expression of a whole field: its bare name if that is plain."""
     return key if re.fullmatch(r"[\w \-?:,]+", key) and key == key.strip() else json.dumps(key, ensure_ascii=False)
 
 
@@ -115,7 +115,7 @@ def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool 
     """Return a mapping with the fields that were not given guessed from names and values.
 
     Args:
-        labelled: Whether the answers stand in a second file.
+        labelled: Whether the answers are in a second file.
 
     Raises:
         DatasetError: No question or no answer is found, or one that may be wrong; the message lists the fields and the
@@ -147,7 +147,9 @@ def nested_rows(records: Sequence[Record]) -> str:
             if keys & fields.INNER_QUESTIONS and len(keys) > 1:
                 return as_path(key)
     for key in first[0] if first else ():
-        if normal(key.removesuffix("s")) in fields.QUESTIONS and all(isinstance(data.get(key), list) for data in first):
+        asked = [data.get(key) for data in first]
+        texts = all(isinstance(each, list) and all(isinstance(part, str) for part in each) for each in asked)
+        if normal(key.removesuffix("s")) in fields.QUESTIONS and texts:
             beside = [
                 other
                 for other in first[0]
@@ -550,7 +552,7 @@ class _Guesser:
         return found[0] if len(found) == 1 else ""
 
     def _accepted(self) -> None:
-        """Take fields whose entries are each an accepted answer, where there are no alternatives."""
+        """Take fields whose entries are accepted answers, if alternatives are missing."""
         mapping, sample = self.mapping, self.sample
         if mapping.accepted or mapping.choices or mapping.distractors or mapping.grader in (JUDGE, CODE):
             return
@@ -566,7 +568,7 @@ class _Guesser:
             self._take("accepted", (*mapping.accepted, *aliases), "their names")
 
     def _check_not_choices(self, accepted: str) -> None:
-        """Refuse guessed lists of accepted answers that may be choices, or objects that are no answers."""
+        """Refuse guessed lists of accepted answers that may be choices, or objects that are not answers."""
         lists = [value for value in map(literal, self.sample.values(accepted)) if not is_missing(value)]
         objects = [part for value in lists for part in as_list(value) if isinstance(part, Mapping)]
         if other := next((part for part in objects if not holds_answer(part)), None):
@@ -627,7 +629,7 @@ class _Guesser:
         return tuple(chosen)
 
     def _id(self) -> str:
-        """Return the field that names the records; their keys where they stand in an object."""
+        """Return the field that names the records; their keys if they are in an object."""
         if all(record.names.get("key") for record in self.sample.records):
             return "$key"
         for key in self.sample.matching(fields.IDS):

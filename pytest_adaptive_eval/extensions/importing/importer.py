@@ -110,8 +110,8 @@ def import_items(source: str, settings: ImportSettings | None = None, importer: 
 
     Raises:
         ConfigError: An unknown preset, or a malformed expression.
-        DatasetError: The data set cannot be read, or its fields are not understood; the message names the option that
-            tells.
+        DatasetError: The data set cannot be read, or its fields are not understood; the message names the option to
+            give.
     """
     settings = settings or ImportSettings()
     prefix, mark, rest = source.partition(":")
@@ -180,7 +180,7 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
 def _mapped(dataset: Dataset, several: bool) -> tuple[Dataset, ItemMapping, Mapping[str, str], list[str]]:
     """Return one form with its whole mapping, the reasons of guesses, and fields that questions may need and lack.
 
-    Files are categories where there are several forms and no other category. Questions may stand in a list within each
+    Files are categories where there are several forms and no other category. Questions may be in a list within each
     record.
     """
     sample = _sample(dataset)
@@ -237,7 +237,7 @@ def _size_of(value: Any, depth: int = 4) -> int:
 
 
 def check_refused(imported: Imported, source: str) -> None:
-    """Refuse an import of which more than half the records are refused, as by a wrong mapping.
+    """Refuse an import if more than half of its records are refused, as by a wrong mapping.
 
     Raises:
         DatasetError: Names the commonest reasons.
@@ -254,7 +254,7 @@ def check_refused(imported: Imported, source: str) -> None:
 def _drafts(
     dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore, *, guessed: bool
 ) -> tuple[list[Draft], list[tuple[str, str]]]:
-    """Return the drafts of all records, with stored images, and of those that have none where they stand and why."""
+    """Return the drafts of all records, with stored images, and place and reason for records without one."""
     labels = read_labels(dataset.labels) if dataset.labels is not None else ()
     drafter = Drafter(mapping, labels, dataset.labels_by, guessed=guessed)
     drafts: list[Draft] = []

@@ -45,7 +45,7 @@ def data_files(folder: Path, depth: int = 4) -> list[Path]:
 
 
 def split_of(path: Path) -> tuple[str, Path]:
-    """Return the split that the name of a file or its folder tells, empty if none, and the folder with the splits."""
+    """Return the split in the name of a file or its folder, empty if none, and the folder with the splits."""
     folder = path.parent
     if splits := _SPLIT.findall(stem_of(path).replace("_", " ")):
         return str(splits[-1]).lower(), folder
@@ -61,14 +61,14 @@ def same_split(first: str, second: str) -> bool:
 def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list[Path], list[Path]]:
     """Return the files of a file or folder that count, and the data files that do not.
 
-    Of each folder, the files without a split count, and those of the first split that it has, in the order test,
+    Of each folder, the files without a split count, and the files of the first split that it has, in the order test,
     validation, dev, train.
 
     Args:
         split: The split that counts, also of the folder of a file, instead of the first.
 
     Raises:
-        DatasetError: There is no data file.
+        DatasetError: Data files are missing.
     """
     if not source.exists():
         raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
@@ -166,7 +166,9 @@ def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
 
 def label_files(folder: Path | None) -> str:
     """Return the end of an error that names files beside the data which may hold the answers; empty if none does."""
-    names = sorted(path.name for path in folder.iterdir() if _LABELS.search(path.name)) if folder is not None else []
+    paths = [path for path in folder.iterdir() if _LABELS.search(path.name)] if folder is not None else []
+    inner = [file for path in paths if path.is_dir() for file in path.iterdir()]
+    names = sorted(str(path.relative_to(str(folder))) for path in paths + inner if path.is_file())
     return f"; {' and '.join(names[:3])} beside the data may be such a file" if names else ""
 
 
@@ -240,7 +242,7 @@ def open_files(
         name: Begin of ids; the file's name when omitted.
 
     Raises:
-        DatasetError: There is no file.
+        DatasetError: The file is missing.
     """
     path = Path(source)
     whole_split = "" if settings.split or not path.is_dir() else files
@@ -278,7 +280,7 @@ def open_files(
 
 
 def _forms(files: Sequence[Path], mapping: ItemMapping) -> list[list[Path]]:
-    """Return the files in groups of those whose first records share most of their fields."""
+    """Return the files in groups whose first records share most of their fields."""
     groups: list[tuple[set[str], list[Path]]] = []
     for file in files:
         try:

@@ -177,7 +177,7 @@ def _settings(options: argparse.Namespace) -> ImportSettings:
 
 
 def _table(options: argparse.Namespace) -> ImportTable:
-    """Return the settings; a text where several expressions may stand is a list of them."""
+    """Return the settings; a text that may hold several expressions is a list of them."""
     data = given_settings(options)
     for name in _SEVERAL & data.keys():
         data[name] = split_list(value) if isinstance(value := data[name], str) else value

@@ -1,7 +1,7 @@
 """The llama.cpp server of the package xllamacpp, for machines without the program llama-server.
 
-Run as ``python -m pytest_adaptive_eval.extensions.serving.llama_cpp --model FILE.gguf --port PORT``. Options are named
-as those of llama-server.
+Run as ``python -m pytest_adaptive_eval.extensions.serving.llama_cpp --model FILE.gguf --port PORT``. Options have the
+names of llama-server's.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def members(
             model of the command line is the last.
 
     Raises:
-        ConfigError: There is no candidate, two members have one name, or one is neither an existing folder nor on a
+        ConfigError: The candidate is missing, two members have one name, or one is neither an existing folder nor on a
             server.
     """
     if settings.model is not None:

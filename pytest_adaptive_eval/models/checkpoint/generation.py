@@ -105,7 +105,7 @@ class Generator:
 
     @property
     def reasons(self) -> bool:
-        """Whether the chat template has think tags, as those of models that reason before they answer."""
+        """Whether the chat template has think tags, as for models that reason before they answer."""
         template = self.prompter.template or ""
         return THINKING in template or _THOUGHT in template
 
@@ -152,7 +152,7 @@ class Generator:
         return cls(info, loaded, temperature=float(temperature), seed=seed, top_p=float(top_p))
 
     def identity(self, decoding: dict[str, Any], environment: dict[str, Any]) -> SubjectIdentity:
-        """Return the identity, with the given settings and those of prompts."""
+        """Return the identity, with the given settings and the settings of prompts."""
         return SubjectIdentity(
             self.info.name,
             self.info.hash,
@@ -291,7 +291,7 @@ hf: Any = transformers
 
 
 def end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Return the tokens that end an answer: the tokenizer's, and those of the checkpoint's generation settings."""
+    """Return the tokens that end an answer, by the tokenizer and by the checkpoint's generation settings."""
     listed = model.generation_config.eos_token_id
     ids = {tokenizer.eos_token_id, *(listed if isinstance(listed, (list, tuple)) else [listed])}
     return tuple(sorted(int(token) for token in ids if token is not None))

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.models.checkpoint.rating import Rater, TokenGroup, log
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """An item with the texts that are needed, and the tokens of those that follow its prompt."""
+    """An item with the needed texts, and the tokens of texts that follow its prompt."""
 
     index: int
     item: Item
@@ -29,9 +29,9 @@ class _Question:
 class LikelihoodScorer:
     """Completions of items from the log-likelihoods of their choices or of their text.
 
-    The text of prompt and choice is turned into tokens as a whole, and the choice has the tokens after those of the
-    prompt. White space at the end of a prompt belongs to the choice. A text without a prompt follows the token that
-    begins a document. This is how lm-evaluation-harness 0.4.13 does it.
+    The text of prompt and choice is turned into tokens as a whole, and the choice has the tokens after the prompt's.
+    White space at the end of a prompt belongs to the choice. A text without a prompt follows the token that begins a
+    document. This is how lm-evaluation-harness 0.4.13 does it.
 
     Args:
         batch_size: Rows of one call of the model.

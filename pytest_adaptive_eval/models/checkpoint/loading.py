@@ -238,7 +238,7 @@ def _model(info: CheckpointInfo, arguments: dict[str, Any], writes: bool) -> Any
 
 
 def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
-    """Raise CheckpointError unless the tensors of the model are exactly those of the files."""
+    """Raise CheckpointError unless model and files have exactly the same tensors."""
     mismatched = [
         f"{name} ({list(in_file)} in the file, {list(in_model)} in the model)"
         for name, in_file, in_model in sorted(report["mismatched_keys"], key=str)

@@ -32,7 +32,7 @@ class TokenGroup:
 
 
 class PrefixCache:
-    """The model's cache of one prefix, of which later calls reuse what they share."""
+    """The model's cache of one prefix, whose shared part later calls reuse."""
 
     def __init__(self) -> None:
         self._tokens: list[int] = []

@@ -98,7 +98,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def weight_files(folder: Path) -> tuple[Path, ...]:
-    """Return the files with the weights: ``model.safetensors``, or those of its index; or raise CheckpointError."""
+    """Return the files with the weights: ``model.safetensors``, or the files of its index; or raise CheckpointError."""
     if strays := sorted(p.name for p in folder.iterdir() if _DISTRIBUTED.fullmatch(p.name)):
         raise CheckpointError(
             f"{folder} holds a distributed checkpoint ({strays[0]}), expected {WEIGHTS}; "

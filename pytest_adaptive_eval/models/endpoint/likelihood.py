@@ -1,4 +1,4 @@
-"""Log-likelihoods of given texts, by servers that return those of a prompt's tokens."""
+"""Log-likelihoods of given texts, by servers that return log-probabilities of a prompt's tokens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TokenLogs(NamedTuple):
     """Tokens of a text, and their log-probabilities in nats.
 
     Args:
-        logs: One a token; None for the first, which nothing precedes.
+        logs: One per token; None for the first.
         begun: Whether the server put a token of its own before the text.
     """
 
@@ -161,7 +161,7 @@ class _Needed:
 class LikelihoodReader:
     """Completions of items from the log-likelihoods that a server gives to texts.
 
-    Prompt and choice are sent as one text, and the choice has the tokens after those of the prompt alone. White space
+    Prompt and choice are sent as one text, and the choice has the tokens after the bare prompt's. White space
     at the end of a prompt belongs to the choice.
 
     Args:
@@ -271,7 +271,7 @@ class LikelihoodReader:
 
 
 def _mistrust(replies: Sequence[TokenLogs | Completion]) -> str:
-    """Return why the figures of the probes cannot be those of their tokens; empty if they can."""
+    """Return why the probes' figures cannot belong to their tokens; empty if they can."""
     logs = []
     for reply in replies:
         if isinstance(reply, Completion):

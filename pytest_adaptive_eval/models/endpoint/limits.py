@@ -218,7 +218,7 @@ class Window:
         self._begun = self._filled = self._answers = 0
 
     def limit(self, rate: float) -> int:
-        """Return the number of requests that may be under way, at most those that `rate` per second can fill."""
+        """Return the number of requests that may be under way, limited to what `rate` per second can fill."""
         if math.isinf(rate) or not self._seconds:
             return self._limit
         return min(self._limit, math.ceil(self.ROOM * rate * self._seconds) + 1)

@@ -67,7 +67,7 @@ class EndpointModel(Model):
         Args:
             url: Address that ``/chat/completions`` or ``/completions`` is added to, such as
                 ``http://localhost:8000/v1``.
-            **options: Those of `pytest_adaptive_eval.models.endpoint.settings.EndpointSettings`.
+            **options: See `pytest_adaptive_eval.models.endpoint.settings.EndpointSettings`.
 
         Raises:
             ConfigError: A setting is out of its range, or the server cannot be reached, requires another key, or does

@@ -50,7 +50,7 @@ class Delivery:
         status: ``ok`` if the server replied with a JSON object.
         data: The object; empty if the status is not ok.
         detail: Sentence about the fault; holds foreign text, but no secret.
-        code: HTTP status code; 0 if there was no reply.
+        code: HTTP status code; 0 without a reply.
         seconds: Time with a request open, up to the end of this one and since another one ended, see
             `models.endpoint.limits.OpenTime`.
         headers: The reply's headers that no standard defines (``x-...``, ``cf-...``), names in lower case, without

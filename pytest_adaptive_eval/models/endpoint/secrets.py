@@ -208,8 +208,8 @@ class _Parts:
     """Parts of secrets, of letters and digits alone.
 
     A part as it is written has `WRITTEN` characters, or `SPACED` if it may be a word or a number. A part with other
-    characters between has `SPACED`, which either are no word and number or all stand apart. So words and numbers of
-    ordinary texts are left, even if a secret consists of words.
+    characters between has `SPACED`, which either are not a word or number, or are all separated. So words and numbers
+    of ordinary texts are left, even if a secret consists of words.
 
     Args:
         secrets, public: See `Redactor`.
@@ -266,7 +266,7 @@ class _Parts:
 
 
 def _windows(text: str, *lengths: int) -> Iterator[str]:
-    """Yield the parts of a text with given lengths; those that may be a word or a number have at least `SPACED`."""
+    """Yield the parts of a text with given lengths; possible words and numbers have at least `SPACED`."""
     for length in lengths:
         for at in range(len(text) - length + 1):
             part = text[at : at + length]

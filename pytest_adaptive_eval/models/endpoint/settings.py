@@ -44,7 +44,7 @@ class EndpointSettings:
         retries: Retries of one request after HTTP 500 or a broken connection, while the server answers others. Requests
             wait within `timeout` for a server that answers none, or that requests come too fast for.
         start_timeout: Seconds to wait at first for a server that refuses connections or is starting.
-        proxy: URL of a proxy. Those of the environment are not used.
+        proxy: URL of a proxy. The environment's proxies are not used.
         extra: Further fields of each request, recorded with the answers. None removes a field that is otherwise sent.
         omit: Fields that are left out of each request, as ``["temperature"]`` for models that take only their own one.
             Their decoding then counts as sampling.

@@ -84,7 +84,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
 
 class _Slots:
-    """Slots for requests at the server; requests that are tried again come before those that were not sent yet.
+    """Slots for requests at the server; retries come before new requests.
 
     Args:
         limit: Returns the number of slots, which may change.
@@ -180,7 +180,7 @@ class Wire:
 
     @property
     def concurrency(self) -> int:
-        """Number of requests to have begun now: those that may be at the server, and at most as many that rest."""
+        """Number of requests to have begun now: the ones that may be at the server, and at most as many waiting."""
         limit = self._window.limit(self._pace.rate)
         return limit + min(self._resting, limit)
 

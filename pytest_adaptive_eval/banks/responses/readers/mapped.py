@@ -16,7 +16,7 @@ from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseRead
 from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, files_that, score
 from pytest_adaptive_eval.banks.responses.mapping import own_scores, suggest_mapping
 from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
-from pytest_adaptive_eval.banks.rows import SUFFIXES, Record, first_keys, head, read_records
+from pytest_adaptive_eval.banks.rows import SUFFIXES, Record, first_keys, head, read_records, suffix_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.mappings import ResponseMapping
@@ -67,8 +67,8 @@ class _Counts:
 def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     """Read the rows of a file, or of all files in a folder, by the mapping of the settings.
 
-    Fields that the mapping leaves out are taken from columns whose names tell; a note says which. A response that
-    stands several times counts as the mean. A file without any score is passed over when others have one.
+    Fields that the mapping leaves out are taken from columns with clear names; a note says which. Duplicate responses
+    count as their mean. A file without any score is passed over when others have one.
     """
     files = files_that(_is_table, path, f"no file with rows; expected {', '.join(SUFFIXES)}")
     chosen = settings.mapping or ResponseMapping()
@@ -100,8 +100,8 @@ class LogTable(ResponseMapping, frozen=True, kw_only=True):
     """
 
     content: Annotated[str, described("files of the tool, for help and errors")]
-    keys: Annotated[tuple[str, ...], described("keys of the first of the JSON lines")] = ()
-    begins: Annotated[str, described("pattern of the first characters of a file of JSON")] = ""
+    keys: Annotated[tuple[str, ...], described("keys of the first of the JSON lines, each of which is a record")]
+    begins: Annotated[str, described("pattern of the first characters of a file of JSON, which has the rows")] = ""
     needs: Annotated[str, described("what every record has")] = ""
     metric: Annotated[str, described("name of the metric that counts, where there are several")] = ""
     metrics: Annotated[str, described("meaning of the setting metric")] = ""
@@ -114,15 +114,15 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
     """Return the reader of a tool's logs."""
 
     def recognises(path: Path) -> bool:
-        if table.begins and path.suffix == ".json":
-            return re.match(table.begins, head(path)) is not None
-        return bool(table.keys) and first_keys(path) >= {*table.keys}
+        if path.suffix == ".json":
+            return bool(table.begins) and re.match(table.begins, head(path)) is not None
+        return first_keys(path) >= {*table.keys}
 
     def read(path: Path, settings: ReadSettings) -> Responses:
         files = files_that(recognises, path, f"expected {table.content}")
         collected = Collected(str(path))
-        groups = {str(_value(table.group, row)) for file in files for row in read_records(file, table.rows)}
-        several = len(groups) > 1 if table.group else False
+        rows = (row for file in files for row in read_records(file, table.rows))
+        several = bool(table.group) and len({str(_value(table.group, row)) for row in rows}) > 1
         reader = _Reader(table, settings, collected, _Counts(), table, grouped=several)
         for file in files:
             reader.read(file)
@@ -144,7 +144,7 @@ def _is_table(file: Path) -> bool:
 
 
 def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> ResponseMapping:
-    """Return the mapping with the fields that the names of a file's columns tell."""
+    """Return the mapping with the fields that the names of a file's columns show."""
     suggested = suggest_mapping(read_records(file, chosen.rows), verdict)
     if chosen.score or (chosen.answer and (chosen.target or settings.items)):
         suggested = ResponseMapping(**{k: v for k, v in suggested.given.items() if k != "score"})
@@ -157,7 +157,7 @@ def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> Re
 
 
 def _fault(file: Path, mapping: ResponseMapping) -> str:
-    """Return why the scores of a suggested comparison are not those of the log; empty if nothing says so."""
+    """Return why the scores of a suggested comparison differ from the log's; empty if nothing says so."""
     if " == " not in mapping.score:
         return ""
     compared = parse_expression(mapping.score)
@@ -200,7 +200,8 @@ class _Reader:
         """Read one file; return whether any row has a score."""
         before = self._counts.scored
         plain = any("$value" in text for text in self._mapping.given.values())
-        for row in read_records(file, self._mapping.rows):
+        lines = self._tool is not None and suffix_of(file) == ".jsonl"  # each of which is a record
+        for row in read_records(file, "" if lines else self._mapping.rows):
             if plain or isinstance(row.names["value"], Mapping):  # beside objects there may be values, as in rows = "*"
                 self._read_row(row, file)
         return self._counts.scored > before

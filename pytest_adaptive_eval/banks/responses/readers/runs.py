@@ -20,7 +20,7 @@ _BEGINNING = re.compile(r'\s*\{\s*"run"\s*:')
 
 
 def is_record(path: Path) -> bool:
-    """Return whether the name and the first bytes of a file are those of a run record."""
+    """Return whether the name and the first bytes of a file look like a run record."""
     return path.suffix == ".json" and _BEGINNING.match(head(path, 256)) is not None
 
 

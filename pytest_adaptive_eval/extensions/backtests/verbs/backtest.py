@@ -135,6 +135,11 @@ def _run(options: argparse.Namespace) -> int:
         "categories": categories,
         **_texts_settings(options, responses.items),
     }
+    if bank is not None and "embeddings" not in settings and any(name.startswith("autojudger") for name in names):
+        screen.note(
+            "autojudger places items by the bank's parameters, which say nothing of their texts: give --items and "
+            "--set encoder=NAME"
+        )
 
     parts, shared = list(enumerate(work)), (responses, settings)
     return run_backtest(_one_split, shared, parts, options, "split", draw=backtest_svg, lines=backtest_lines)

@@ -94,7 +94,7 @@ def read_preset(path: Path) -> Importer:
     """Return the preset of a TOML file, which has the keys of one in ``presets.toml``.
 
     Raises:
-        ConfigError: It is no TOML, or has no forms.
+        ConfigError: It is not TOML, or has no forms.
     """
     try:
         data = tomllib.loads(read_regular(path).decode("utf-8-sig"))

@@ -102,7 +102,7 @@ def _questions(file: Path, scenario: str) -> Iterator[tuple[str, LoggedQuestion,
 
 
 def _question(instance: Mapping[str, Any], letters: Any) -> LoggedQuestion | None:
-    """Return the question of an instance; its choices are those that the prompt had, by their letters."""
+    """Return the question of an instance; its choices are the prompt's, by their letters."""
     text = _text(instance.get("input"))
     if not isinstance(text, str) or not text.strip():
         return None

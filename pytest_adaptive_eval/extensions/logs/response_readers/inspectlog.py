@@ -161,7 +161,7 @@ def _open(path: Path, file: Any) -> Any:
     try:
         archive = _zip_module().ZipFile(file)
     except Exception as error:  # a damaged directory of an archive raises more than the module documents
-        raise ResponsesError(f"{path}: not a zip archive, as logs of Inspect are ({error}); copy it anew") from None
+        raise ResponsesError(f"{path}: not a zip archive, as logs of Inspect are ({error}); copy it again") from None
     names = set(archive.namelist())
     if "_journal/start.json" in names and not {"header.json", "summaries.json"} <= names:
         raise UnusableLog(
@@ -191,7 +191,7 @@ def _member(archive: Any, path: Path, name: str) -> Any:
             while piece := file.read(_PIECE):
                 content += piece
     except Exception as error:  # each decompressor raises errors of its own
-        raise ResponsesError(f"{path}: {name} cannot be unpacked ({error}); copy the log anew") from None
+        raise ResponsesError(f"{path}: {name} cannot be unpacked ({error}); copy the log again") from None
     return load_json(bytes(content), f"{path}: {name}")
 
 

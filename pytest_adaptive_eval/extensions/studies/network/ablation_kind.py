@@ -154,7 +154,7 @@ class AblationPlan(Plan):
 
     @property
     def roles(self) -> tuple[tuple[Member, bool], ...]:
-        """The models; those that are interviewed are subjects, supervisors and interviewers are agents."""
+        """The models: interviewees are subjects, supervisors and interviewers are agents."""
         interviewed = {name for network in self.networks for name in network.subjects}
         return tuple((member, member.name in interviewed) for member in self.models)
 

@@ -97,7 +97,7 @@ class NetworkPlan(Plan):
 
     @property
     def roles(self) -> tuple[tuple[Member, bool], ...]:
-        """The models; those that are interviewed are subjects, supervisors and interviewers are agents."""
+        """The models: interviewees are subjects, supervisors and interviewers are agents."""
         interviewed = set(self.network.subjects)
         return tuple((member, member.name in interviewed) for member in self.models)
 
@@ -262,7 +262,7 @@ def notes_on_answers(result: NetworkResult) -> Iterator[str]:
 
 
 def _notes(result: NetworkResult) -> Iterator[str]:
-    """Return notes on answers, on interviewers that did not set their questions, and on reviews that tell nothing."""
+    """Return notes on answers, on interviewers that did not set their questions, and on useless reviews."""
     yield from notes_on_answers(result)
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         nodes = [node for node in result.nodes if node.interviewer == name]
@@ -283,7 +283,7 @@ def _notes(result: NetworkResult) -> Iterator[str]:
 
 
 class _Counting:
-    """A store of completions that tells of new ones."""
+    """A store of completions that reports new ones."""
 
     def __init__(self, store: CompletionStore, progress: Progress, most: int) -> None:
         self.find, self.shared, self._store = store.find, store.shared, store
@@ -360,7 +360,7 @@ def _labels(table: NetworkTable | None, context: Context) -> tuple[Label, ...]:
 
 
 def check_members(networks: Sequence[Network], names: Sequence[str], where: str) -> None:
-    """Refuse networks whose members are no models, models without a part, and those with two roles."""
+    """Refuse networks whose members are not models, models without a part, and models with two roles."""
     subjects = list(dict.fromkeys(name for network in networks for name in network.subjects))
     agents = list(dict.fromkeys(name for network in networks for name in network.agents))
     if twice := set(subjects) & set(agents):

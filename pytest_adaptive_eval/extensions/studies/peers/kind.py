@@ -107,7 +107,7 @@ class PanelPlan(Plan):
 
     @property
     def _settings(self) -> dict[str, Any]:
-        """Settings as keys are made of them: those of earlier versions had no `unanswered`."""
+        """Settings that keys are made of; earlier versions had no `unanswered`."""
         settings = self.settings.to_json()
         if settings["unanswered"] == WRONG:
             del settings["unanswered"]
@@ -239,7 +239,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> PanelPlan:
 
 
 def _sampling(model: Member, panel: PeerSettings) -> Member:
-    """Return a member with the mode's sampling, as far as its kind has such options and it sets none of its own."""
+    """Return a member with the mode's sampling, if its kind has such options and it sets none of its own."""
     kind, _ = resolve(model.spec, chats=True)
     sampling = {name: value for name, value in panel.sampling.items() if name in kind.options}
     return replace(model, options={**sampling, **model.options})
@@ -250,7 +250,7 @@ PEERS = EvaluationKind(PeersTable, _METRICS, _build, section=_SECTION.load)
 
 
 class _Asking:
-    """Asks model by model, those that are in memory first, while servers work on theirs; ends a hopeless run."""
+    """Asks model by model, loaded models first, while servers work on theirs; ends a hopeless run."""
 
     def __init__(self, plan: PanelPlan, pool: ModelPool, progress: Progress) -> None:
         self._plan, self._pool, self._progress = plan, pool, progress
