@@ -10,19 +10,21 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.tables import KindTable
+from pytest_adaptive_eval.gates.result import Result
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.records.baseline import read_recorded
 from pytest_adaptive_eval.registry import Service, evaluation_services
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.selection import Selector
     from pytest_adaptive_eval.gates.condition import Condition
-    from pytest_adaptive_eval.gates.result import Result
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.models.reuse import CompletionStore
     from pytest_adaptive_eval.reports.sections import Section
@@ -89,63 +91,97 @@ class Context:
     selector: Callable[[str], Selector | None] = SELECTORS.get
 
 
-class Plan(Protocol):
+class Plan:
     """An evaluation of several models, or of one in several places, that is ready to run.
 
-    `evaluation.evaluation.Evaluation`, an interview, has the members up to `restore`, and is run by the plugin.
+    `evaluation.evaluation.Evaluation`, an interview, has the first members and those with a default, and is run by the
+    plugin.
     """
 
-    @property
-    def name(self) -> str:
-        """Name of the evaluation."""
+    __slots__ = ()
+    if TYPE_CHECKING:  # fields or properties of a subclass
 
-    @property
-    def kind(self) -> str:
-        """Name of its kind."""
+        @property
+        def name(self) -> str:
+            """Name of the evaluation."""
 
-    @property
-    def metrics(self) -> tuple[str, ...] | None:
-        """Metrics of gates, the default one first; None for all metrics of banks."""
+        @property
+        def kind(self) -> str:
+            """Name of its kind."""
+
+        @property
+        def metrics(self) -> tuple[str, ...]:
+            """Metrics of gates, the default one first."""
+
+        @property
+        def candidate(self) -> str:
+            """Subject of gates that name no other."""
+
+        @property
+        def subjects(self) -> tuple[str, ...]:
+            """Names of all subjects."""
+
+        @property
+        def roles(self) -> Sequence[tuple[Any, bool]]:
+            """Models, with `name`, `spec` and `options`, each with whether it is a subject; the others are agents."""
+
+        @property
+        def outlook(self) -> str:
+            """A sentence on the models and the expected cost."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all that replies depend on, except the models.  A run with equal data continues an interrupted one."""
+        raise NotImplementedError
+
+    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
+        """Run it with the replies of an interrupted run; a fault of the run becomes an error of the result."""
+        raise NotImplementedError
+
+    def void(self, error: str) -> Result:
+        """Return the result of an evaluation that could not run."""
+        return self.void_result(error)
+
+    def recall(self, account: Mapping[str, Any]) -> Result:
+        """Return the recorded result of an earlier run, as a baseline; BaselineError if it is damaged or another."""
+        raise NotImplementedError
 
     @property
     def aliases(self) -> frozenset[str]:
         """Names by which a gate may ask for it."""
-
-    def check(self, condition: Condition) -> None:
-        """Raise a `ConfigError` for a gate that the evaluation cannot decide."""
-
-    def denials(self, condition: Condition) -> int:
-        """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
-
-    def comparable(self, other: Any) -> bool:
-        """Return whether another evaluation of this kind measures the same quantities."""
-
-    def read_baseline(self, spec: str, folders: Sequence[Path]) -> Any:
-        """Return the baseline in a file or a history; a BaselineError if it does not serve, or the kind has none."""
-
-    def restore(self, data: Mapping[str, Any]) -> Result:
-        """Restore a result of another process from its `Result.to_json`."""
-
-    @property
-    def roles(self) -> Sequence[tuple[Any, bool]]:
-        """Models, with `spec` and `options`, each with whether it is a subject; the others are agents."""
-
-    @property
-    def outlook(self) -> str:
-        """A sentence on the models and the expected cost."""
+        return frozenset({self.name})
 
     @property
     def population(self) -> str:
         """Key of all that must be equal for two runs to measure the same quantities; empty where none do."""
+        return ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all that replies depend on, except the models.  A run with equal data continues an interrupted one."""
+    def check(self, condition: Condition) -> None:
+        """Raise a `ConfigError` for a gate that the evaluation cannot decide."""
+        condition.check_subjects(self.metrics, self.subjects, self.candidate)
 
-    def hold(self, replies: CompletionStore, progress: Progress) -> Result:
-        """Run it with the replies of an interrupted run; a fault of the run becomes an error of the result."""
+    def denials(self, condition: Condition) -> int:
+        """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
+        return int(not condition.by_rank)
 
-    def void(self, error: str) -> Result:
-        """Return the result of an evaluation that could not run."""
+    def comparable(self, other: Any) -> bool:
+        """Return whether another evaluation of this kind measures the same quantities."""
+        return bool(self.population) and self.population == other.population
+
+    def read_baseline(self, spec: str, folders: Sequence[Path]) -> Result:
+        """Return the recorded result in a file or a history; a ConfigError if the kind has no baseline."""
+        if not self.population:
+            raise ConfigError(f"{self.name}: the kind {self.kind!r} has no baseline: gate on it by at_least")
+        return self.recall(read_recorded(spec, folders, self.name, self.kind).account)
+
+    def restore(self, data: Mapping[str, Any]) -> Result:
+        """Restore a result of another process from its `Result.to_json`."""
+        return Result.from_json(data)
+
+    def void_result(self, error: str, **facts: Any) -> Result:
+        """Return the result of an evaluation that could not run, with fields that are known before."""
+        members = tuple(SubjectIdentity(member.name).to_json() for member, _ in self.roles)
+        names = (self.name, self.kind, self.candidate, self.subjects, self.metrics)
+        return Result(*names, error=error, members=members, **facts)
 
 
 def _check(table: KindTable, data: Mapping[str, Any]) -> None:

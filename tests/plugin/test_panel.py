@@ -396,7 +396,8 @@ def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: Pe
         lab.run("test_it.py")
     lab.toy(7, identity=f'"cat", "{members["cat"]}"')
     lab.run("--adaptive-eval-html=page.html")
-    (truth,) = lab.record["interviews"][0]["account"]["truth"]
+    _, study = lab.record["interviews"]  # the interview is first
+    (truth,) = study["account"]["truth"]
     assert truth["evaluation"] == "toy"
     assert truth["accuracies"] == pytest.approx({"ant": 0.2, "bee": 0.4, "elk": 0.9, "dog": 0.5, "cat": 0.7})
     assert truth["scores"] == pytest.approx({"subjects": 5, "spearman": 0.9, "kendall": 0.8})

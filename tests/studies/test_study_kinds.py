@@ -7,9 +7,8 @@ from typing import Any
 KIND = '''
 from dataclasses import dataclass
 
-from pytest_adaptive_eval.evaluation import EvaluationKind
+from pytest_adaptive_eval.evaluation import EvaluationKind, Plan
 from pytest_adaptive_eval.evaluation.tables import KindTable
-from pytest_adaptive_eval.extensions.studies.several import SeveralSubjects
 from pytest_adaptive_eval.gates.condition import Metric
 from pytest_adaptive_eval.gates.quantities import Measured
 from pytest_adaptive_eval.gates.result import Result
@@ -20,7 +19,7 @@ class WeightsTable(KindTable, frozen=True, kw_only=True):
 
 
 @dataclass
-class Weights(SeveralSubjects):
+class Weights(Plan):
     """Weigh models on a scale."""
 
     name: str

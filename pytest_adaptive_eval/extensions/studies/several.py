@@ -1,4 +1,4 @@
-"""What evaluations of several models have in common: members, their pool and costs, and defaults of plans."""
+"""What evaluations of several models have in common: members, their pool and costs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.spec import Plan, Settings
 from pytest_adaptive_eval.evaluation.tables import KindTable
-from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.models import resolve
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.pool import ModelPool
-from pytest_adaptive_eval.records.baseline import read_recorded
 from pytest_adaptive_eval.typed_tables import Table, described
 
 if TYPE_CHECKING:
@@ -32,51 +29,6 @@ class MemberTable(Table, frozen=True, kw_only=True):
     name: Annotated[str | None, described("name here; the folder's or the server's name by default")] = None
     model: Annotated[str, described("checkpoint folder, or URL#MODEL")] = ""
     options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
-
-
-class SeveralSubjects:
-    """Members of a `Plan` that are the same for all kinds of several subjects."""
-
-    __slots__ = ()
-
-    @property
-    def aliases(self: Any) -> frozenset[str]:
-        """The name."""
-        return frozenset({self.name})
-
-    @property
-    def population(self) -> str:
-        """Empty: runs do not compare."""
-        return ""
-
-    def check(self: Any, condition: Condition) -> None:
-        """Raise a ConfigError for a gate on a metric that is not measured."""
-        condition.check_subjects(self.metrics, self.subjects, self.candidate)
-
-    def denials(self, condition: Condition) -> int:
-        """Return 1, and 0 for a rank."""
-        return int(not condition.by_rank)
-
-    def comparable(self, other: Any) -> bool:
-        """Return whether another evaluation has the same settings."""
-        return bool(self.population) and self.population == other.population
-
-    def read_baseline(self: Any, spec: str, folders: Sequence[Path]) -> Result:
-        """Return the recorded result of an earlier run."""
-        if not self.population:
-            raise ConfigError(f"{self.name}: the kind {self.kind!r} has no baseline: gate on it by at_least")
-        result: Result = self.recall(read_recorded(spec, folders, self.name, self.kind).account)
-        return result
-
-    def restore(self, data: Mapping[str, Any]) -> Result:
-        """Restore a result of another process."""
-        return Result.from_json(data)
-
-    def void_result(self: Any, error: str, **facts: Any) -> Result:
-        """Return the result of an evaluation that could not run, with fields that are known before."""
-        members = tuple(SubjectIdentity(member.name).to_json() for member, _ in self.roles)
-        names = (self.name, self.kind, self.candidate, self.subjects, self.metrics)
-        return Result(*names, error=error, members=members, **facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
 from pytest_adaptive_eval.extensions.studies.network.declare import read_network
 from pytest_adaptive_eval.extensions.studies.network.kind import (
     NetworkStudyTable,
@@ -30,7 +30,7 @@ from pytest_adaptive_eval.extensions.studies.network.kind import (
 from pytest_adaptive_eval.extensions.studies.network.result import NetworkResult
 from pytest_adaptive_eval.extensions.studies.network.run import hold_network
 from pytest_adaptive_eval.extensions.studies.network.topology import Network
-from pytest_adaptive_eval.extensions.studies.several import Member, SeveralSubjects, costs_of, members, model_pool
+from pytest_adaptive_eval.extensions.studies.several import Member, costs_of, members, model_pool
 from pytest_adaptive_eval.gates.quantities import Bounded
 from pytest_adaptive_eval.gates.result import Result
 from pytest_adaptive_eval.inference.interval import Interval
@@ -121,15 +121,15 @@ AS_WRITTEN = "as written"
 
 
 @dataclass(frozen=True, slots=True)
-class AblationPlan(SeveralSubjects):
+class AblationPlan(Plan):
     """Variants of a network that are ready to run; see `evaluation.spec.Plan`.
 
     Args:
         arms: Networks of each variant by seed; the first is the network as written.
     """
 
-    kind: ClassVar = "ablation"
-    metrics: ClassVar = _METRICS
+    kind = "ablation"
+    metrics = _METRICS
     name: str
     arms: Mapping[str, tuple[Network, ...]]
     models: tuple[Member, ...]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
-from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
 from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, SupervisorTable, read_network
 from pytest_adaptive_eval.extensions.studies.network.result import (
@@ -27,7 +27,6 @@ from pytest_adaptive_eval.extensions.studies.network.topology import Network
 from pytest_adaptive_eval.extensions.studies.several import (
     Member,
     MemberTable,
-    SeveralSubjects,
     costs_of,
     members,
     model_pool,
@@ -62,7 +61,7 @@ _FALLBACKS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkPlan(SeveralSubjects):
+class NetworkPlan(Plan):
     """A network that is ready to run; see `evaluation.spec.Plan`.
 
     Args:
@@ -70,8 +69,8 @@ class NetworkPlan(SeveralSubjects):
         labels: Reviews by people or code, with which the supervisor's are compared.
     """
 
-    kind: ClassVar = "network"
-    metrics: ClassVar = _METRICS
+    kind = "network"
+    metrics = _METRICS
     name: str
     network: Network
     models: tuple[Member, ...]

@@ -8,10 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
-from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Progress, Settings
+from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
 from pytest_adaptive_eval.extensions.studies.peers.assessment import FIRST_ROUNDS, Call, assess
 from pytest_adaptive_eval.extensions.studies.peers.reliability import LEAST
@@ -20,7 +20,6 @@ from pytest_adaptive_eval.extensions.studies.peers.settings import Difficulty, P
 from pytest_adaptive_eval.extensions.studies.several import (
     Member,
     MemberTable,
-    SeveralSubjects,
     costs_of,
     members,
     model_pool,
@@ -50,14 +49,14 @@ _OPINION = "scores are a panel's opinion: no answer was checked against a truth"
 
 
 @dataclass(frozen=True, slots=True)
-class PanelPlan(SeveralSubjects):
+class PanelPlan(Plan):
     """A peer assessment that is ready to run; see `evaluation.spec.Plan`.
 
     Args:
         models: The candidate first.
     """
 
-    kind: ClassVar = "peers"
+    kind = "peers"
     name: str
     models: tuple[Member, ...]
     settings: PeerSettings
