@@ -130,7 +130,7 @@ def test_a_baseline_gives_the_same_verdict_and_the_hash_that_runs_recorded(
     (gate,) = read_run(Path("judged.json")).gates
     # as the version that wrote schema 1 judged it
     assert gate.verdict.sentence.startswith(
-        "INCONCLUSIVE accuracy less that of first.json -.307 [-.609, .091] against -.05 required, 95 %, 16 of 40 "
+        "INCONCLUSIVE accuracy less that of first.json -.307 [-.607, .091] against -.05 required, 95 %, 16 of 40 "
         "items, anytime-valid; the baseline table-85 holds answers to only 16 of 40 items"
     )
 
