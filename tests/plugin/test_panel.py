@@ -130,7 +130,7 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
     own = ElementTree.parse(lab.path / "junit").getroot()
     (suite,) = own
     assert suite.get("name") == "dog in council (peers)"
-    assert next(case.get("name") for case in suite.iter("testcase")) == "evaluation"
+    assert next(case.get("name") for case in suite.iter("testcase")) == "study"
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("6", "3", "0")
     rank = {p.get("name"): p.get("value") for p in suite.iter("property")}["score_rank"]
     assert float(rank) == pytest.approx(2.0, abs=0.05)
