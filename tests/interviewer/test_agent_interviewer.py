@@ -110,7 +110,7 @@ def test_a_useless_interviewer_is_given_up() -> None:
     assert {one.index for one in given} == {1}, "the farthest"
     assert [one.fallback for one in given] == ["no-json"] * PATIENCE + ["given-up"] * 3
     assert len(agent.asked) == 2 * PATIENCE, "each choice has a second attempt"
-    assert interviewer.account()["problem"] == "there is no JSON object in it"
+    assert interviewer.account()["problem"] == "it has no JSON object"
 
 
 def test_replies_that_fail_now_and_then_do_not_end_the_interviewer() -> None:

@@ -69,7 +69,7 @@ def test_the_identity_is_the_content(matrix: Path, tmp_path: Path) -> None:
         ("subject,q1\na,1.5\n", ["line 2", "'q1'", "'1.5'"]),
         ("subject,q1,q1\na,1,1\n", ["line 1", "'q1'", "columns 2 and 3"]),
         ("subject,q1,\na,1,1\n", ["line 2", "column 3", "empty header"]),
-        ("subject,q1\na,1\na,0\n", ["line 3", "'a'", "line 2 already"]),
+        ("subject,q1\na,1\na,0\n", ["line 3", "'a'", "also in line 2"]),
         ("subject,q1\na,1\nb,0\n", ["2 subjects", "choose", "'a'", "'b'"]),
         ("subject,q1\n", ["no rows"]),
         ('subject,q1\na,"1\n', ["line 2", "end of data"]),
