@@ -37,8 +37,8 @@ def test_the_command_tells_the_same_of_stored_records(tmp_path: Path) -> None:
 def test_a_run_goes_on_from_a_stored_journal_and_asks_only_the_rest(tmp_path: Path) -> None:
     now = golden_records.resumed(tmp_path / "now")
     check("journals", now)
-    whole = golden_records.resumed(tmp_path / "whole", journals=False)["interviews"]
-    found = now["interviews"]
+    whole = golden_records.resumed(tmp_path / "whole", journals=False)["evaluations"]
+    found = now["evaluations"]
     assert sum(found["journals"].values()) >= sum(found["resumed"]) > 30
     assert len(found["asked"]) == len(whole["asked"]) - sum(found["resumed"])
     assert whole["asked"][-len(found["asked"]) :] == found["asked"]
