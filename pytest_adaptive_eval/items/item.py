@@ -238,6 +238,8 @@ class Item:
     @property
     def image_paths(self) -> tuple[str, ...]:
         """Paths of the image files, joined to the bank's folder."""
+        if not self.images:  # most items: read several times a question
+            return ()
         return tuple(f"{self.root}/{name}" if self.root else name for name in self.images)
 
     @property
