@@ -210,3 +210,18 @@ def test_plugins_register_graders(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_choices_that_only_case_tells_apart_are_named_as_they_are_written(text: str, score: float) -> None:
     prompt = "Which alleles?\n\nA. R\nB. rr\nC. Rr\nD. RR"
     assert Item("alleles", prompt, "C", "choice", choices=("R", "rr", "Rr", "RR")).grade(text) == score
+
+
+@pytest.mark.parametrize(
+    ("choices", "answer", "text", "score"),
+    [
+        (("X^2", "x^2"), "B", "x^2", 1),
+        (("X^2", "x^2"), "B", "X^2", 0),
+        (("a", "b", "B"), "b", "B", 1),  # the letter
+        (("a", "b", "B"), "b", "C", 0),
+    ],
+)
+def test_a_text_tells_choices_apart_by_case_and_a_letter_stays_a_letter(
+    choices: tuple[str, ...], answer: str, text: str, score: float
+) -> None:
+    assert Item("case", "Which?", answer, "choice", choices=choices).grade(text) == score

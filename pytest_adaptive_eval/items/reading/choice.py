@@ -125,10 +125,10 @@ class _Choices:
 
     def equal(self, text: str) -> int | None:
         """Return the choice that a text equals, ignoring articles, and case if choices stay distinct."""
-        alike = [index for index, choice in enumerate(self.texts) if choice == _normal(text)]
-        if len(alike) > 1:
-            exact = [index for index in alike if _cased(self.raw[index]) == _cased(text)]
-            return exact[0] if len(exact) == 1 else None
+        if len(_normal(text)) > 1 < self.texts.count(_normal(text)):  # a single letter rather names a choice
+            exact = [index for index, choice in enumerate(self.raw) if _cased(choice) == _cased(text)]
+            if len(exact) == 1:
+                return exact[0]
         for form in dict.fromkeys((_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))))):
             if form and self.texts.count(form) == 1:
                 index = self.texts.index(form)
