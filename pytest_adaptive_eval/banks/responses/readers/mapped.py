@@ -123,7 +123,7 @@ def reader_of(name: str, table: LogTable) -> ResponseReader:
         collected = Collected(str(path))
         rows = (row for file in files for row in read_records(file, table.rows))
         several = bool(table.group) and len({str(_value(table.group, row)) for row in rows}) > 1
-        reader = _Reader(table, settings, collected, _Counts(), table, grouped=several)
+        reader = _Reader(table, settings, collected, _Counts(), grouped=several)
         for file in files:
             reader.read(file)
         if table.one_text:
@@ -179,7 +179,7 @@ def _fault(file: Path, mapping: ResponseMapping) -> str:
 
 
 class _Reader:
-    """Reading of files by one mapping, which may be that of a tool."""
+    """Reading of files by one mapping, which may be a tool's table."""
 
     def __init__(
         self,
@@ -187,12 +187,11 @@ class _Reader:
         settings: ReadSettings,
         collected: Collected,
         counts: _Counts,
-        tool: LogTable | None = None,
         *,
         grouped: bool = False,
     ) -> None:
         self._mapping, self._settings, self._collected, self._counts = mapping, settings, collected, counts
-        self._tool, self._grouped = tool, grouped
+        self._tool, self._grouped = mapping if isinstance(mapping, LogTable) else None, grouped
         self._metrics: dict[str, str] = {}
         self._fields = {name: parse_expression(text, name) for name, text in mapping.given.items() if name != "rows"}
 
