@@ -19,20 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
-CAP, BATCH = 24, 8
+from real_models import CAP, EVALUATION, import_items
 
-EVALUATION = """
-[[eval]]
-name = "all"
-bank = "bank.jsonl"
-model = "{model}"
-model_options = {{ batch_size = {batch} }}
-budget = "100%"
-stop = "budget"
-max_tokens = {cap}
-[[eval.gate]]
-at_least = 0.5
-"""
+BATCH = 8
 
 ALONE = """
 import json, sys
@@ -78,17 +67,13 @@ def main() -> None:
     checkpoint = str(options.checkpoint.resolve())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "pytest.ini").write_text("[pytest]\n")
-        imported = [sys.executable, "-m", "pytest_adaptive_eval", "import", str(options.benchmark.resolve())]
-        subprocess.run([*imported, "-o", "all.bank"], cwd=folder, check=True, capture_output=True)
-        lines = (folder / "all.bank" / "items.jsonl").read_text().splitlines()[: options.items]
-        (folder / "bank.jsonl").write_text("\n".join(lines) + "\n")
-        evaluation = EVALUATION.format(model=checkpoint, batch=BATCH, cap=CAP)
-        (folder / "adaptive-eval.toml").write_text(evaluation)
+        items = import_items(options.benchmark, options.items, folder)
+        asked = EVALUATION.format(model=checkpoint, options=f"{{ batch_size = {BATCH} }}", cap=CAP)
+        (folder / "adaptive-eval.toml").write_text(asked)
         (folder / "alone.py").write_text(ALONE)
         ours = [sys.executable, "-m", "pytest", "-q", "--adaptive-eval", "--adaptive-eval-fresh"]
         alone = [sys.executable, "alone.py", checkpoint, str(BATCH), str(CAP)]
-        prompts, ratios = {line["id"]: line["prompt"] for line in map(json.loads, lines)}, []
+        prompts, ratios = {item["id"]: item["prompt"] for item in items}, []
         for number in range(options.rounds):
             cpu, wall = timed(folder, [*ours, "--adaptive-eval-record=r.json"])
             (interview,) = json.loads((folder / "r.json").read_text())["interviews"]

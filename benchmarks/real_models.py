@@ -34,6 +34,16 @@ at_least = 0.5
 """
 
 
+def import_items(benchmark: Path, count: int, folder: Path) -> list[dict[str, Any]]:
+    """Write the first items of a benchmark as ``bank.jsonl`` of a project in a folder, and return them."""
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    imported = [sys.executable, "-m", "pytest_adaptive_eval", "import", str(benchmark.resolve()), "-o", "all.bank"]
+    subprocess.run(imported, cwd=folder, check=True, capture_output=True)
+    lines = (folder / "all.bank" / "items.jsonl").read_text().splitlines()[:count]
+    (folder / "bank.jsonl").write_text("\n".join(lines) + "\n")
+    return [json.loads(line) for line in lines]
+
+
 def serve(gguf: Path, name: str) -> Any:
     """Start llama.cpp in this process; the requests ask for greedy decoding."""
     import xllamacpp
@@ -70,11 +80,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "pytest.ini").write_text("[pytest]\n")
-        imported = [sys.executable, "-m", "pytest_adaptive_eval", "import", str(options.benchmark), "-o", "all.bank"]
-        subprocess.run(imported, cwd=folder, check=True, capture_output=True)
-        lines = (folder / "all.bank" / "items.jsonl").read_text().splitlines()[: options.items]
-        (folder / "bank.jsonl").write_text("\n".join(lines) + "\n")
+        import_items(options.benchmark, options.items, folder)
         ours, seconds = run(folder, str((options.folder / f"{options.name}-hf").resolve()), "{ batch_size = 8 }")
         server = serve(options.folder / f"{options.name}.gguf", options.name)
         address = f"{server.listening_address}/v1#{options.name}"
