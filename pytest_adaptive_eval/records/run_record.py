@@ -367,7 +367,7 @@ class RunRecord(Record):
         started: ISO 8601, UTC.
         versions: Of python, pytest, this package, and what the subject used.
         exit_status: Of the run as far as known when written.
-        evaluations: Interviews first.
+        evaluations: Of all kinds, interviews first. Their JSON key is ``interviews``, by which scripts find them.
         warnings: What whoever promotes must know.
         required: Node ids of the gates that the settings require, by their names there; none where no gate was found.
         missing: Node ids of planned evaluations and gates without a result.
