@@ -50,7 +50,12 @@ def item_count(table: EvalTable) -> int:
     """Return the number of items that each level of a task has."""
     if table.queries is not None:
         return table.queries
-    return LADDER_ITEMS if policy_name(table) == LADDER and table.width is None else BANK_ITEMS
+    return LADDER_ITEMS if climbed_in_full(table) else BANK_ITEMS
+
+
+def climbed_in_full(table: EvalTable) -> bool:
+    """Return whether levels are asked in order; a number as `stop` of a ladder asks the levels that narrow the area."""
+    return policy_name(table) == LADDER and not isinstance(table.stop, int | float)
 
 
 def make_policy(
@@ -90,7 +95,7 @@ def make_policy(
 
 def _refuse_foreign_settings(name: str, table: EvalTable, data: Mapping[str, Any]) -> None:
     """Refuse settings that the named policy of a bank, or its selector, does not have."""
-    refuse_keys(data, ("stop_at", "settle", "width"), "goes with the policy 'ladder'")
+    refuse_keys(data, ("stop_at",), "goes with the policy 'ladder'")
     if name == FIXED_FORM:
         keys = ("selector", "floor", "stop")
         refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
@@ -110,7 +115,7 @@ def policy_name(table: EvalTable) -> str:
 def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy:
     if not table.task:
         raise ConfigError("the policy 'ladder' administers the levels of a task, and a bank has none: name a task")
-    keys = ("selector", "floor", "stop", "batch", "budget")
+    keys = ("selector", "floor", "batch", "budget")
     refuse_keys(data, keys, "does not go with a ladder, which is asked level by level: remove it; set queries")
     reason = (
         "does not go with a ladder, which asks each item once and measures no decoding noise: remove it, or draw from "
@@ -118,12 +123,18 @@ def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy
     )
     refuse_keys(data, ("samples", "repeat"), reason)
     ladder: Climb | AdaptiveClimb
-    if table.width is None:
+    if isinstance(table.stop, int | float):
+        refuse_keys(
+            data, ("stop_at",), f"does not go with stop = {table.stop}, for which all levels are asked: remove it"
+        )
+        ladder = AdaptiveClimb(item_count(table), float(table.stop), float(bank.report.get("guess", 0.0)))
+    elif table.stop in (None, "decision"):
         guess = bank.report.get("guess_by_level", ())
-        ladder = Climb(item_count(table), float(table.stop_at), table.settle, guess)
+        ladder = Climb(item_count(table), float(table.stop_at), table.stop == "decision", guess)
     else:
-        refuse_keys(data, ("stop_at", "settle"), "does not go with a width, for which all levels are asked: remove it")
-        ladder = AdaptiveClimb(item_count(table), float(table.width), float(bank.report.get("guess", 0.0)))
+        raise ConfigError(
+            f'stop is {table.stop!r}, expected "decision" or the width of the area\'s interval in levels on a ladder'
+        )
     return replace(LADDER_POLICY, selector=ladder, batch=ladder.batch)
 
 
@@ -391,7 +402,7 @@ class _Assembly(NamedTuple):
             levels=table.levels,
             seed=seed,
             pictures=self.settings.folder / "pictures",
-            guess_by_level=policy_name(table) == LADDER and table.width is None,
+            guess_by_level=climbed_in_full(table),
             **scaled,
         )
 
@@ -508,7 +519,7 @@ def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
         of_banks = ("bank", "category", "must_pass", "values", "formats", *PRESENTATION_KEYS)
         refuse_keys(data, of_banks, "and task exclude each other: remove one of them")
     else:
-        of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels", "terse")
+        of_tasks = ("levels", "queries", "stop_at", "scale", "pixels", "terse")
         refuse_keys(data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
         check_keys(table, data)
 

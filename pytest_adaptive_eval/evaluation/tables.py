@@ -92,6 +92,8 @@ class EvalTable(Table, frozen=True, kw_only=True):
     moved: ClassVar[Mapping[str, str]] = {
         "standard_error": "write stop = 0.3, the standard error of the ability that ends the interview, in logits",
         "estimator": "each policy has its own, so remove it",
+        "settle": 'write stop = "decision"',
+        "width": "write stop = 1.0, the width of the area's interval in levels",
     }
 
     name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
@@ -146,8 +148,6 @@ class EvalTable(Table, frozen=True, kw_only=True):
     levels: Annotated[int | None, described("highest level of the task; the family's own by default")] = None
     queries: Annotated[int | None, described("items of each level: 10 on a ladder, else 50 by default")] = None
     stop_at: Annotated[Number, described("a ladder ends at a level whose accuracy is at most this")] = 0.0
-    settle: Annotated[bool, described("a ladder leaves a level as soon as bets decide it")] = False
-    width: Annotated[Number | None, described("ask all levels until the area is known to so many levels")] = None
     scale: Annotated[str | None, described("calibrated bank with items of the task, for the levels' difficulties")] = (
         None
     )
@@ -157,7 +157,10 @@ class EvalTable(Table, frozen=True, kw_only=True):
     policy: Annotated[str | None, described("ladder by default with a task, else decide", [*POLICIES, LADDER])] = None
     stop: Annotated[
         Number | str | None,
-        described("end at a 'decision' on all gates, at the 'budget', or at this standard error of the ability"),
+        described(
+            "end at a 'decision' on all gates, at the 'budget', or at this standard error of the ability; on a ladder, "
+            "end a level at a 'decision' by bets, or ask all levels until the area's interval is so many levels wide"
+        ),
     ] = None
     selector: Annotated[
         str | None, described("rating of the items to draw", [*SELECTORS, AUTOJUDGER], closed=False)

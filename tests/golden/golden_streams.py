@@ -105,8 +105,8 @@ model = "{replay}"
 LADDERS = {
     "ladder": "queries = 5\nlevels = 4",
     "ladder-stop": "queries = 8\nlevels = 5\nstop_at = 0.5",
-    "ladder-settle": "queries = 12\nlevels = 4\nstop_at = 0.5\nsettle = true",
-    "ladder-width": "queries = 10\nlevels = 3\nwidth = 1.5",
+    "ladder-settle": "queries = 12\nlevels = 4\nstop_at = 0.5\nstop = 'decision'",
+    "ladder-width": "queries = 10\nlevels = 3\nstop = 1.5",
     "ladder-scale": f'queries = 4\nlevels = 3\nscale = "{TEXT}"',
     "ladder-seed": "queries = 5\nlevels = 3\nseed = 11",
     "task-decide": 'policy = "decide"\nqueries = 20\nlevels = 3\nbudget = 16',

@@ -144,10 +144,11 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
         (", stop_at=1.0", "stop_at is 1.0, expected an accuracy in [0, 1)"),
         (", budget=5", "budget does not go with a ladder, which is asked level by level: remove it; set queries"),
         (", policy='decide', stop_at=0.1", "stop_at goes with the policy 'ladder'"),
-        (", policy='decide', settle=True", "settle goes with the policy 'ladder'"),
-        (", settle=1", "settle is 1, expected true or false"),
-        (", width=0", "width is 0.0, expected a number of levels above 0"),
-        (", width=0.5, stop_at=0.2", "stop_at does not go with a width, for which all levels are asked"),
+        (", settle=True", 'settle is not a setting any more: write stop = "decision"'),
+        (", width=1.0", "width is not a setting any more: write stop = 1.0"),
+        (", stop='budget'", "stop is 'budget', expected \"decision\" or the width of the area's interval"),
+        (", stop=0", "the width is 0.0, expected a number of levels above 0"),
+        (", stop=0.5, stop_at=0.2", "stop_at does not go with stop = 0.5, for which all levels are asked"),
         (", scale='no.bank'", "there is no bank at"),
     ],
 )
@@ -307,7 +308,7 @@ def test_metrics_that_do_not_go_together(lab: Any) -> None:
 
 
 def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
-    project(lab, 3, ", levels=6, queries=40, stop_at=0.5, settle=True", gated("metric='last_level', at_least=3"))
+    project(lab, 3, ", levels=6, queries=40, stop_at=0.5, stop='decision'", gated("metric='last_level', at_least=3"))
     assert lab.run().ret == 0
     assert len(asked(lab)) == 40  # ten a level
     (interview,) = lab.record["interviews"]
@@ -315,13 +316,13 @@ def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
     assert interview["levels"]["asked"] == [10] * 4
     assert "auc" not in interview["levels"]
     assert "last level 3" in lab.run().stdout.str()
-    project(lab, 3, ", levels=6, settle=True", gated("metric='auc', at_least=2.0"))
-    assert "settle leaves some out: remove settle" in lab.run().stderr.str()
+    project(lab, 3, ", levels=6, stop='decision'", gated("metric='auc', at_least=2.0"))
+    assert 'stop = "decision" leaves some out: remove it' in lab.run().stderr.str()
 
 
 @pytest.mark.slow
 def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
-    project(lab, 3, ", levels=10, width=0.8", gated("metric='auc', at_least=2.5"))
+    project(lab, 3, ", levels=10, stop=0.8", gated("metric='auc', at_least=2.5"))
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
     levels = interview["levels"]
@@ -334,7 +335,7 @@ def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
     assert lab.outcomes() == [("test_gate", "PASS")]
     again = lab.run("--adaptive-eval-record=base.json")
     assert again.ret == 0
-    project(lab, 3, ", levels=10, width=0.8", gated("metric='auc', not_worse_than='base.json', margin=0.5"))
+    project(lab, 3, ", levels=10, stop=0.8", gated("metric='auc', not_worse_than='base.json', margin=0.5"))
     assert "question by question, on levels that were asked in full" in " ".join(lab.run().stdout.str().split())
 
 
