@@ -23,14 +23,14 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import WRONG, Item, items_naming
-from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS, ChoiceLikelihood
+from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS, ChoiceLikelihood
 from pytest_adaptive_eval.items.presentation import (
     PLAIN,
     REPORT_KEY,
     Presentation,
     example_of,
+    parse_template,
     presented,
-    template_fields,
 )
 from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.models import resolve
@@ -152,7 +152,7 @@ def _selector(name: str, find_selector: Callable[[str], Selector | None]) -> Sel
 
 
 #: Keys of an evaluation that say how its items are presented.
-PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "delimiter", "candidates", "system")
+PRESENTATION_KEYS = ("ask", "normalization", "template", "examples", "shots", "system")
 LIKELIHOOD = "likelihood"  #: Value of ``ask`` by which likelihoods score the items.
 
 
@@ -162,14 +162,10 @@ def check_keys(table: EvalTable, data: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: A setting is unknown, has no effect, or excludes another.
     """
-    fields = template_fields(PLAIN if table.template is None else table.template)
+    fields = parse_template(PLAIN if table.template is None else table.template).fields
     find_named("normalization", table.normalization, NORMALIZATIONS)
-    if table.candidates is not None:
-        find_named("candidates", table.candidates, CANDIDATES)
     if table.ask != LIKELIHOOD:
         refuse_keys(data, ("normalization",), 'goes with ask = "likelihood": add that, or remove it')
-        if "choices" not in fields and not table.examples:
-            refuse_keys(data, ("candidates", "delimiter"), 'goes with examples or ask = "likelihood": remove it')
     else:
         of_answers = ("system", "temperature", "samples", "repeat")
         refuse_keys(data, of_answers, 'goes with written answers, and ask = "likelihood" has none: remove it')
@@ -193,9 +189,7 @@ def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> 
     """
     if table.template is None and not table.examples and table.ask != LIKELIHOOD and not table.system:
         return None
-    template = PLAIN if table.template is None else table.template
-    listed = "choices" in template_fields(template)
-    candidates = table.candidates or ("letter" if listed else "text")
+    template = parse_template(PLAIN if table.template is None else table.template)
     items = read(table.examples) if table.examples else ()
     shots = len(items) if table.shots is None else table.shots
     if table.examples and shots > len(items):
@@ -203,8 +197,10 @@ def presentation_of(table: EvalTable, read: Callable[[str], Sequence[Item]]) -> 
     examples = tuple(map(example_of, items[: shots + 1]))  # one more than are shown, if there is one
     likelihood = None
     if table.ask == LIKELIHOOD:
-        likelihood = ChoiceLikelihood(table.normalization, table.delimiter, candidates)
-    return Presentation(template, examples, shots, likelihood, table.delimiter, candidates, table.system)
+        likelihood = ChoiceLikelihood(table.normalization, template.delimiter, template.candidates)
+    return Presentation(
+        template.text, examples, shots, likelihood, template.delimiter, template.candidates, table.system
+    )
 
 
 @dataclass(frozen=True, slots=True)

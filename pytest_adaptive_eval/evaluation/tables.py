@@ -10,7 +10,7 @@ from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
 from pytest_adaptive_eval.gates.metrics import metric_names
-from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
+from pytest_adaptive_eval.items.likelihood import NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Size, Table, described
 
@@ -92,6 +92,8 @@ class EvalTable(Table, frozen=True, kw_only=True):
     moved: ClassVar[Mapping[str, str]] = {
         "standard_error": "write stop = 0.3, the standard error of the ability that ends the interview, in logits",
         "estimator": "each policy has its own, so remove it",
+        "delimiter": "end the template with it and {answer}, such as template = '{prompt}\\n{answer}'",
+        "candidates": "end the template with {answer} or {letter}, such as template = '{prompt} {letter}'",
         "settle": 'write stop = "decision"',
         "width": "write stop = 1.0, the width of the area's interval in levels",
     }
@@ -116,16 +118,16 @@ class EvalTable(Table, frozen=True, kw_only=True):
     examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
     shots: Annotated[Count | None, described("number of examples; all of the file by default")] = None
     template: Annotated[
-        str | None, described("text with {prompt}, {choices} and {examples}; the prompt alone by default")
+        str | None,
+        described(
+            "text with {prompt}, {choices} and {examples}, the prompt alone by default; it may end with space and "
+            "{answer} or {letter}, the text or letter of a choice, by default a space and the letter with {choices}"
+        ),
     ] = None
     ask: Annotated[
         Literal["generate", "likelihood"], described("the model writes an answer, or likelihoods of choices are read")
     ] = "generate"
     normalization: Annotated[str, described("comparison of the choices' likelihoods", NORMALIZATIONS)] = "raw"
-    candidates: Annotated[
-        str | None, described("texts or letters of choices; letters by default with {choices}", CANDIDATES)
-    ] = None
-    delimiter: Annotated[str, described("text between a prompt and its choice or answer")] = " "
     judge: Annotated[JudgeTable | None, described("model that grades the answers, in place of the items' graders")] = (
         None
     )
