@@ -380,10 +380,8 @@ class _Assembly(NamedTuple):
 
         table = self.spec.table
         family = find_named("task", table.task, self.context.tasks())
-        if table.pixels is not None:
-            family = family.at_pixels(table.pixels)
-        if table.terse:
-            family = family.in_terse_form()
+        if table.size is not None:
+            family = family.of_size(table.size)
         scaled: dict[str, Any] = {}
         if table.scale is not None:
             from pytest_adaptive_eval.tasks.difficulty import level_parameters
@@ -515,7 +513,7 @@ def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
         of_banks = ("bank", "category", "must_pass", "values", "formats", *PRESENTATION_KEYS)
         refuse_keys(data, of_banks, "and task exclude each other: remove one of them")
     else:
-        of_tasks = ("levels", "queries", "stop_at", "scale", "pixels", "terse")
+        of_tasks = ("levels", "queries", "stop_at", "scale", "size")
         refuse_keys(data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
         check_keys(table, data)
 

@@ -16,6 +16,8 @@ from pytest_adaptive_eval.typed_tables import Count, FewTimes, Index, Number, Si
 
 AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 VALUES = ("written", "redrawn")
+#: Earlier keys of a task's form.
+RESIZED = {"pixels": "write size = 672", "terse": 'write size = "small"'}
 UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
 
 
@@ -94,6 +96,7 @@ class EvalTable(Table, frozen=True, kw_only=True):
         "estimator": "each policy has its own, so remove it",
         "delimiter": "end the template with it and {answer}, such as template = '{prompt}\\n{answer}'",
         "candidates": "end the template with {answer} or {letter}, such as template = '{prompt} {letter}'",
+        **RESIZED,
         "settle": 'write stop = "decision"',
         "width": "write stop = 1.0, the width of the area's interval in levels",
     }
@@ -153,8 +156,10 @@ class EvalTable(Table, frozen=True, kw_only=True):
     scale: Annotated[str | None, described("calibrated bank with items of the task, for the levels' difficulties")] = (
         None
     )
-    pixels: Annotated[int | None, described("longer side of the task's pictures: 48, or 448 (default) to 2048")] = None
-    terse: Annotated[bool, described("prompts without the form of the answer, for tiny models")] = False
+    size: Annotated[
+        int | Literal["small"] | None,
+        described("'small' for tiny models: few words, pictures of 48 pixels; or pixels of a picture, 448 to 2048"),
+    ] = None
 
     policy: Annotated[str | None, described("ladder by default with a task, else decide", [*POLICIES, LADDER])] = None
     stop: Annotated[

@@ -118,9 +118,9 @@ FAMILIES = (
 )  # fmt: skip
 #: Settings of the families whose small or terse form is kept.
 SMALL = {
-    **dict.fromkeys(("grid", "caption", "after", "noise", "icons"), "pixels = 48\n"),
+    **dict.fromkeys(("grid", "caption", "after", "noise", "icons"), 'size = "small"\n'),
     **dict.fromkeys(
-        ("counting", "addition", "operations", "post_order", "unscramble", "comprehension"), "terse = true\n"
+        ("counting", "addition", "operations", "post_order", "unscramble", "comprehension"), 'size = "small"\n'
     ),
 }
 #: What differs between two runs that found the same, is worded for people, or says where files are.
@@ -211,7 +211,7 @@ def policies(folder: Path) -> dict[str, Any]:
 def ladders(folder: Path) -> dict[str, Any]:
     """Return climbs of one family in every way, and a short climb of each family."""
     parts = [
-        f'[[eval]]\nname = "{name}"\ntask = "counting"\nterse = true\nmodel = "table:95"\n{settings}\n'
+        f'[[eval]]\nname = "{name}"\ntask = "counting"\nsize = "small"\nmodel = "table:95"\n{settings}\n'
         + ('[[eval.gate]]\nmetric = "auc"\nat_least = 1.0\n' if name in ("ladder", "ladder-width") else "")
         for name, settings in LADDERS.items()
     ]
@@ -253,12 +253,12 @@ queries = 4
 supervisor = {{ model = "judge", exchanges = 1 }}
 [[eval.network.node]]
 task = "addition"
-terse = true
+size = "small"
 name = "first"
 levels = 2
 [[eval.network.node]]
 task = "counting"
-terse = true
+size = "small"
 name = "second"
 levels = 3
 {node}

@@ -343,7 +343,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     slopes, rises = np.full(30, 1.5), np.repeat([3.0, 0.0, -3.0], 10)
     items = [Item(f"addition-{n // 10 + 1}-{n % 10}", f"What is {n} + 1?", str(n + 1)) for n in range(30)]
     write_bank(lab.path / "known.bank", items, discrimination=slopes, intercept=rises)
-    more = ", terse=True, scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
+    more = ", size='small', scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
     project(lab, 2, more, gated("metric='ability', at_least=-1.5"))
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
@@ -353,7 +353,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     assert 0.0 < interview["theta"][0] < 2.0  # two levels of three
     assert lab.outcomes() == [("test_gate", "PASS")]
     assert main(["gate", "--rescore", str(next(lab.path.glob(".adaptive-eval/runs/*.json")))]) == 0
-    project(lab, 2, ", scale='known.bank', name='climbed', terse=True")
+    project(lab, 2, ", scale='known.bank', name='climbed', size='small'")
     assert lab.run().ret == 0  # a climb, with an ability besides
     assert lab.record["interviews"][0]["theta"] is not None
 
@@ -369,7 +369,7 @@ def test_pixels_set_the_size_of_a_tasks_pictures(lab: Any) -> None:
 def test_{name}(item, model):
     assert item.grade(model.generate(item.prompt))
 '''
-            for name, setting in (("usual", ""), ("small", ", pixels=48"), ("large", ", pixels=500"))
+            for name, setting in (("usual", ""), ("small", ", size=48"), ("large", ", size=500"))
         )
     )
     assert lab.run().ret == 0
@@ -396,7 +396,7 @@ def test_prompts_say_the_form_of_the_answer_unless_they_are_terse(lab: Any) -> N
 def test_{name}(item, model):
     assert item.grade(model.generate(item.prompt))
 '''
-            for name, setting in (("full", ""), ("terse", ", terse=True"))
+            for name, setting in (("full", ""), ("terse", ", size='small'"))
         )
     )
     assert lab.run().ret == 0
@@ -408,15 +408,15 @@ def test_{name}(item, model):
     assert hashes == {name: bank.content_hash for name, bank in recorded_banks(record, []).items()}
 
 
-def test_terse_prompts_of_a_task_about_pictures_are_a_usage_error(lab: Any) -> None:
-    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "grid"\nmodel = "table:95"\nterse = true\n')
+def test_a_small_form_that_a_task_lacks_is_a_usage_error(lab: Any) -> None:
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "blur"\nmodel = "table:95"\nsize = "small"\n')
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: *terse is true, and prompts of the task 'grid' have one form alone: *"])
+    result.stderr.fnmatch_lines(["ERROR: *size is 48: pictures of the task 'blur' have 448 to 2048 pixels a side*"])
 
 
 def test_pixels_that_a_task_lacks_are_a_usage_error(lab: Any) -> None:
-    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "grid"\nmodel = "table:95"\npixels = 20\n')
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "grid"\nmodel = "table:95"\nsize = 20\n')
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: *pixels is 20: pictures of the task 'grid' have 448 to 2048 pixels a side, *"])
+    result.stderr.fnmatch_lines(["ERROR: *size is 20: pictures of the task 'grid' have 448 to 2048 pixels a side, *"])
