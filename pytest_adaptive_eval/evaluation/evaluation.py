@@ -342,10 +342,11 @@ class _Assembly(NamedTuple):
         """Return the bank as it is administered, and its path unless it was generated."""
         if self.spec.table.task:
             return self._generated(seed), None
-        path = self._bank_path(self.spec.table.bank)
+        file, category = self.spec.table.source
+        path = self._bank_path(file)
         bank = self.context.read(path)
-        if self.spec.table.category is not None:
-            bank = bank.only(self.spec.table.category)
+        if category is not None:
+            bank = bank.only(category)
         if self.spec.table.values is not None:
             from pytest_adaptive_eval.tasks.twin import twin_bank
 
@@ -507,10 +508,8 @@ def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
             'bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task that is generated: '
             'task="addition"'
         )
-    if table.kind is not None and (table.kind == "ladder") != bool(table.task):
-        raise ConfigError('kind = "ladder" goes with a task, and kind = "bank" with a bank: correct the kind')
     if "task" in data:
-        of_banks = ("bank", "category", "must_pass", "values", "formats", *PRESENTATION_KEYS)
+        of_banks = ("bank", "must_pass", "values", "formats", *PRESENTATION_KEYS)
         refuse_keys(data, of_banks, "and task exclude each other: remove one of them")
     else:
         of_tasks = ("levels", "queries", "stop_at", "scale", "size")

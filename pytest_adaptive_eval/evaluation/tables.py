@@ -18,6 +18,7 @@ AUTOJUDGER = "autojudger"  #: The selector that is led by an interviewer.
 VALUES = ("written", "redrawn")
 #: Earlier keys of a task's form.
 RESIZED = {"pixels": "write size = 672", "terse": 'write size = "small"'}
+_SUFFIXES = (".bank", ".jsonl", ".items")  #: Of a bank's file, left out of names.
 UNANSWERED = described("what empty and refused answers count as, and unreadable ones that were cut")
 
 
@@ -97,12 +98,14 @@ class EvalTable(Table, frozen=True, kw_only=True):
         "delimiter": "end the template with it and {answer}, such as template = '{prompt}\\n{answer}'",
         "candidates": "end the template with {answer} or {letter}, such as template = '{prompt} {letter}'",
         **RESIZED,
+        "category": 'write bank = "my.bank#addition"',
+        "kind": "a bank or a task says it, so remove it",
         "settle": 'write stop = "decision"',
         "width": "write stop = 1.0, the width of the area's interval in levels",
     }
 
     name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
-    bank: Annotated[str, described("bank folder, or JSONL file of items")] = ""
+    bank: Annotated[str, described("bank folder or JSONL file of items, or FILE#CATEGORY for one category of it")] = ""
     task: Annotated[str, described("family of generated tasks, in place of a bank")] = ""
     model: Annotated[str | None, described("the subject: a checkpoint folder, URL#MODEL or replay:FILE[#NAME]")] = None
     model_options: Annotated[dict[str, Any], described("options for loading or reaching the model")] = {}
@@ -111,7 +114,6 @@ class EvalTable(Table, frozen=True, kw_only=True):
         described('items at most: a count, or a share such as "15%"', hint=' (a share is written in quotes: "15%")'),
     ] = None
     gate: Annotated[list[GateTable], described("conditions that the run is judged by")] = []
-    kind: Annotated[Literal["bank", "ladder"] | None, described("follows from bank or task")] = None
 
     max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
     temperature: Annotated[
@@ -140,7 +142,6 @@ class EvalTable(Table, frozen=True, kw_only=True):
         int | str | None, described('items asked again to measure decoding noise: a count, or a share such as "10%"')
     ] = None
 
-    category: Annotated[str | None, described("use this category of the bank only")] = None
     formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
     values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
     must_pass: Annotated[
@@ -194,19 +195,26 @@ class EvalTable(Table, frozen=True, kw_only=True):
         """The task, or the bank's file name without its suffixes."""
         if self.task:
             return self.task
-        stem = Path(self.bank).name
-        for suffix in (".bank", ".jsonl", ".items"):
+        stem = Path(self.source[0]).name
+        for suffix in _SUFFIXES:
             stem = stem.removesuffix(suffix)
         return stem
 
     @property
+    def source(self) -> tuple[str, str | None]:
+        """File and category of the bank; a name such as ``a#b.jsonl`` has no category."""
+        path, mark, category = self.bank.rpartition("#")
+        return (path, category) if mark and not category.endswith(_SUFFIXES) else (self.bank, None)
+
+    @property
     def default_name(self) -> str:
         """The bank's stem with the category."""
-        return f"{self.stem}-{self.category}" if self.category else self.stem
+        category = self.source[1]
+        return f"{self.stem}-{category}" if category else self.stem
 
 
 #: Keys of ``[[eval]]`` that a marker has not.
-TOML_KEYS = ("model", "model_options", "gate", "kind")
+TOML_KEYS = ("model", "model_options", "gate")
 
 
 class KindTable(Table, frozen=True, kw_only=True):

@@ -57,6 +57,22 @@ def test_each_evaluation_draws_from_its_own_stream(banks: Path) -> None:
     assert len(streams) == 4
 
 
+def test_one_category_of_a_bank_is_named_after_its_file(tmp_path: Path) -> None:
+    rows = [{"id": f"q{n}", "prompt": "?", "answer": "x", "category": ["größe" if n < 3 else "b"]} for n in range(5)]
+    for name in ("toy.jsonl", "a#b.jsonl"):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def built(bank: str) -> tuple[str, int]:
+        evaluation = EvalSpec({"bank": bank}, "t", tmp_path).build(settings(tmp_path))
+        return evaluation.name, len(evaluation.bank)
+
+    assert (built("toy.jsonl"), built("toy.jsonl#größe")) == (("toy", 5), ("toy-größe", 3))
+    assert (built("a#b.jsonl"), built("a#b.jsonl#b")) == (("a#b", 5), ("a#b-b", 2))
+    for bank, name in (("toy.jsonl#c", "c"), ("toy.jsonl#", "")):
+        with pytest.raises(ConfigError, match=f"t: bank 'toy' has no category '{name}'; it has größe, b"):
+            built(bank)
+
+
 def test_a_bank_is_looked_up_beside_the_file_and_then_at_the_root(banks: Path) -> None:
     inner = banks / "inner"
     inner.mkdir()

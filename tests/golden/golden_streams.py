@@ -41,7 +41,7 @@ ON_TEXT = {
     "decide-budget": 'stop = "budget"\nbudget = 24',
     "decide-one-by-one": 'batch = 1\nstop = "budget"\nbudget = 12',
     "decide-floor": 'floor = 0.2\nstop = "budget"\nbudget = 24',
-    "decide-category": 'category = "addition"\nbudget = "30%"\nstop = "budget"',
+    "decide-category": 'budget = "30%"\nstop = "budget"',
     "decide-samples": "samples = 2\nbudget = 12",
     "decide-repeat": 'repeat = "50%"\nbudget = 16',
     "decide-standard-error": "stop = 0.6",
@@ -189,7 +189,8 @@ def policies(folder: Path) -> dict[str, Any]:
     replay = f"replay:{RESPONSES / 'released-text.csv.gz'}#text-mid"
     again = ("decide-samples", "decide-repeat")  # which a replay cannot answer differently
     parts = [
-        f'[[eval]]\nname = "{name}"\nbank = "{TEXT}"\nmodel = "{"table:60" if name in again else replay}"\n{settings}\n'
+        f'[[eval]]\nname = "{name}"\nbank = "{TEXT}{"#addition" if name == "decide-category" else ""}"\n'
+        + f'model = "{"table:60" if name in again else replay}"\n{settings}\n'
         + (GATES if name in ("decide", "decide-budget") else "")
         for name, settings in ON_TEXT.items()
     ]

@@ -177,11 +177,11 @@ def test_more_mistakes(lab: Any) -> None:
 
 def test_toml_knows_ladders(lab: Any) -> None:
     lab.pytester.makeconftest(MODEL.format(digits=2))
-    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nkind = "ladder"\ntask = "addition"\nqueries = 5\n')
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "addition"\nqueries = 5\n')
     assert lab.run().ret == 0
     assert len(asked(lab)) == 15
     (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nkind = "ladder"\nbank = "toy.jsonl"\n')
-    assert 'kind = "ladder" goes with a task' in lab.run().stderr.str()
+    assert "kind is not a setting any more: a bank or a task says it" in lab.run().stderr.str()
 
 
 def climb_of(lab: Any, said: str, more: str) -> dict[str, Any]:
