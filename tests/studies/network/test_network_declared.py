@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, read_network
+from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, NodeTable, read_network, recorded
 from pytest_adaptive_eval.extensions.studies.network.node import LevelItems, bank_levels
 from pytest_adaptive_eval.extensions.studies.network.result import Label, read_labels
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -255,6 +255,12 @@ def test_terse_prompts_of_a_node() -> None:
         read_network({"node": [{"task": "blur", "size": "small"}]}, "sue")
     with pytest.raises(ConfigError, match=r"network: node 1: size goes with a task, and the items of .*: remove it"):
         read_network({"node": [{"bank": "b.jsonl", "size": "small"}]}, "sue")
+
+
+def test_the_size_of_tasks_is_recorded_in_the_keys_of_earlier_runs() -> None:
+    nodes = [{"task": "addition", "size": "small"}, {"task": "grid", "size": 672}, {"task": "noise"}]
+    earlier = [{"task": "addition", "terse": True}, {"task": "grid", "pixels": 672}, {"task": "noise"}]
+    assert recorded({"node": nodes, "rounds": 2}) == {"node": earlier, "rounds": 2}
 
 
 def test_pixels_of_a_node_set_the_size_of_its_pictures() -> None:

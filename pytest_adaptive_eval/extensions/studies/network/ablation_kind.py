@@ -18,7 +18,7 @@ import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
-from pytest_adaptive_eval.extensions.studies.network.declare import read_network
+from pytest_adaptive_eval.extensions.studies.network.declare import read_network, recorded
 from pytest_adaptive_eval.extensions.studies.network.kind import (
     NetworkStudyTable,
     bank_reader,
@@ -285,7 +285,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> AblationPlan
     for variant in table.variant:
         with located(f"variant {variant.name!r}"):
             arms[variant.name] = networks(_changed(written, variant), variant.interviewee or models[0].name)
-    plan = AblationPlan(spec.name, arms, tuple(models), dict(spec.data), table.memory, settings.folder)
+    plan = AblationPlan(spec.name, arms, tuple(models), recorded(spec.data), table.memory, settings.folder)
     check_members(plan.networks, [member.name for member in models], "any variant")
     return plan
 

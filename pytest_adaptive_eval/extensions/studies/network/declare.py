@@ -109,6 +109,17 @@ def read_network(
     return Network(interviewee=interviewee, nodes=tuple(nodes), supervision=supervision, where=where, **settings)
 
 
+def recorded(settings: Any) -> Any:
+    """Return settings with `size` in its two earlier keys, by which journals and baselines of a network are found."""
+    if isinstance(settings, list):
+        return [recorded(entry) for entry in settings]
+    if not isinstance(settings, Mapping):
+        return settings
+    small = settings.get("size") == "small"
+    names = {"size": "terse" if small else "pixels"}
+    return {names.get(key, key): small if small and key == "size" else recorded(settings[key]) for key in settings}
+
+
 def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     if not all(name.strip() for name in names):
         raise ConfigError(f"{where} is {names!r:.80}, expected a list of names")

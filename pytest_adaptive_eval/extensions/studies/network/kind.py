@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.evaluation.spec import Context, EvalSpec, EvaluationKind, Plan, Progress, Settings
 from pytest_adaptive_eval.evaluation.tables import UNANSWERED, KindTable
-from pytest_adaptive_eval.extensions.studies.network.declare import NetworkTable, SupervisorTable, read_network
+from pytest_adaptive_eval.extensions.studies.network.declare import (
+    NetworkTable,
+    SupervisorTable,
+    read_network,
+    recorded,
+)
 from pytest_adaptive_eval.extensions.studies.network.result import (
     Label,
     NetworkResult,
@@ -320,7 +325,7 @@ def _build(spec: EvalSpec, settings: Settings, context: Context) -> NetworkPlan:
     if network.interviewee in {node.name for node in network.nodes}:
         raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
     labels = _labels(table.network, context)
-    return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder, labels)
+    return NetworkPlan(spec.name, network, tuple(models), recorded(written), table.memory, settings.folder, labels)
 
 
 def other_members(table: NetworkStudyTable) -> list[MemberTable]:
