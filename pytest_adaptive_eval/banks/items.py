@@ -39,7 +39,7 @@ ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
 #: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
 LENIENT = "lenient"
 
-_ID = re.compile(r"(?!.*::)[!-Z\\^-~]{1,120}")
+_ID = re.compile(r"(?!.*::)[^\s\[\]]{1,120}")
 _IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp"}
 #: Graders for a caller that does not grade generated items.
 NO_TASKS: Mapping[str, Grader] = MappingProxyType({})
@@ -48,7 +48,7 @@ _WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
 def is_item_id(text: str) -> bool:
     """Return whether a text can be the id of an item, which names a test."""
-    return _ID.fullmatch(text) is not None
+    return text.isprintable() and _ID.fullmatch(text) is not None
 
 
 def parse_item(
@@ -69,7 +69,7 @@ def parse_item(
     item_id = data.get("id", "")
     if not is_item_id(item_id):
         raise BankError(
-            f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable ASCII characters without spaces, "
+            f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable characters without spaces, "
             "square brackets or two colons in a row are expected"
         )
     where = f"{where}: item {item_id!r}"
