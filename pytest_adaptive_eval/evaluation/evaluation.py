@@ -273,6 +273,10 @@ class Evaluation:
         condition.check(self.bank, climbed=self.policy.stop == "level")
         if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
             condition.measure.check_ladder(ladder)
+            levels = len(self.bank) // ladder.queries
+            if condition.kind == "at_least" and condition.value > levels:
+                call = condition.measure.call(condition)
+                raise ConfigError(f"{call}: the task has {levels} levels here, so the gate cannot pass: ask for fewer")
         reason = self.policy.design_based
         if reason and not condition.measure.by_levels and not condition.by_rank:
             raise ConfigError(f"{self.name}: this interview cannot feed a gate: {reason}")

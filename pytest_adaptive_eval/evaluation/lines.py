@@ -38,7 +38,7 @@ class Lines:
             (n, table)
             for table in (self, *self.keys.values())
             if not table.listed
-            for n, word in enumerate(words[:8])
+            for n, word in enumerate(words)
             if word in table.keys
         ]
         if not starts:
@@ -61,7 +61,7 @@ def read_lines(text: str) -> Lines:
         if quotes:  # a text of several lines
             quotes = "" if quotes in line else quotes
             continue
-        texts = [*_TEXT.finditer(line)]
+        texts, bare = [*_TEXT.finditer(line)], _TEXT.sub("", line)
         if depth == 0 and (header := _HEADER.match(line)):
             *outer, last = re.findall(_NAME, header[2])
             table = root
@@ -77,19 +77,24 @@ def read_lines(text: str) -> Lines:
             entry = table
             for name in re.findall(_NAME, key[1]):
                 entry = entry._inside(name, number)
-        bare = _TEXT.sub("", line)
+            for name in re.findall(r"([\w-]+)\s*=", bare.partition("=")[2]):  # in a table within the line
+                entry._inside(name, number)
         depth += sum(map(bare.count, "[{")) - sum(map(bare.count, "]}"))
         quotes = next((text[1] for text in texts if text[1] and not text[0][3:].endswith(text[1])), "")
     return root
 
 
 @contextlib.contextmanager
-def at_key(where: str, lines: Lines) -> Iterator[None]:
-    """Replace the line in the place of a `ConfigError`, which `where` gives, by that of the key which it names."""
+def at_key(where: str, lines: Lines, key: str = "") -> Iterator[None]:
+    """Replace the line in the place of a `ConfigError`, which `where` gives, by that of the key which it names.
+
+    Args:
+        key: For an error that names none.
+    """
     try:
         yield
     except ConfigError as error:
         place, message = str(error)[: len(where)], str(error)[len(where) :]
-        if place != where or not message.startswith(":") or not (line := lines.named_in(message)):
+        if place != where or not message.startswith(":") or not (line := lines.named_in(message) or lines.at(key).line):
             raise
         raise ConfigError(f"{where.rpartition(':')[0]}:{line}{message}") from None

@@ -6,8 +6,9 @@ section of the page.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -232,6 +233,12 @@ class EvalSpec:
         with located(self.where):
             self.kind.check(self.table, written)
 
+    @contextlib.contextmanager
+    def located(self, key: str = "") -> Iterator[None]:
+        """Begin the message of a `ConfigError` with the place of the key that it names, else of `key` or the table."""
+        with at_key(self.where, self.lines, key), located(self.where):
+            yield
+
     @property
     def is_interview(self) -> bool:
         """Whether one subject is asked items."""
@@ -258,7 +265,7 @@ class EvalSpec:
         Raises:
             ConfigError, BankError: Anything that the user can correct.
         """
-        with at_key(self.where, self.lines), located(self.where):
+        with self.located():
             return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
 
 

@@ -21,10 +21,10 @@ DEFAULT_METRIC = "accuracy"  #: Metric of gates on interviews that name none.
 
 @dataclass(frozen=True, slots=True)
 class GateSpec:
-    """One ``[[eval.gate]]``."""
+    """One ``[[eval.gate]]``, with the lines of its keys."""
 
     condition: Condition
-    line: int = 0
+    lines: Lines = field(default_factory=Lines, compare=False)
 
     @property
     def name(self) -> str:
@@ -197,7 +197,7 @@ def _evaluation(data: dict[str, Any], path: Path, lines: Lines, kinds: Loaders) 
     for number, gate in enumerate(data.get("gate", []), 1):
         of_gate = lines.at("gate", str(number))
         with at_key(place := f"{path}:{of_gate.line}", of_gate):
-            gates.append(GateSpec(read_gate(gate, place, spec.kind.metrics), of_gate.line))
+            gates.append(GateSpec(read_gate(gate, place, spec.kind.metrics), of_gate))
     if len({gate.name for gate in gates}) < len(gates):
         raise ConfigError(f"{where}: two gates of {spec.name!r} are the same: remove one")
     return TomlEval(spec, data.get("model"), tuple(gates), lines.line, data.get("model_options", {}))

@@ -165,7 +165,7 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
     path.write_text(TOML)
     first, second = read_toml(path).evaluations
     assert (first.spec.name, first.line, first.model) == ("good", 1, None)
-    assert [(g.condition, g.line) for g in first.gates] == [
+    assert [(g.condition, g.lines.line) for g in first.gates] == [
         (Condition("accuracy", "at_least", 0.5), 5),
         (Condition("ability", "at_least", -1, confidence=0.9), 8),
     ]
