@@ -274,7 +274,7 @@ class Evaluation:
         if isinstance(ladder := self.policy.selector, Climb | AdaptiveClimb):
             condition.measure.check_ladder(ladder)
             levels = len(self.bank) // ladder.queries
-            if condition.kind == "at_least" and condition.value > levels:
+            if condition.measure.by_levels and condition.kind == "at_least" and condition.value > levels:
                 call = condition.measure.call(condition)
                 raise ConfigError(f"{call}: the task has {levels} levels here, so the gate cannot pass: ask for fewer")
         reason = self.policy.design_based
