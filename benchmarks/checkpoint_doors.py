@@ -1,6 +1,6 @@
 """A pretrained chat model through both doors: its checkpoint folder, and llama.cpp with the same weights.
 
-``python benchmarks/real_models.py FOLDER BENCHMARK [--items 200] [--name smollm2]`` takes FOLDER/NAME-hf and
+``python benchmarks/checkpoint_doors.py FOLDER BENCHMARK [--items 200] [--name smollm2]`` takes FOLDER/NAME-hf and
 FOLDER/NAME.gguf, imports BENCHMARK with ``adaptive-eval import``, and asks its first items, greedily, through each
 door, in a pytest process of its own. Printed are accuracy and seconds of each, how many answers are equal as texts and
 as scores, and the first that are not. Both doors have the same request (chat template, prompt, cap); the arithmetic of
