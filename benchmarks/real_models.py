@@ -29,7 +29,7 @@ SEEDS = 20
 DISTANCES = (-0.10, -0.05, 0.05, 0.10)
 BATCH = 8
 #: Longest written answer in tokens.
-CAP = 96
+CAP = 80
 MODELS = {"smollm2": "SmolLM2-135M-Instruct", "gemma": "Gemma 3 270M"}
 
 
@@ -53,9 +53,9 @@ class Benchmark:
 
 BENCHMARKS = {
     "arc": Benchmark("ARC-Challenge", "arc/ARC-Challenge-Test.jsonl.gz", "arc", 300, "Question: {prompt}\nAnswer:"),
-    "openbookqa": Benchmark("OpenBookQA", "openbookqa", "openbookqa", 400, "{prompt}"),
-    "boolq": Benchmark("BoolQ", "boolq_hf_arrow", "boolq", 200, "{prompt}?\nAnswer:"),
-    "gsm8k": Benchmark("GSM8K", "gsm8k/test.jsonl.gz", "gsm8k", 40, "{prompt}", by_likelihood=False),
+    "openbookqa": Benchmark("OpenBookQA", "openbookqa", "openbookqa", 200, "{prompt}"),
+    "boolq": Benchmark("BoolQ", "boolq_hf_arrow", "boolq", 120, "{prompt}?\nAnswer:"),
+    "gsm8k": Benchmark("GSM8K", "gsm8k/test.jsonl.gz", "gsm8k", 24, "{prompt}", by_likelihood=False),
 }
 
 HARNESS_TASK = {

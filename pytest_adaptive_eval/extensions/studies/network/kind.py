@@ -267,10 +267,16 @@ def _notes(result: NetworkResult) -> Iterator[str]:
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         nodes = [node for node in result.nodes if node.interviewer == name]
         asked = sum(len(level) for node in nodes for level in node.scores)
-        by_code = sum(node.counts.get("fallbacks", 0) for node in nodes)
+        by_code, attempts, refused = (
+            sum(node.counts.get(count, 0) for node in nodes) for count in ("fallbacks", "attempts", "review")
+        )
         if by_code > _FALLBACKS * asked:
+            errors = sum(node.errors for node in nodes)
+            reasons = [f"{errors} by faults of its own"] if errors else []
+            reasons += [f"{refused} refused by the supervisor {result.supervisor}"] if refused else []
             yield (
-                f"{by_code} of {asked} questions that {name} was to set were set by code: it set none that can be used"
+                f"{by_code} of {asked} questions that {name} was to set were set by code: of its "
+                f"{counted(attempts, 'attempt')}, {' and '.join(reasons) or 'none could be used'}"
             )
     for subject, counts in result.reviews().items():
         reviews, refused, unread = (counts[name] for name in ("reviews", "refused", "unread"))
