@@ -21,7 +21,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -200,11 +200,9 @@ def step(path: Path, function: Callable[[], Any]) -> Any:
     return json.loads(path.read_text())
 
 
-def run_cell(models: Path, data: Path, folder: Path, model: str, key: str) -> dict[str, Any]:
+def run_cell(folder: Path, checkpoint: Path, benchmark: Benchmark, path: Path) -> dict[str, Any]:
     """Return what a cell of the table needs."""
     folder.mkdir(parents=True, exist_ok=True)
-    benchmark, checkpoint = BENCHMARKS[key], (models / f"{model}-hf").resolve()
-    path = (data / benchmark.path).resolve()
     whole = step(folder / "whole.json", lambda: ask_all(folder, checkpoint, benchmark, path))
     answers = whole["answers"]
     score = sum(entry["score"] for entry in answers.values()) / len(answers)
@@ -247,13 +245,18 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     cells = [f"{model}-{key}" for key in BENCHMARKS for model in MODELS]
     parser.add_argument("--cells", nargs="+", default=cells, choices=cells)
+    parser.add_argument("--items", type=int, help="the first so many items, on a slow machine")
     options = parser.parse_args()
     heads = ["model", "benchmark", "items", "score", "harness", "equal scores", "largest difference, or equal texts"]
     heads += ["all", "harness", "10 points", "5 points", "wrong verdicts"]
     print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}", flush=True)
     for name in options.cells:
         model, key = name.split("-")
-        cell = run_cell(options.models, options.data, options.results.resolve() / name, model, key)
+        benchmark = BENCHMARKS[key]
+        if options.items is not None:
+            benchmark = replace(benchmark, count=options.items)
+        checkpoint, path = (options.models / f"{model}-hf").resolve(), (options.data / benchmark.path).resolve()
+        cell = run_cell(options.results.resolve() / name, checkpoint, benchmark, path)
         print(row(model, key, cell), flush=True)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from pytest_adaptive_eval.extensions.studies.network.node_result import Exchange, PanelMember
+from pytest_adaptive_eval.extensions.studies.report_sections.members import members_table
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.records.run_record import EvaluationRecord
 from pytest_adaptive_eval.reports.figures import Figure
@@ -99,7 +100,7 @@ class Account(msgspec.Struct):
     agreement: _Agreement | None = None
 
 
-def _tables(_: EvaluationRecord, account: Account) -> list[Table]:
+def _tables(study: EvaluationRecord, account: Account) -> list[Table]:
     nodes = account.nodes[:ROWS]
     results = [
         (
@@ -137,6 +138,7 @@ def _tables(_: EvaluationRecord, account: Account) -> list[Table]:
         *_supervisor(account),
         _debate(nodes),
         _exchanges(nodes),
+        members_table(study),
     ]
 
 
