@@ -92,7 +92,6 @@ peers = {others}
 
 [eval.panel]
 rounds = 20
-topics = ["math", "coding", "writing"]
 
 [[eval.gate]]
 metric = "score"
