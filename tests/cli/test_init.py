@@ -35,6 +35,17 @@ def adder() -> JsonServer:
     return JsonServer(["adder"], added)
 
 
+def guesser() -> JsonServer:
+    """Return a server of one model, which reads pictures and says A, whatever they show."""
+
+    def said(body: Any, _: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+        read = len(json.dumps(body)) // 4
+        usage = {"prompt_tokens": read, "completion_tokens": 3, "total_tokens": read + 3}
+        return completion("guesser", "Answer: A", usage=usage), 200
+
+    return JsonServer(["guesser"], said)
+
+
 def next_commands(output: str) -> list[str]:
     return [line.strip() for line in output.partition("next:\n")[2].splitlines()]
 
@@ -319,13 +330,16 @@ def test_a_kind_with_the_wrong_number_of_models_is_refused(run, tmp_path, option
 
 
 @pytest.mark.slow
-def test_a_first_panel_and_a_first_network_run_as_printed(run, tmp_path):
+def test_the_first_evaluation_of_each_kind_runs_as_printed_to_a_verdict(run, tmp_path):
     with PeerServer() as peers:
         spec = [part for name in ("ant", "bee", "cat") for part in ("--model", f"{peers.url}#{name}")]
         _, out, _ = run("init", "--kind", "panel", *spec)
         assert run_printed(out) in ([0], [1])
-    (tmp_path / "adaptive-eval.toml").unlink()
-    shutil.rmtree(tmp_path / ".github")
-    with adder() as server:
-        _, out, _ = run("init", "--kind", "network", "--model", f"{server.url}#adder")
-        assert run_printed(out) in ([0], [1])
+    for kind, start in {"network": adder, "ladder": adder, "multimodal": guesser}.items():
+        (tmp_path / "adaptive-eval.toml").unlink()
+        shutil.rmtree(tmp_path / ".github")
+        with start() as server:
+            _, out, _ = run("init", "--kind", kind, "--model", f"{server.url}#{start.__name__}")
+            assert run_printed(out) in ([0], [1])
+        records = sorted((tmp_path / ".adaptive-eval" / "runs").glob("*.json"))
+        assert json.loads(records[-1].read_text())["gates"][0]["verdict"]["outcome"] in ("PASS", "FAIL")
