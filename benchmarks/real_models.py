@@ -220,10 +220,11 @@ def run_cell(folder: Path, checkpoint: Path, benchmark: Benchmark, path: Path) -
 def row(model: str, key: str, cell: dict[str, Any]) -> str:
     """Return the row of a cell."""
     harness, count, each = cell["harness"], cell["items"], cell["seconds"] / cell["items"]
-    wrong = total = 0
+    wrong = undecided = total = 0
     asked: dict[str, list[int]] = {"0.10": [], "0.05": []}
     for distance, gates in cell["gates"].items():
         right = "PASS" if float(distance) < 0 else "FAIL"
+        undecided += sum(verdict == "INCONCLUSIVE" for verdict, _ in gates)
         wrong += sum(verdict not in (right, "INCONCLUSIVE") for verdict, _ in gates)
         total += len(gates)
         asked[distance.lstrip("+-")] += [number for _, number in gates]
@@ -233,7 +234,7 @@ def row(model: str, key: str, cell: dict[str, Any]) -> str:
     return (
         f"| {MODELS[model]} | {BENCHMARKS[key].title} | {count} | {cell['score']:.3f} | {harness['score']:.3f} "
         f"| {harness['equal']} | {difference:.2g} | {cell['seconds']:.0f} s | {cell['harness_seconds']:.0f} s "
-        f"| {gated} | {wrong} of {total} |"
+        f"| {gated} | {wrong} of {total} | {undecided} |"
     )
 
 
@@ -248,7 +249,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, help="the first so many items, on a slow machine")
     options = parser.parse_args()
     heads = ["model", "benchmark", "items", "score", "harness", "equal scores", "largest difference, or equal texts"]
-    heads += ["all", "harness", "10 points", "5 points", "wrong verdicts"]
+    heads += ["seconds", "harness", "10 points", "5 points", "wrong verdicts", "undecided"]
     print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}", flush=True)
     for name in options.cells:
         model, key = name.split("-")
