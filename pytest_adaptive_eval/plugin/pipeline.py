@@ -119,7 +119,7 @@ class Pipeline:
         """Begin calls for the wanted questions, for the leader's next ones, and for its followers' if there is room."""
         assert self._leader is not None
         leading, busy = self._ahead[self._leader.nodeid], self._open[id(subject)]
-        if busy and not subject.waits_apart:
+        if not subject.waits_apart and (busy or not awaited):  # nothing runs beside such a call
             return
         capacity = subject.shared_batch - busy - len(awaited)
         if not subject.waits_apart:  # a test waits for all that one call asks
