@@ -6,7 +6,7 @@ import importlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
@@ -211,7 +211,7 @@ def _check_images(images: Sequence[str], where: str) -> None:
 def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | None:
     """Return the function of a grader by name, or None for graders that the item applies itself."""
     if grader.startswith("python:"):
-        return _python_grader(grader, where, trusted)
+        return LimitedGrader(trusted_function(grader, f"{where}: grader", trusted))
     if grader in TEXT_SCORINGS:
         return no_text_grade
     if grader == CODE:
@@ -269,20 +269,26 @@ def _check_strictness(item: Item, where: str) -> None:
             )
 
 
-def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> LimitedGrader:
-    parts = grader.split(":")
-    if len(parts) != 3:
-        raise BankError(f"{where}: grader {grader!r}, expected python:module:function")
+def trusted_function(name: str, where: str, trusted: Sequence[str]) -> Callable[..., Any]:
+    """Return the user's function of the name ``python:module:function``.
+
+    Raises:
+        BankError: The name is malformed, its module is not trusted, or it has no such function.
+    """
+    parts = name.split(":")
+    if len(parts) != 3 or parts[0] != "python":
+        raise BankError(f"{where} {name!r}, expected python:module:function")
     _, module, function = parts
     if module not in trusted:
         raise BankError(
-            f"{where}: grader {grader!r} would run code from {module!r}, which is not trusted; if it is yours, add it "
+            f"{where} {name!r} would run code from {module!r}, which is not trusted; if it is yours, add it "
             f"to the ini setting adaptive_eval_graders"
         )
     try:
         function_object = getattr(importlib.import_module(module), function)
     except Exception as error:  # whatever the user's module raises
-        raise BankError(f"{where}: grader {grader!r} cannot be loaded: {error}") from error
+        raise BankError(f"{where} {name!r} cannot be loaded: {error}") from error
     if not callable(function_object):
-        raise BankError(f"{where}: grader {grader!r} is {type(function_object).__name__}, expected a function")
-    return LimitedGrader(function_object)
+        raise BankError(f"{where} {name!r} is {type(function_object).__name__}, expected a function")
+    loaded: Callable[..., Any] = function_object
+    return loaded

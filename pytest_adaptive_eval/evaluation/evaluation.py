@@ -115,6 +115,7 @@ def policy_name(table: EvalTable) -> str:
 def _ladder(table: EvalTable, data: Mapping[str, Any], bank: ItemBank) -> Policy:
     if not table.task:
         raise ConfigError("the policy 'ladder' administers the levels of a task, and a bank has none: name a task")
+    refuse_keys(data, ("formats",), 'does not go with a ladder: write policy = "decide"')
     keys = ("selector", "floor", "batch", "budget")
     refuse_keys(data, keys, "does not go with a ladder, which is asked level by level: remove it; set queries")
     reason = (
@@ -381,7 +382,7 @@ class _Assembly(NamedTuple):
         return read_bank(path, graders=self.settings.graders)
 
     def _generated(self, seed: int) -> ItemBank:
-        from pytest_adaptive_eval.tasks.bank import task_bank
+        from pytest_adaptive_eval.tasks.bank import asked_without, task_bank
 
         table = self.spec.table
         family = find_named("task", table.task, self.context.tasks())
@@ -395,7 +396,7 @@ class _Assembly(NamedTuple):
             levels = family.levels if table.levels is None else table.levels
             difficulty = level_parameters(reference, table.task, levels, same_form=family.has_form)
             scaled = {"difficulty": difficulty, "scale": reference.scale}
-        return task_bank(
+        bank = task_bank(
             family,
             queries=item_count(table),
             levels=table.levels,
@@ -404,6 +405,7 @@ class _Assembly(NamedTuple):
             guess_by_level=climbed_in_full(table),
             **scaled,
         )
+        return bank if table.formats is None else asked_without(bank, family, table.formats)
 
     def _bank_path(self, path: str) -> Path:
         folders = self._folders
@@ -513,7 +515,7 @@ def _check(table: EvalTable, data: Mapping[str, Any]) -> None:
             'task="addition"'
         )
     if "task" in data:
-        of_banks = ("bank", "must_pass", "values", "formats", *PRESENTATION_KEYS)
+        of_banks = ("bank", "must_pass", "values", *PRESENTATION_KEYS)
         refuse_keys(data, of_banks, "and task exclude each other: remove one of them")
     else:
         of_tasks = ("levels", "queries", "stop_at", "scale", "size")

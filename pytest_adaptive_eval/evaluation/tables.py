@@ -224,6 +224,8 @@ class KindTable(Table, frozen=True, kw_only=True):
     name: Annotated[str | None, described("name of the evaluation; its kind by default")] = None
     model: Annotated[str | None, described("the candidate, unless --adaptive-eval-model names it")] = None
     model_options: Annotated[dict[str, Any], described("options for loading or reaching the candidate")] = {}
+    system: Annotated[str, described("system message before each chat of the candidate")] = ""
+    price: Annotated[PriceTable | None, described("prices of the candidate's tokens")] = None
     memory: Annotated[Count | None, described("checkpoints in memory at once; all by default")] = None
     max_tokens: Annotated[
         Count | None, described("longest reply of each model without a cap of its own, in tokens")

@@ -267,7 +267,7 @@ class TaskFamily:
         return self.at_pixels(pixels)
 
     def _question_of(self, item: Item) -> Question:
-        match = re.fullmatch(rf"{self.name}-([0-9]{{1,4}})-([0-9]{{1,20}})", item.id)
+        match = re.fullmatch(rf"{self.name}-([0-9]{{1,4}})-([0-9]{{1,20}})(@.*)?", item.id)
         if match is None:
             raise BankError(f"item {item.id!r} is not of the task family {self.name!r}, whose ids are task-level-seed")
         try:

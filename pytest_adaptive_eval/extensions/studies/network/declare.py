@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from pytest_adaptive_eval.banks.items import trusted_function
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.evaluation.tables import RESIZED
 from pytest_adaptive_eval.extensions.studies.network.node import bank_levels
@@ -61,6 +62,9 @@ class NetworkTable(Table, frozen=True, kw_only=True):
     interviewer: Annotated[str, described("agent that writes the items of nodes that name none; code by default")] = ""
     questions: Annotated[str, described("items by the interviewer", ["written", "rephrased", "code"])] = "written"
     supervisor: Annotated[SupervisorTable | str | None, described("agent that reviews items and exchanges")] = None
+    content_filter: Annotated[
+        str, described("python:MODULE:FUNCTION that returns why a text must not be shown, or an empty text")
+    ] = ""
     passing: Annotated[bool, described("interviewers read the dialogues of earlier nodes")] = True
     responses: Annotated[bool, described("interviewers read the answers so far to their node, with scores")] = True
     injected: Annotated[int, described("characters of meaningless text added to each passed dialogue")] = 0
@@ -83,12 +87,14 @@ def read_network(
     where: str = "network",
     families: Mapping[str, TaskFamily] = FAMILIES,
     banks: Callable[[str], ItemBank] | None = None,
+    graders: Sequence[str] = (),
 ) -> Network:
     """Create a network from plain data.
 
     Args:
         data: See `NetworkTable`. A node's ``interviewers`` become one node each, which share its weight.
         banks: Reads the bank at a path. Without it every node needs a task.
+        graders: Modules whose functions may filter texts (``python:module:function``).
 
     Raises:
         ConfigError: Names the place, the node and the setting, and the expected value.
@@ -106,6 +112,8 @@ def read_network(
         supervision = Supervision(reviews.model, reviews.scheme, reviews.exchanges)  # type: ignore[arg-type] # as above
     names = ("topology", "passing", "responses", "injected", "rounds", "retries", "seed", "confidence")
     settings = {name: getattr(table, name) for name in names}
+    if table.content_filter:
+        settings["content_filter"] = trusted_function(table.content_filter, f"{where}: content_filter", graders)
     return Network(interviewee=interviewee, nodes=tuple(nodes), supervision=supervision, where=where, **settings)
 
 
