@@ -65,7 +65,8 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "
 def _row(record: RunRecord, evaluation: EvaluationRecord) -> tuple[str, ...]:
     view = next(view for view in views(record) if view.record is evaluation)
     result = _accuracy(evaluation) if evaluation.is_interview else view.leading
-    outcomes = [gate.outcome for gate in view.gates]
+    suites = (gate for gate in record.judged()[1] if evaluation.name in gate.interviews)
+    outcomes = [gate.outcome for gate in (*view.gates, *suites)]
     counts = [f"{n} {outcome.value}" for outcome in Outcome if (n := outcomes.count(outcome))]
     return (
         clean_terminal(record.started[:16].replace("T", " "), 16),
