@@ -16,7 +16,7 @@ SIZE = 200
 
 
 def interview(
-    subject: str, truth: Sequence[float], order: Sequence[int], *, stop: str = "budget", seed: int = 0, **changes: Any
+    subject: str, truth: Any, order: Sequence[int], *, stop: str = "budget", seed: int = 0, **changes: Any
 ) -> EvaluationRecord:
     """An interview that drew the items in this order uniformly."""
     left = [SIZE - n for n in range(len(order))]
