@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -56,7 +57,7 @@ class Pair:
         return {**asdict(self), "decided": self.decided}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Subject:
     """A subject's draws, with a name that no other subject of the group has."""
 
@@ -89,15 +90,15 @@ def all_pairs(evaluations: Iterable[EvaluationRecord], confidence: float = CONFI
     found = [(names[key], *pair) for key, records in groups.items() for pair in combinations(_subjects(records), 2)]
     reasons = [compare(first.record, second.record).refused for _, first, second in found]
     bound = 1.0 - (1.0 - confidence) / (2 * max(reasons.count(""), 1))
-    alone: dict[int, Interval] = {}
+    alone = cache(lambda subject: subject.interval((1.0 + bound) / 2))  # a subject has many pairs
     pairs = []
     for (name, first, second), reason in zip(found, reasons, strict=True):
-        interval, shared = None, 0 if reason else _shared(first.log, second.log)
+        interval: Interval | None = None
+        shared = 0 if reason else _shared(first.log, second.log)
         if shared:
             interval = _paired(first, second, shared, bound)
         elif not reason:
-            bounds = [alone.setdefault(id(s), s.interval((1.0 + bound) / 2)) for s in (first, second)]
-            interval = _subtracted(*bounds, bound)
+            interval = _subtracted(alone(first), alone(second), bound)
         pairs.append(Pair(name, (first.name, second.name), interval, shared, reason))
     return pairs
 
@@ -143,8 +144,8 @@ def _paired(first: _Subject, second: _Subject, shared: int, confidence: float) -
     view = PairedClaim(0.0, baseline=baseline).view(log)
     view = replace(view, noise=(log.noise + other.noise) / 4.0)
     half = _interval(view, confidence, sequential=first.sequential or second.sequential)
-    ends = (2.0 * value - 1.0 for value in (half.estimate, half.low, half.high))
-    return Interval(*ends, confidence, f"{half.method}, paired")
+    estimate, low, high = (2.0 * value - 1.0 for value in (half.estimate, half.low, half.high))
+    return Interval(estimate, low, high, confidence, f"{half.method}, paired")
 
 
 def _interval(log: DesignLog, confidence: float, *, sequential: bool) -> Interval:
