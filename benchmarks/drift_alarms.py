@@ -5,8 +5,8 @@ histories of six series whose truth stays, with standard errors that are right a
 variance, then over months with a drop of 3 standard errors after the ten runs that set the level. ``interviews`` does
 the same with real interviews: every released checkpoint of the fixtures, as recorded, is interviewed 3 000 times by
 each policy, and what a record would hold (its ability, and its accuracy in each of five categories) is watched.
-``wandering`` watches 2 000 normal series of autocorrelation 0, .4 and .8. The stated rate is one alarm in 1 000 runs,
-over all series together.
+``wandering`` watches 2 000 normal series of autocorrelation 0, .4 and .8, and drops of 3 and 1 standard errors. The
+stated rate is one alarm in 1 000 runs, over all series together.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import gzip
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -76,7 +77,8 @@ def delays(label: str, found: Sequence[float]) -> None:
     d = np.array(found)
     median = "none" if np.median(d) == np.inf else f"{np.median(d):.0f}"
     print(
-        f"{label:72} median {median}, {np.mean(d <= 3):.3f} within 3, {np.mean(d <= 6):.3f} within 6; {len(d)} months",
+        f"{label:72} median {median}, "
+        f"{', '.join(f'{np.mean(d <= runs):.3f} within {runs}' for runs in (3, 6, 15))}; {len(d)} months",
         flush=True,
     )
 
@@ -152,13 +154,13 @@ def wandering(scale: int) -> None:
                 label = f"autocorrelation {rho}, {number} histories of {runs} runs, {count} series"
                 rate(label, sum(map(len, alarms)), number * (runs - BASELINE))
                 print(f"  histories with an alarm: {np.mean(list(map(bool, alarms))):.3f}", flush=True)
-        for before in (10, 30, 60):
+        for size, before in product((3, 1), (10, 30, 60)):
             found = []
             for _ in range(500 * scale):
                 values = wander(rng, before + MONTH, 1, rho)
-                values[before:] -= 3.0
+                values[before:] -= size
                 found.append(first(watched(values, np.ones_like(values)), before))
-            delays(f"autocorrelation {rho}, a drop of 3 standard errors after {before} runs", found)
+            delays(f"autocorrelation {rho}, a drop of {size} standard errors after {before} runs", found)
 
 
 # --- interviews -------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -166,10 +167,10 @@ def cross(data: FormatResponses, twin: Bools) -> None:
             flush=True,
         )
     kinds = {
-        "of backtests, 1000 steps": Training(),
+        "1000 steps at 0.01": Training(rate=0.01),
         "until settled": UNTIL_SETTLED,
-        "items' priors 3 times as wide": Training(steps=10_000, item_spread=3.0),
-        "likelihood alone": Training(steps=10_000, item_spread=10.0, ability_spread=10.0),
+        "items' priors 3 times as wide": replace(UNTIL_SETTLED, item_spread=3.0),
+        "likelihood alone": replace(UNTIL_SETTLED, item_spread=10.0, ability_spread=10.0),
     }
     for form in ("m2", "m3"):
         for name, training in kinds.items():

@@ -43,6 +43,8 @@ class Training:
     """Settings of a fit.
 
     Args:
+        rate: Of Adam. At 0.1 the held-out loss of the two public matrices settles within 180 to 760 steps, at 0.01 it
+            takes 1500 to 5400 and ends .000 to .001 nats lower.
         steps: Largest number of steps for one q.
         block: Items in a mini-batch, in all their formats; each epoch draws the blocks again.
         every, patience: Steps between evaluations of the held-out loss, and evaluations without improvement that end
@@ -50,7 +52,7 @@ class Training:
         item_spread, ability_spread: Standard deviation of the priors of ``logit(x / q)``.
     """
 
-    rate: float = 0.01
+    rate: float = 0.1
     steps: int = 1000
     block: int = 512
     every: int = 20
@@ -60,9 +62,8 @@ class Training:
     ability_spread: float = 1.0
 
 
-#: Settings of a single fit that decisions depend on.  The thousand steps of the many fits of a backtest end before the
-#: held-out loss has settled, which takes two to five thousand.
-UNTIL_SETTLED = Training(steps=10_000)
+#: Settings of a single fit that decisions depend on.
+UNTIL_SETTLED = Training(rate=0.01, steps=10_000)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

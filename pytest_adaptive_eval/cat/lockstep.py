@@ -109,8 +109,11 @@ def uniform_draws(numbers: Array, before: Ints, size: int) -> Ints:
 
     They are the same as from `propose` with the selector `Random`.
     """
-    items = np.empty(numbers.shape, dtype=np.int64)
-    for s, (row, asked) in enumerate(zip(numbers, before, strict=True)):
-        free = np.delete(np.arange(size), asked).tolist()
-        items[s] = [free.pop(int(number * len(free))) for number in row.tolist()]
-    return items
+    asked = np.sort(before, axis=1)
+    for number in numbers.T[:, :, None]:
+        t = asked.shape[1]
+        place = (number * (size - t)).astype(np.int64)  # among the free items, of which asked - arange(t) are lower
+        item = place + (asked - np.arange(t) <= place).sum(axis=1, keepdims=True)
+        asked = np.sort(np.concatenate([asked, item], axis=1), axis=1)
+        before = np.concatenate([before, item], axis=1)
+    return before[:, before.shape[1] - numbers.shape[1] :]

@@ -1,8 +1,9 @@
-"""``adaptive-eval history --compare``: two runs side by side."""
+"""``adaptive-eval history --compare``: two runs side by side, or all pairs of subjects."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import PASSED, USAGE
@@ -30,16 +31,37 @@ def _compare_runs(before: RunRecord, after: RunRecord) -> list[Comparison]:
 
 
 def compare(options: argparse.Namespace) -> int:
-    """Show the change from one run to another; returns the exit code."""
+    """Show the change from one run to another, or all pairs of subjects of other runs; returns the exit code."""
     from pytest_adaptive_eval.reports.history import comparison_lines
 
     writes = {"--json": options.json}
-    before, after = (open_run(name, options.source, writes) for name in options.compare)
+    runs = [open_run(name, options.source, writes) for name in options.compare]
+    if len(runs) != 2:
+        return _compare_all(runs, options)
+    before, after = runs
     comparisons = _compare_runs(before, after)
     if options.json:
-        runs = {"before": before.run, "after": after.run}
-        save(options.json, {**runs, "evaluations": [comparison.to_json() for comparison in comparisons]})
+        ids = {"before": before.run, "after": after.run}
+        save(options.json, {**ids, "evaluations": [comparison.to_json() for comparison in comparisons]})
     say([f"{before.run} -> {after.run}, change with its 95 % interval"])
     for comparison in comparisons:
         say(comparison_lines(comparison, width()))
     return USAGE if all(comparison.refused for comparison in comparisons) else PASSED
+
+
+def _compare_all(runs: Sequence[RunRecord], options: argparse.Namespace) -> int:
+    """Show all pairs of subjects, each with an interval that holds together with the others."""
+    from pytest_adaptive_eval.records.pairs import CONFIDENCE, all_pairs
+    from pytest_adaptive_eval.reports.history import pair_lines
+
+    pairs = all_pairs(interview for run in runs for interview in run.interviews)
+    if not pairs:
+        raise ConfigError(
+            "no two subjects answered one evaluation with one seed, on items drawn at random: name the record of a "
+            "sweep, or the runs of several checkpoints"
+        )
+    if options.json:
+        ids = [run.run for run in runs]
+        save(options.json, {"runs": ids, "confidence": CONFIDENCE, "pairs": [pair.to_json() for pair in pairs]})
+    say(pair_lines(pairs))
+    return USAGE if all(pair.refused for pair in pairs) else PASSED

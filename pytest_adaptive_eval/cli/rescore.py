@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,12 +17,13 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
-from pytest_adaptive_eval.evaluation import EvalSpec, TomlEval, bank_notes
+from pytest_adaptive_eval.evaluation import EvalSpec, TomlEval, TomlSuite, bank_notes, read_gate, read_suite
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.suite import Suite
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -39,6 +40,7 @@ from pytest_adaptive_eval.records.run_record import (
     RunRecord,
     noise_of,
     recorded_must_pass,
+    suite_gates,
 )
 from pytest_adaptive_eval.text import counted
 
@@ -85,6 +87,7 @@ def rescore(
     banks: Mapping[str, ItemBank],
     *,
     gates: Sequence[TomlEval] = (),
+    suites: Sequence[TomlSuite] = (),
     baseline: str | None = None,
     folders: Sequence[Path] = (),
     run: str,
@@ -97,7 +100,7 @@ def rescore(
 
     Args:
         banks: Banks by the evaluation's name.
-        gates: Evaluations whose gates take the place of the recorded ones.
+        gates, suites: Evaluations and suites whose gates take the place of the recorded ones.
         baseline: File that gates call ``"baseline"``, see `read_baseline`; the baseline of the run when omitted.
         folders: Folders that relative paths of baselines are looked up in.
         run: Id of the new record.
@@ -112,13 +115,14 @@ def rescore(
     others = [evaluation for evaluation in record.evaluations if not evaluation.is_interview]
     names = {name for evaluation in others for name in (evaluation.name, evaluation.nodeid)}
     standing = [gate for gate in record.gates if gate.interview in names]
-    judgments = _conditions(record, interviews, gates, standing)
+    judgments = _judgments(record, interviews, gates, suites, standing)
     for interview in interviews:
-        recorded_gates = [gate for gate in record.gates if gate.interview in interview.names]
+        recorded = [part for gate in record.gates for part in gate.gates or [gate]]
+        recorded_gates = [gate for gate in recorded if gate.interview in interview.names]
         _compare_with(interview, interviews, recorded_gates, baseline, folders)
     verdicts = [*_verdicts(interviews, judgments), *standing]
     # gates of a file do not depend on what the recorded run missed
-    carried = ("required",) if gates else ("missing", "deselected", "shard", "required")
+    carried = ("required",) if gates or suites else ("missing", "deselected", "shard", "required")
     carried_facts: dict[str, Any] = {name: getattr(record, name) for name in carried}
     new_record = RunRecord(
         run,
@@ -193,29 +197,58 @@ def _regraded(entry: Administration, item: Item, unanswered: str) -> Administrat
     return msgspec.structs.replace(entry, score=score, item_hash=item.content_hash)
 
 
-def _conditions(
-    record: RunRecord, interviews: Sequence[_Rescored], gates: Sequence[TomlEval], standing: Sequence[GateRecord]
-) -> list[tuple[GateRecord, _Rescored, Condition]]:
-    """Return the conditions to judge, each with its gate in the new record and its interview."""
-    if gates:
-        judgments = _file_conditions(interviews, gates)
+class _Judgment(NamedTuple):
+    """A gate of the new record, and its conditions with their interviews: one, or those of a suite."""
+
+    gate: GateRecord
+    conditions: list[tuple[_Rescored, Condition]]
+    suite: Suite | None = None
+
+
+def _judgments(
+    record: RunRecord,
+    interviews: Sequence[_Rescored],
+    gates: Sequence[TomlEval],
+    suites: Sequence[TomlSuite],
+    standing: Sequence[GateRecord],
+) -> list[_Judgment]:
+    """Return the gates to judge; their conditions are added to the interviews."""
+    if gates or suites:
+        judgments = [*_file_conditions(interviews, gates), *(_file_suite(interviews, suite) for suite in suites)]
     else:
-        judgments = [
-            (gate, _named(interviews, gate.interview, gate.nodeid), _recorded_condition(gate))
-            for gate in record.gates
-            if gate not in standing
-        ]
+        judgments = [_recorded(interviews, gate) for gate in record.gates if gate not in standing]
     if not judgments and not standing:
         raise ConfigError("the run has no gates to judge again: give some with --gates FILE.toml")
-    for _, interview, condition in judgments:
+    for interview, condition in (pair for judgment in judgments for pair in judgment.conditions):
         condition.check(interview.bank, climbed=interview.old.policy.stop == "level")
         interview.conditions.append(condition)
     return judgments
 
 
-def _file_conditions(
-    interviews: Sequence[_Rescored], evaluations: Sequence[TomlEval]
-) -> list[tuple[GateRecord, _Rescored, Condition]]:
+def _recorded(interviews: Sequence[_Rescored], gate: GateRecord) -> _Judgment:
+    """Return a recorded gate, to be judged again by the same conditions."""
+    conditions = [
+        (_named(interviews, part.interview, part.nodeid), _recorded_condition(part)) for part in gate.gates or [gate]
+    ]
+    if not gate.gates or (suite := gate.verdict.condition) is None:
+        return _Judgment(gate, conditions)
+    required = Suite(int(suite.value), len(conditions), suite.confidence, suite.on_inconclusive)
+    return _Judgment(gate, conditions, required)
+
+
+def _file_suite(interviews: Sequence[_Rescored], suite: TomlSuite) -> _Judgment:
+    """Return a suite of a file."""
+    required = read_suite(suite.settings, suite.where, len(suite.gates))
+    conditions = [
+        (_named(interviews, name, suite.where), required.gate(read_gate(keys, suite.where, None)))
+        for name, keys in suite.gates
+    ]
+    path, _, line = suite.where.rpartition(":")
+    gate = GateRecord(suite.name, f"{path}::{suite.name}", "", VerdictRecord(Outcome.ERROR), path, int(line))
+    return _Judgment(gate, conditions, required)
+
+
+def _file_conditions(interviews: Sequence[_Rescored], evaluations: Sequence[TomlEval]) -> list[_Judgment]:
     """Return the conditions of a file; gates of other kinds keep their verdicts."""
     judgments = []
     for evaluation in evaluations:
@@ -228,7 +261,7 @@ def _file_conditions(
             verdict, line_number = VerdictRecord(Outcome.ERROR), spec.lines.line or int(line or 0)
             gate = GateRecord(name, f"{where}::{name}", interview.old.name, verdict, where, line_number)
             assert isinstance(spec.condition, Condition)
-            judgments.append((gate, interview, spec.condition))
+            judgments.append(_Judgment(gate, [(interview, spec.condition)]))
     return judgments
 
 
@@ -372,16 +405,22 @@ def _noise(interview: _Rescored) -> DecodingNoise | None:
     return noise_of(interview.administrations, old.samples, old.size) if old.decoding_noise else None
 
 
-def _verdicts(
-    interviews: Sequence[_Rescored], judgments: Sequence[tuple[GateRecord, _Rescored, Condition]]
-) -> Iterator[GateRecord]:
+def _verdicts(interviews: Sequence[_Rescored], judgments: Sequence[_Judgment]) -> Iterator[GateRecord]:
     """Set the interviews' results, and yield the gates with their verdicts."""
-    family = sum(condition.denials(interview.bank) for _, interview, condition in judgments)
+    family = sum(condition.denials(interview.bank) for j in judgments for interview, condition in j.conditions)
     for interview in interviews:
         interview.result = _result(interview, family)
-    for gate, interview, condition in judgments:
-        assert interview.result is not None
-        yield msgspec.structs.replace(gate, verdict=VerdictRecord.of(interview.result.verdict(condition)))
+    for gate, conditions, suite in judgments:
+        judged = [(interview.old.name, _verdict(interview, condition)) for interview, condition in conditions]
+        verdict, parts = judged[0][1], []
+        if suite is not None:
+            verdict, parts = suite.judge(judged), suite_gates(gate.nodeid, judged)
+        yield msgspec.structs.replace(gate, verdict=VerdictRecord.of(verdict), gates=parts)
+
+
+def _verdict(interview: _Rescored, condition: Condition) -> Verdict:
+    assert interview.result is not None
+    return interview.result.verdict(condition)
 
 
 def _new_record(interview: _Rescored) -> EvaluationRecord:

@@ -11,7 +11,15 @@ from pytest_adaptive_eval.evaluation.spec import (
     evaluation_kinds,
     merge_kinds,
 )
-from pytest_adaptive_eval.evaluation.toml import GateSpec, TomlEval, gate_keys, read_gate, read_toml
+from pytest_adaptive_eval.evaluation.toml import (
+    GateSpec,
+    TomlEval,
+    TomlSuite,
+    gate_keys,
+    read_gate,
+    read_suite,
+    read_toml,
+)
 
 __all__ = [
     "CodeRunner",
@@ -24,6 +32,7 @@ __all__ = [
     "Settings",
     "TaskGraders",
     "TomlEval",
+    "TomlSuite",
     "bank_notes",
     "check_model",
     "evaluation_kinds",
@@ -31,6 +40,7 @@ __all__ = [
     "load_model",
     "merge_kinds",
     "read_gate",
+    "read_suite",
     "read_toml",
     "recorded_banks",
 ]

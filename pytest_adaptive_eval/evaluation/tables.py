@@ -89,6 +89,24 @@ class GateTable(Table, frozen=True, kw_only=True):
     subject: Annotated[str | None, described("one of several subjects or nodes; the candidate by default")] = None
 
 
+class SuiteGateTable(GateTable, frozen=True, kw_only=True):
+    """``[[suite.gate]]``: the keys of ``[[eval.gate]]``, but for those that belong to the suite."""
+
+    eval: Annotated[str, described("name of the evaluation")] = ""
+
+
+class SuiteTable(Table, frozen=True, kw_only=True):
+    """``[[suite]]``, and keywords of the marker ``adaptive_suite`` of a test with several gates."""
+
+    name: Annotated[str, described("name of the suite's test; in TOML files alone")] = ""
+    at_least: Annotated[Count | None, described("number of gates that must pass")] = None
+    confidence: Annotated[Number, described("confidence of each verdict on the suite")] = 0.95
+    on_inconclusive: Annotated[str, described("end of an undecided suite", ON_INCONCLUSIVE)] = "fail"
+    gate: Annotated[
+        list[SuiteGateTable], described("gates, with the keys of [[eval.gate]] and eval = NAME; in TOML files alone")
+    ] = []
+
+
 class EvalTable(Table, frozen=True, kw_only=True):
     """``[[eval]]`` with a bank or a task, and keywords of the marker ``adaptive_eval``."""
 

@@ -45,7 +45,7 @@ def judge_claim(
     (claim,) = condition.claims(result.bank, result.baselines)
     log = claim.view(result.log)
     sequential = interval_of is not None
-    (outcome,) = decide_claims(result, condition, [claim], sequential=sequential)
+    (outcome,), (at,) = decide_claims(result, condition, [claim], sequential=sequential)
     required, family = claim.total / log.size, claim_family(result, condition)
 
     def interval_at(confidence: float) -> Interval:
@@ -56,7 +56,7 @@ def judge_claim(
         interval = undecided_interval(interval, family, interval_at, required)
     all_notes = [*verdict.notes, *missing_score_notes(result), *notes]
     if outcome is Outcome.PASS and guessing is not None and interval.low <= guessing:
-        (outcome,) = decide_claims(
+        (outcome,), (at,) = decide_claims(
             result, condition, [above_guessing(claim, guessing * log.size)], sequential=sequential
         )
         if outcome is Outcome.PASS:
@@ -67,7 +67,13 @@ def judge_claim(
             all_notes.insert(0, f"not distinguishable from guessing, which scores {score} on such choices")
     elif outcome is Outcome.INCONCLUSIVE:
         all_notes.insert(0, _remaining_items(result, claim, log, interval.estimate, family))
-    return replace(verdict, outcome=outcome, interval=map_interval(interval, to_unit), notes=tuple(all_notes))
+    return replace(
+        verdict,
+        outcome=outcome,
+        interval=map_interval(interval, to_unit),
+        notes=tuple(all_notes),
+        decided_after=at if outcome is not Outcome.INCONCLUSIVE and 0 < at < result.asked else None,
+    )
 
 
 def above_guessing(claim: Claim, total: float) -> Claim:
@@ -77,14 +83,19 @@ def above_guessing(claim: Claim, total: float) -> Claim:
 
 def decide_claims(
     result: SessionResult, condition: Condition, claims: Sequence[Claim], *, sequential: bool = False
-) -> list[Outcome]:
-    """Return the outcome of each of a condition's claims, corrected for all others; by bets if `sequential`."""
+) -> tuple[list[Outcome], list[int]]:
+    """Return the outcome of each of a condition's claims, corrected for all others; by bets if `sequential`.
+
+    The second list has the number of draws at each decision, 0 where it is undecided or was made at the end.
+    """
     others, family = _other_claims(result, condition), claim_family(result, condition, len(claims))
     # rare large losses make a t interval unreliable
     if sequential or result.sequential or any(claim.rare for claim in claims):
-        signs = decide(result.log, [*claims, *others], family).outcome[: len(claims)]
-        return [_OUTCOMES[int(sign)] for sign in signs]
-    return [_decide_at_end(result.log, claim, corrected_confidence(condition.confidence, family)) for claim in claims]
+        decisions = decide(result.log, [*claims, *others], family)
+        signs, at = decisions.outcome[: len(claims)], decisions.at[: len(claims)]
+        return [_OUTCOMES[int(sign)] for sign in signs], at.tolist()
+    corrected = corrected_confidence(condition.confidence, family)
+    return [_decide_at_end(result.log, claim, corrected) for claim in claims], [0] * len(claims)
 
 
 def _other_claims(result: SessionResult, condition: Condition) -> list[Claim]:

@@ -77,5 +77,5 @@ def with_must_pass(verdict: Verdict, judge: Callable[[Verdict], Verdict], answer
     judged = judge(verdict)
     if judged.outcome is Outcome.ERROR:
         return judged
-    failed = replace(judged, outcome=outcome, stated=sentence, notice=False)
+    failed = replace(judged, outcome=outcome, stated=sentence, notice=False, decided_after=None)
     return with_note(failed, f"without them {judged.outcome.value}: {judged.claim}")

@@ -88,6 +88,7 @@ class Verdict:
         notice: The gate has no reference yet, such as the baseline of a first run. It is allowed to pass, and promotes
             nothing.
         unanswered: Answers that were empty, refused or cut, such as ``10 of 40 empty``; empty without any.
+        decided_after: Items after which it was final, where other gates or answers in flight made the interview longer.
     """
 
     outcome: Outcome
@@ -104,6 +105,7 @@ class Verdict:
     notice: bool = False
     unit: str = "items"
     unanswered: str = ""
+    decided_after: int | None = None
 
     def __bool__(self) -> bool:
         return self.outcome is Outcome.PASS or self.allowed
@@ -148,6 +150,7 @@ class Verdict:
         out["outcome"] = self.outcome.value
         out["notes"], out["condition"] = list(self.notes), dict(self.condition)
         out["sentence"] = self.sentence
-        if not self.unanswered:
-            del out["unanswered"]
+        for name in ("unanswered", "decided_after"):
+            if not out[name]:
+                del out[name]
         return out

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -192,6 +193,7 @@ def mean_of_draws(log: DesignLog) -> float:
     return float(np.clip(estimate, wrong.scores.sum(), right.scores.sum() + log.size - len(log))) / log.size
 
 
+@lru_cache(maxsize=4096)  # replays ask for the bounds of a block of one length again and again
 def _smallest_total(right: int, drawn: int, size: int, alpha: float) -> int:
     """Return the smallest number of right items in the bank with P(`right` or more of `drawn`) above `alpha`."""
     if right == 0:

@@ -23,6 +23,7 @@ from pytest_adaptive_eval.plugin.names import (
     MISSING_BASELINE,
     REFUSAL,
     REUSE,
+    SUITE_MARKER,
     is_eval_file,
     refuse,
 )
@@ -153,6 +154,11 @@ def pytest_configure(config: pytest.Config) -> None:
         f"{GATE_MARKER}(name, *, at_least | not_worse_than, margin | rank_within | above, metric='accuracy', "
         "confidence, probability, on_inconclusive, method, subject): a condition on the evaluation `name`, which ends "
         "as soon as its conditions are decided; the test asserts adaptive_eval.verdicts",
+    )
+    config.addinivalue_line(
+        "markers",
+        f"{SUITE_MARKER}(*, at_least, confidence=0.95, on_inconclusive='fail'): so many of the test's {GATE_MARKER} "
+        "conditions must hold, with one error rate",
     )
     config.pluginmanager.register(ForeignFolders(config), "adaptive-eval-foreign-folders")
     if config.getoption("adaptive_eval"):

@@ -9,6 +9,7 @@ import pytest
 TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"  #: Names of the files that need no Python.
 MARKER = "adaptive_eval"  #: Marker of interviews, and fixture of gates.
 GATE_MARKER = "adaptive_gate"  #: Marker of the conditions of gates.
+SUITE_MARKER = "adaptive_suite"  #: Marker of a gate that needs some of its conditions.
 MISSING_BASELINE = ("warn", "record", "fail")  #: What may happen where there is no baseline yet.
 REFUSAL = "adaptive_eval_refusal"  #: Where a worker of xdist leaves a usage error for its controller.
 REUSE = "answers.sqlite"  #: File in the folder of a run for answers that runs share.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.evaluation import Evaluation, Plan, Settings
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.result import Result
+    from pytest_adaptive_eval.gates.suite import Suite
     from pytest_adaptive_eval.models.base import AnswerSource, Completion, Model
     from pytest_adaptive_eval.models.reuse import AnswerStore
     from pytest_adaptive_eval.records.run_record import EvaluationRecord
@@ -260,6 +261,7 @@ class RunState:
         evaluations: Every evaluation that collection met, selected or not.
         needs: Evaluations that must precede a gate, or an interview whose baseline is another interview.
         declared: Conditions of gates with marks, and of TOML files.
+        suites: Requirements of gates that need some of their conditions.
         family: Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of
             other kinds.
         pipeline: `pipeline.Pipeline`, which imports this module.
@@ -273,6 +275,7 @@ class RunState:
     evaluations: list[EvaluationNode] = field(default_factory=list)
     needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
     declared: dict[pytest.Item, list[Declared]] = field(default_factory=dict)
+    suites: dict[pytest.Item, Suite] = field(default_factory=dict)
     family: int = 0
     pipeline: Any = None
     answers: AnswerStore | None = None

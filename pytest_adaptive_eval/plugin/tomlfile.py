@@ -11,11 +11,19 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.errors import ConfigError, UsageError
-from pytest_adaptive_eval.evaluation import EvalSpec, EvaluationKind, GateSpec, Settings, TomlEval, merge_kinds
+from pytest_adaptive_eval.evaluation import (
+    EvalSpec,
+    EvaluationKind,
+    GateSpec,
+    Settings,
+    TomlEval,
+    TomlSuite,
+    merge_kinds,
+)
 from pytest_adaptive_eval.evaluation.lines import Lines
 from pytest_adaptive_eval.evaluation.toml import read_toml
 from pytest_adaptive_eval.models.base import Model
-from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER
+from pytest_adaptive_eval.plugin.names import GATE_MARKER, MARKER, SUITE_MARKER
 from pytest_adaptive_eval.plugin.node import EvaluationTest
 from pytest_adaptive_eval.plugin.notices import told_lines
 from pytest_adaptive_eval.plugin.question import AskedItem
@@ -82,9 +90,9 @@ class TomlEvaluation(_TomlItem, EvaluationTest):
 
 
 class TomlGate(_TomlItem):
-    """One ``[[eval.gate]]``."""
+    """One ``[[eval.gate]]``, or one ``[[suite]]``."""
 
-    lines: Lines  #: Of its keys.
+    lines = Lines()  #: Of its keys.
 
 
 class EvalFile(pytest.Module):
@@ -105,14 +113,18 @@ class EvalFile(pytest.Module):
         """Collect evaluations, each with its gates."""
         items: list[pytest.Item] = []
         try:
-            evaluations, required = read_toml(self.path, merge_kinds(self.kinds))
+            evaluations, required, suites = read_toml(self.path, merge_kinds(self.kinds))
             self.require(required)
             gates = [gate.condition for evaluation in evaluations for gate in evaluation.gates]
             #: Evaluations that gates compare with; --adaptive-eval-model does not replace their models.
             self._compared = {gate.name for gate in gates if gate.kind == "not_worse_than"}
+            self._compared |= {
+                keys["not_worse_than"] for suite in suites for _, keys in suite.gates if "margin" in keys
+            }
             self._functions: set[str] = set()
             for evaluation in evaluations:
                 items += self._evaluation(evaluation)
+            items += map(self._suite, suites)
         except ConfigError as error:
             self.mistake(error)
         self.notice(items)
@@ -160,6 +172,16 @@ class EvalFile(pytest.Module):
         test: TomlGate = TomlGate.make(self, function, parameter, _read_verdict, gate.lines.line)
         test.lines = gate.lines
         test.add_marker(getattr(pytest.mark, GATE_MARKER)(evaluation, gate.condition))
+        return test
+
+    def _suite(self, suite: TomlSuite) -> TomlGate:
+        """Return the test of a suite, with the marks that a test in Python would have."""
+        line = int(suite.where.rpartition(":")[2])
+        self._claim(suite.name, line)
+        test: TomlGate = TomlGate.make(self, suite.name, "", _read_verdict, line)
+        for name, keys in suite.gates[::-1]:  # pytest keeps the last mark first
+            test.add_marker(getattr(pytest.mark, GATE_MARKER)(name, **keys))
+        test.add_marker(getattr(pytest.mark, SUITE_MARKER)(**suite.settings))
         return test
 
     def _own_model(self, evaluation: TomlEval) -> OwnModel | None:

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.plugin.names import GATE_MARKER
 from pytest_adaptive_eval.plugin.question import crash_line
 from pytest_adaptive_eval.plugin.state import EvaluationNode, Once, RunState, resolve
 from pytest_adaptive_eval.records.parts import VerdictRecord
-from pytest_adaptive_eval.records.run_record import GateRecord
+from pytest_adaptive_eval.records.run_record import GateRecord, suite_gates
 from pytest_adaptive_eval.text import relative
 
 _NO_VERDICT = (
@@ -30,10 +30,11 @@ _ADVICE = "; where one of them suffices, write `assert adaptive_eval.any_of(firs
 
 
 class _Entry(NamedTuple):
-    """A verdict of an evaluation."""
+    """A verdict of an evaluation, or of a suite without the name of one."""
 
     evaluation: str
     verdict: Verdict
+    gates: Sequence[tuple[str, Verdict]] = ()  #: Evaluation and verdict of each gate of a suite.
 
 
 class VerdictLog:
@@ -77,12 +78,15 @@ class VerdictLog:
                 f'none: put @pytest.mark.{GATE_MARKER}("name", at_least=0.6) on it'
             )
         if gate.nodeid not in self._declared:
-            self._declared[gate.nodeid] = Verdicts(
-                [
-                    self._add(gate, node, self._state.lookup(node.nodeid)[1].judge(condition))
-                    for node, condition in self._state.declared[gate]
-                ]
-            )
+            judged = [
+                (node.evaluation.name, self._state.lookup(node.nodeid)[1].judge(condition))
+                for node, condition in self._state.declared[gate]
+            ]
+            if suite := self._state.suites.get(gate):
+                verdicts = [self._add(gate, "", suite.judge(judged), judged)]
+            else:
+                verdicts = [self._add(gate, name, verdict) for name, verdict in judged]
+            self._declared[gate.nodeid] = Verdicts(verdicts)
         return self._declared[gate.nodeid]
 
     def _add_own(self, gate: pytest.Item, node: EvaluationNode, verdict: Verdict) -> Verdict:
@@ -100,10 +104,12 @@ class VerdictLog:
                 f"the whole budget was asked, since no mark declares the condition; write {mark} to stop at the verdict"
             )
             verdict = replace(verdict, notes=(*verdict.notes, note))
-        return self._add(gate, node, verdict)
+        return self._add(gate, node.evaluation.name, verdict)
 
-    def _add(self, gate: pytest.Item, node: EvaluationNode, verdict: Verdict) -> Verdict:
-        """Keep a verdict for the record, as other plugins leave it."""
+    def _add(
+        self, gate: pytest.Item, evaluation: str, verdict: Verdict, gates: Sequence[tuple[str, Verdict]] = ()
+    ) -> Verdict:
+        """Keep a verdict for the record, as other plugins leave it; `gates` are those of a suite."""
         if gate.nodeid in self.over:
             raise ConfigError(f"{gate.nodeid}: a verdict was asked for after the test was over; ask for it in the test")
         config = self._state.config
@@ -113,7 +119,7 @@ class VerdictLog:
         final = verdict if changed is None else changed
         if final.allowed and not final.notice and final.on_inconclusive == "warn":
             gate.warn(AdaptiveEvalWarning(final.sentence))
-        self._entries.setdefault(gate.nodeid, []).append(_Entry(node.evaluation.name, final))
+        self._entries.setdefault(gate.nodeid, []).append(_Entry(evaluation, final, gates))
         return final
 
     def _choose(self, gate: pytest.Item, verdicts: Sequence[Verdict]) -> None:
@@ -125,7 +131,7 @@ class VerdictLog:
         note = "one of several verdicts suffices; not held: " + "; ".join(verdict.sentence for verdict in failed)
         kept = [e for e in self._entries.get(gate.nodeid, ()) if not any(e.verdict is verdict for verdict in failed)]
         self._entries[gate.nodeid] = [
-            _Entry(e.evaluation, replace(first, notes=(*first.notes, note))) if e.verdict is first else e for e in kept
+            e._replace(verdict=replace(first, notes=(*first.notes, note))) if e.verdict is first else e for e in kept
         ]
 
     @pytest.hookimpl(tryfirst=True)
@@ -189,15 +195,18 @@ class VerdictLog:
     def _new_records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
         """Return one record per verdict, and one more if the gate failed for another reason."""
         entries = self._entries.pop(item.nodeid, [])
-        verdicts = [(entry.evaluation, VerdictRecord.of(entry.verdict)) for entry in entries]
+        verdicts = [(entry.evaluation, VerdictRecord.of(entry.verdict), entry.gates) for entry in entries]
         if report.failed and all(entry.verdict for entry in entries):
             nodes = self._state.needs.get(item, [])
             name = nodes[0].evaluation.name if len(nodes) == 1 else ""
             sentence = f"{Outcome.ERROR.value} {crash_line(report)}"
-            verdicts.append((name, VerdictRecord(Outcome.ERROR, sentence=sentence)))
+            verdicts.append((name, VerdictRecord(Outcome.ERROR, sentence=sentence), ()))
         where = relative(item.reportinfo()[0], self._state.config.rootpath)
         line = (item.location[1] or 0) + 1
-        return [GateRecord(item.name, item.nodeid, name, verdict, where, line) for name, verdict in verdicts]
+        return [
+            GateRecord(item.name, item.nodeid, name, verdict, where, line, suite_gates(item.nodeid, gates))
+            for name, verdict, gates in verdicts
+        ]
 
 
 VERDICTS: pytest.StashKey[VerdictLog] = pytest.StashKey()  #: Key of the run's verdicts in ``config.stash``.

@@ -467,7 +467,7 @@ def _keyed(run: RunRecord) -> Iterator[tuple[tuple[Any, ...], GateRecord, Evalua
     """Yield the gates on interviews of an identified checkpoint, with what two runs of one gate have in common."""
     interviews = {name: interview for interview in run.interviews for name in (interview.nodeid, interview.name)}
     for gate in run.gates:
-        interview, verdict = interviews.get(gate.interview), gate.verdict
+        interview, verdict = interviews.get(gate.interviews[0]), gate.verdict
         if interview is not None and interview.subject.checkpoint:
             found = (gate.nodeid, verdict.metric, verdict.requirement, interview.subject.checkpoint)
             yield (*found, interview.bank.content_hash), gate, interview

@@ -470,7 +470,7 @@ class ConditionRecord(Part):
 class VerdictRecord(Part):
     """Verdict of a gate, see `gates.verdict.Verdict`, with its sentence."""
 
-    sparse = frozenset({"unanswered"})
+    sparse = frozenset({"unanswered", "decided_after"})
     outcome: Outcome
     metric: str = ""
     requirement: str = ""
@@ -485,6 +485,7 @@ class VerdictRecord(Part):
     notice: bool = False
     unit: str = "items"
     unanswered: str = ""
+    decided_after: int | None = None
     sentence: str = "the record holds no verdict for this gate"
 
     @classmethod

@@ -19,8 +19,9 @@ from msgspec.structs import replace
 
 from pytest_adaptive_eval.claims.categories import CategoryResult
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
@@ -335,14 +336,21 @@ class EvaluationRecord(Record, kw_only=True):
 
 
 class GateRecord(Record):
-    """One gate's verdict on an evaluation; the name is empty if the gate had none."""
+    """One gate's verdict on an evaluation, whose name is empty for a suite and for a gate that had none.
 
+    Args:
+        gates: Gates of a suite, see `gates.suite`, named after their conditions.
+    """
+
+    nested = ("gates",)
+    sparse = frozenset({"gates"})
     name: str
     nodeid: str
     interview: str
     verdict: VerdictRecord
     file: str = ""
     line: int = 0
+    gates: list[GateRecord] = []
 
     @property
     def outcome(self) -> Outcome:
@@ -358,6 +366,19 @@ class GateRecord(Record):
     def holds(self) -> bool:
         """Whether the gate passed or was let through."""
         return self.outcome is Outcome.PASS or self.verdict.let_through
+
+    @property
+    def interviews(self) -> list[str]:
+        """Names of the evaluations that it judges; a suite's gates may judge several."""
+        return list(dict.fromkeys(gate.interview for gate in self.gates)) or [self.interview]
+
+
+def suite_gates(nodeid: str, gates: Iterable[tuple[str, Verdict]]) -> list[GateRecord]:
+    """Return the records of a suite's gates, from the evaluation and the verdict of each."""
+    return [
+        GateRecord(Condition(**verdict.condition).label, nodeid, name, VerdictRecord.of(verdict))
+        for name, verdict in gates
+    ]
 
 
 class RunRecord(Record):
@@ -488,10 +509,11 @@ class RunRecord(Record):
         judged = {name for i in self.interviews if i.judge for name in (i.name, i.nodeid)}
         opinions = {name for entry in self.evaluations if entry.opinion for name in (entry.name, entry.nodeid)}
         passed = [gate for gate in self.gates if gate.outcome is Outcome.PASS]
-        if any(gate.interview not in judged | opinions for gate in passed):
+        interviews = [name for gate in passed for name in gate.interviews]
+        if any(name not in judged | opinions for name in interviews):
             return ""
-        names = ", ".join(dict.fromkeys(gate.interview for gate in passed))
-        by_judge = any(gate.interview in judged for gate in passed)
+        names = ", ".join(dict.fromkeys(interviews))
+        by_judge = any(name in judged for name in interviews)
         return f"{_JUDGED if by_judge else _OPINION} ({names}); {_ADVICE}"
 
     @classmethod
@@ -574,9 +596,15 @@ def _add(record: RunRecord, whole: RunRecord, names: set[str]) -> None:
         name = _unique(evaluation.name, (evaluation.subject.name, *marks), names)
         renamed |= {evaluation.name: name, evaluation.nodeid: name}
         whole.evaluations.append(replace(evaluation, name=name))
-    whole.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
+    whole.gates += [_renamed(gate, renamed) for gate in record.gates]
     whole.seconds += record.seconds
     whole.versions |= record.versions
+
+
+def _renamed(gate: GateRecord, names: Mapping[str, str]) -> GateRecord:
+    """Return a gate with other names of its evaluations."""
+    gates = [_renamed(part, names) for part in gate.gates]
+    return replace(gate, interview=names.get(gate.interview, gate.interview), gates=gates)
 
 
 def _exit_status(record: RunRecord) -> int:

@@ -50,7 +50,8 @@ def gate_report(record: RunRecord) -> bytes:
     for view in views(record):
         name = unique(_one_line(view.title, _NAME))
         cases = [_evaluation_case(view, name), *_gate_cases(view.gates, name)]
-        properties = _texts({"run": record.run, "evaluation": view.record.name, **_properties(view.record)})
+        decided = {f"decided after: {gate.name}": gate.verdict.decided_after for gate in view.gates}
+        properties = _texts({"run": record.run, "evaluation": view.record.name, **_properties(view.record), **decided})
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
     if alone := record.judged()[1]:
         name = unique("gates without an interview")
@@ -104,7 +105,8 @@ def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
         claim = f"{verdict.metric} {verdict.requirement}".strip()
         name = _one_line(f"{gate.name}: {claim}" if claim else gate.name, _NAME)
         message = _one_line(verdict.sentence)
-        body = clean_xml("\n".join([message, *verdict.notes, gate.where]), _BODY)
+        lines = [message, *verdict.notes, words.decided(gate), gate.where]
+        body = clean_xml("\n".join(filter(None, lines)), _BODY)
         case = TestCase(unique(name), _class(suite))
         if outcome is Outcome.PASS:
             case.stdout = body

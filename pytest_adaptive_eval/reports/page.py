@@ -231,7 +231,7 @@ def _gate(gate: GateRecord) -> dict[str, Any]:
         "glyph": _GLYPHS[outcome],
         "name": clean_html(gate.name, 200),
         "sentence": clean_html(words.sentence_without(gate, notes), _SENTENCE),
-        "notes": [clean_html(note, _SENTENCE) for note in notes],
+        "notes": [clean_html(note, _SENTENCE) for note in filter(None, [*notes, words.decided(gate)])],
         "where": clean_html(gate.where, 300),
         "bar": _gate_bar(gate.verdict),
     }

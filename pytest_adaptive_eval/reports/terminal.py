@@ -134,7 +134,8 @@ def verdict_lines(record: RunRecord, width: int) -> list[Line]:
         outcome = gate.outcome
         named = ambiguous and gate.interview not in ("", gate.name)
         of = f" ({clean_terminal(gate.interview, _NAME)})" if named else ""
-        claim = clean_terminal(words.sentence_without(gate, standing), _SENTENCE)
+        said = filter(None, [words.sentence_without(gate, standing), words.decided(gate)])
+        claim = clean_terminal("; ".join(said), _SENTENCE)
         text = f"{clean_terminal(gate.name, _NAME, keep_end=True)}{of}: {claim}"
         first, *more = wrap(text, width, " " * (head + 2), outcome.value.ljust(head + 2))
         lines += [((first[:head], _MARKUP[outcome]), (first[head:], _PLAIN)), *_styled(more)]

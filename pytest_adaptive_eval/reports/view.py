@@ -61,7 +61,10 @@ class View:
         """Yield the notes on its bank and its intervals, then its own."""
         if self.record.is_interview:
             name = self.record.name or self.place
-            yield from (f"{name}: {note}" for note in words.bank_notes(self.record, gated=bool(self.gates)))
+            yield from (
+                f"{name}: {note}"
+                for note in words.bank_notes(self.record, gated=bool(self.gates or self.record.conditions))
+            )
         yield from self.record.notes
 
 

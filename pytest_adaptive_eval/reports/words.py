@@ -204,6 +204,16 @@ def sentence_without(gate: GateRecord, notes: Sequence[str]) -> str:
     return sentence
 
 
+def decided(gate: GateRecord) -> str:
+    """Return after how many questions a gate was decided, where the interview asked more; empty otherwise."""
+    parts = [(f"{part.interview} " if gate.gates else "", part.verdict) for part in gate.gates or [gate]]
+    return ", ".join(
+        f"{name}decided after {verdict.decided_after} of {verdict.asked} {verdict.unit}"
+        for name, verdict in parts
+        if verdict.decided_after is not None
+    )
+
+
 def promoted(record: RunRecord) -> bool:
     """Return whether the checkpoint may be promoted; False for a record that contradicts itself."""
     return record.promote and all(gate.holds for gate in record.gates)

@@ -293,8 +293,8 @@ def test_a_first_evaluation_of_a_kind_is_one_that_pytest_collects(run, tmp_path,
     assert f"found: {specs[0]} is the candidate" in out
     assert out.count("takes part") == len(names) - 1
     assert next_commands(out)[-1] == "pytest --adaptive-eval"
-    evaluations, _ = read_toml(tmp_path / "adaptive-eval.toml", evaluation_kinds())
-    assert [len(evaluation.gates) for evaluation in evaluations] == [1]
+    written = read_toml(tmp_path / "adaptive-eval.toml", evaluation_kinds()).evaluations
+    assert [len(evaluation.gates) for evaluation in written] == [1]
     assert all(json.dumps(spec) in (tmp_path / "adaptive-eval.toml").read_text() for spec in specs)
 
 

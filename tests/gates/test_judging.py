@@ -20,11 +20,14 @@ from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
-from pytest_adaptive_eval.inference.betting import Claim, log_wealth
+from pytest_adaptive_eval.inference.betting import Claim, decide, log_wealth
 from pytest_adaptive_eval.inference.conformal import Conformal, uniform_half_width
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.parts import VerdictRecord
+from pytest_adaptive_eval.records.run_record import GateRecord
+from pytest_adaptive_eval.reports import words
 
 N = 400
 REFERENCES = tuple(f"m{i}" for i in range(21))
@@ -64,6 +67,20 @@ def test_a_verdict_of_a_stopped_interview_says_how_it_was_reached():
     assert verdict.outcome is Outcome.PASS
     assert verdict.interval.low >= 0.3
     assert verdict.sentence.endswith(f"% , {result.asked} of {N} items, anytime-valid".replace("% ,", "%,"))
+
+
+def test_each_gate_of_an_interview_says_after_how_many_items_it_was_decided():
+    easy, hard = (Condition("accuracy", "at_least", value) for value in (0.3, 0.8))
+    result = interview(bank(), np.ones(N), planned=[easy, hard])
+    first, last = result.judge(easy), result.judge(hard)
+    claims = [claim for condition in (easy, hard) for claim in condition.claims(result.bank, {})]
+    at = decide(result.log, claims).at.tolist()
+    assert at[0] < at[1] <= result.asked
+    assert first.decided_after == at[0]
+    assert last.decided_after == (None if at[1] == result.asked else at[1])
+    record = GateRecord("gate", "file::gate", "eval", VerdictRecord.of(first))
+    assert words.decided(record) == f"decided after {at[0]} of {result.asked} items"
+    assert "decided_after" not in replace(first, decided_after=None).to_json()
 
 
 def test_a_notebook_shows_a_verdict_and_its_result():

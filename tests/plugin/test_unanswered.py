@@ -204,7 +204,7 @@ def test_a_record_of_an_earlier_version_is_rescored_by_the_rule_of_the_gates(
     data = lab.record
     del data["interviews"][0]["unanswered"]
     (lab.path / "gates.eval.toml").write_text(EVAL.format(model="model", settings=settings, gate=AT_LEAST))
-    gates, _ = read_toml(lab.path / "gates.eval.toml")
+    gates = read_toml(lab.path / "gates.eval.toml").evaluations
     bank = read_bank(lab.path / "toy.jsonl")
     new = rescore(RunRecord.from_json(data), {"toy": bank}, gates=gates, run="r2", now=datetime.now(UTC))
     assert bounds(new.gates[0].verdict.to_json()) == interval

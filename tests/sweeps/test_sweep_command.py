@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cells_of import SLOW
+from cells_of import SLOW, write_answers
 
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.records.runs import read_run
@@ -235,3 +235,18 @@ def test_a_cell_that_died_after_its_record_is_not_asked_again(grid: Path) -> Non
     assert main(["sweep", "sweep.toml"]) == 0
     assert record.stat().st_mtime_ns != written
     assert json.loads(path.read_text())["attempts"] == 2
+
+
+def test_all_pairs_of_checkpoints_are_on_the_page_and_in_the_history(grid: Path, capsys: Any) -> None:
+    write_answers(grid / "answers" / "step-11.jsonl", 9)
+    assert main(["sweep", "sweep.toml"]) == 1
+    page = (grid / ".adaptive-eval-sweep" / "sweep.html").read_text()
+    assert "All 3 intervals hold together with 95 %" in page
+    capsys.readouterr()
+    assert main(["history", "--compare", ".adaptive-eval-sweep/record.json", "--json", "pairs.json"]) == 0
+    assert "3 pairs; all intervals together hold with 95 %" in capsys.readouterr().out
+    data = json.loads((grid / "pairs.json").read_text())
+    (far,) = (pair for pair in data["pairs"] if set(pair["subjects"]) == {"step-10", "step-9"})
+    assert far["subjects"] == ["step-10", "step-9"]
+    assert far["decided"]
+    assert far["shared"] > 0

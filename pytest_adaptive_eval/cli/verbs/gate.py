@@ -311,7 +311,8 @@ def _rescore(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval import clock
     from pytest_adaptive_eval.cli.python_files import ini_words, pytest_settings
     from pytest_adaptive_eval.cli.rescore import rescore
-    from pytest_adaptive_eval.evaluation import read_toml, recorded_banks
+    from pytest_adaptive_eval.evaluation import recorded_banks
+    from pytest_adaptive_eval.evaluation.toml import TomlFile, read_toml
 
     refuse(options, _OF_LOGS, "is for logs, and not for --rescore")
     writes = {"-o": options.output}
@@ -321,10 +322,19 @@ def _rescore(options: argparse.Namespace) -> int:
     folders, now = [Path.cwd()], clock.now()
     graders = ini_words(pytest_settings(Path.cwd()).get("adaptive_eval_graders"))
     banks = recorded_banks(record, folders, paths, graders, _raise)
-    gates = read_toml(options.gates).evaluations if options.gates else []
-    if options.gates and not gates:
+    file = read_toml(options.gates) if options.gates else TomlFile([], [], [])
+    if options.gates and not file.evaluations:
         raise ConfigError(f"{options.gates}: no evaluation; write [[eval]] (in double brackets) with a bank and gates")
-    new = rescore(record, banks, gates=gates, baseline=options.baseline, folders=folders, run=new_id(now), now=now)
+    new = rescore(
+        record,
+        banks,
+        gates=file.evaluations,
+        suites=file.suites,
+        baseline=options.baseline,
+        folders=folders,
+        run=new_id(now),
+        now=now,
+    )
     keep_record(new, options.output, options.history)
     show(new)
     if new.missing:

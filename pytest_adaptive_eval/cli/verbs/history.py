@@ -24,8 +24,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = group.add_mutually_exclusive_group().add_argument
     text = "watch every evaluation and category for a drop; exit code 1 while an alarm lasts"
     add("--drift", action="store_true", help=text)
-    text = "the change from one run to another; a gate not_worse_than decides on it"
-    add("--compare", metavar="RUN", nargs=2, help=text)
+    text = "the change from one run to another; of one record, or of three runs and more, all pairs of subjects"
+    add("--compare", metavar="RUN", nargs="+", help=text)
     text = "how alike evaluations order the subjects, and your own scores: a column subject, and columns of scores"
     add("--correlate", metavar="FILE.csv", nargs="?", const="", help=text)
     text = "accuracy by level over the rounds of each subject, of generated tasks: lowest, mean, highest"
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.compare:
         from pytest_adaptive_eval.cli.compare import compare
 
-        refuse(options, ("evaluation", "subject"), "is not for --compare, which names two runs")
+        refuse(options, ("evaluation", "subject"), "is not for --compare, which names runs")
         return compare(options)
     if options.correlate is not None:
         from pytest_adaptive_eval.cli.correlate import correlate
@@ -129,6 +129,7 @@ REGISTERED = (
             "history --last 10",
             "history --drift --webhook ALERT_URL",
             "history --compare 20310506T07 latest",
+            "history --compare .adaptive-eval-sweep/record.json",
         ),
     ),
 )

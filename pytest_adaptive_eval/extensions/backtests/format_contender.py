@@ -20,7 +20,7 @@ from pytest_adaptive_eval.irt.multimodal import Form, Modalities
 from pytest_adaptive_eval.types import Array, Bools, Ints
 
 #: Fits by the likelihood alone: priors so wide that they say nothing.
-PLAIN = Training(item_spread=10.0, ability_spread=10.0)
+PLAIN = Training(rate=0.01, item_spread=10.0, ability_spread=10.0)
 
 
 @dataclass(slots=True)

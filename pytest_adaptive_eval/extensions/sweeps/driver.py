@@ -124,7 +124,7 @@ def _named(record: RunRecord, cell: Cell) -> RunRecord:
     names = {entry.name for entry in record.evaluations}
     for entry in record.evaluations:
         entry.name += mark
-    for gate in record.gates:
+    for gate in (*record.gates, *(part for suite in record.gates for part in suite.gates)):
         if gate.interview in names:
             gate.interview += mark
     return record

@@ -10,13 +10,15 @@ from pytest_adaptive_eval.extensions.sweeps.cells import Cell, CellEnd
 from pytest_adaptive_eval.extensions.sweeps.matrix import GLYPHS, Curve, Entry, Matrix
 from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.outputs import write_whole
+from pytest_adaptive_eval.records.pairs import CONFIDENCE, Pair
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.page import asset, page_head
 from pytest_adaptive_eval.reports.plots import Frame, path, share_label, signed_label, span_of, ticks_in, whisker
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import counted, number
 
 #: Most pictures of estimates along training steps, and most lines of one that have intervals.
 PANELS = 48
+PAIRS = 300  #: Most rows of the table of pairs.
 _WITH_INTERVALS = 3
 _SIZE, _MARGINS = (300.0, 180.0), (40.0, 16.0, 12.0, 42.0)
 _WORDS = {
@@ -43,28 +45,42 @@ _STYLE = """
 """
 
 
-def write_sweep_page(path: Path, title: str, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0) -> None:
+def write_sweep_page(
+    path: Path,
+    title: str,
+    cells: Sequence[Cell],
+    ends: Mapping[str, CellEnd],
+    gpus: int = 0,
+    pairs: Sequence[Pair] = (),
+) -> None:
     """Write the page, replacing an earlier one in one step; see `sweep_page`.
 
     Raises:
         UsageError: The file cannot be written.
     """
-    page = sweep_page(title, cells, ends, gpus, links=True)
+    page = sweep_page(title, cells, ends, gpus, pairs, links=True)
     write_whole(path, [page.encode("utf-8")], "the page of the sweep")
 
 
 def sweep_page(
-    title: str, cells: Sequence[Cell], ends: Mapping[str, CellEnd], gpus: int = 0, *, links: bool = False
+    title: str,
+    cells: Sequence[Cell],
+    ends: Mapping[str, CellEnd],
+    gpus: int = 0,
+    pairs: Sequence[Pair] = (),
+    *,
+    links: bool = False,
 ) -> str:
     """Return the page of a sweep, which needs no network and no script.
 
     Args:
+        pairs: All pairs of checkpoints, see `records.pairs`.
         links: Link each cell's output, by its path from the folder of the sweep.
     """
     matrix = Matrix(cells, ends, gpus)
     style = asset("page.css") + _STYLE
     head = page_head(escape(clean_html(title, 200)), style, "")
-    sections = [_verdict(title, matrix), _matrix(matrix, links=links), _best(matrix), _curves(matrix)]
+    sections = [_verdict(title, matrix), _matrix(matrix, links=links), _best(matrix), _pairs(pairs), _curves(matrix)]
     sections.append(_failures(matrix, cells))
     top = tag("header", tag("p", "adaptive-eval sweep", class_="brand"), class_="top")
     main = tag("main", *filter(None, sections), id="main")
@@ -161,6 +177,30 @@ def _best(matrix: Matrix) -> Markup | None:
     )
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
     return _section("Best checkpoint", caption, table)
+
+
+def _pairs(pairs: Sequence[Pair]) -> Markup | None:
+    """Return the table of all pairs of checkpoints; those that do not compare are left out."""
+    known = [(pair, pair.interval) for pair in pairs if pair.interval is not None]
+    if not known:
+        return None
+    heads = [tag("th", name, scope="col") for name in ("evaluation", "better", "than", "accuracy", "interval", "by")]
+    rows = []
+    for pair, interval in known[:PAIRS]:
+        better, worse = (clean_html(name, 80) for name in pair.subjects)
+        shift = f"{'+' if interval.estimate >= 0 else ''}{number(interval.estimate)}".replace("-", "−")
+        bounds = interval.bounds_in_words().replace("-", "−")
+        by = f"the same {counted(pair.shared, 'item')}" if pair.shared else "each its own draws"
+        cells = [clean_html(pair.evaluation, 80), better, worse, tag("b", shift) if pair.decided else shift, bounds, by]
+        rows.append(tag("tr", *(tag("td", cell) for cell in cells)))
+    caption = (
+        f"Differences of accuracy. All {counted(len(known), 'interval')} hold together with {100 * CONFIDENCE:g} %. "
+        "A bold difference has an interval without 0."
+    )
+    omitted = len(known) - len(rows)
+    caption += f" {counted(omitted, 'further pair')}: adaptive-eval history --compare record.json" * (omitted > 0)
+    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
+    return _section("All pairs of checkpoints", caption, tag("div", table, class_="matrix", tabindex="0"))
 
 
 def _curves(matrix: Matrix) -> Markup | None:

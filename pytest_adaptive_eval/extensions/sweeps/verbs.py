@@ -112,6 +112,7 @@ def _report(sweep: Sweep, cells: Sequence[Cell]) -> bool:
     from pytest_adaptive_eval.extensions.sweeps.driver import cell_folder, merge_cells
     from pytest_adaptive_eval.extensions.sweeps.matrix import Matrix
     from pytest_adaptive_eval.extensions.sweeps.page import write_sweep_page
+    from pytest_adaptive_eval.records.pairs import all_pairs
 
     ends = {cell.key: end for cell in cells if (end := read_end(cell_folder(sweep.folder, cell))) is not None}
     finished = [cell for cell in cells if cell.key in ends and ends[cell.key].finished]
@@ -123,6 +124,7 @@ def _report(sweep: Sweep, cells: Sequence[Cell]) -> bool:
         cells,
         ends,
         sweep.table.resources.gpus,
+        all_pairs(merged.interviews) if merged is not None else (),
     )
     matrix = Matrix(cells, ends, sweep.table.resources.gpus)
     words = {"none": "without a gate", "waiting": "not ended"}

@@ -53,7 +53,7 @@ class Gain(Metric[SessionResult]):
     def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
         """Return the verdict by bets on the draws: PASS needs all smaller formats, FAIL one."""
         claims = gap_claims(result.bank, condition.value, condition.confidence)
-        outcomes = decide_claims(result, condition, claims)
+        outcomes, _ = decide_claims(result, condition, claims)
         outcome = Outcome.INCONCLUSIVE
         if Outcome.FAIL in outcomes:
             outcome = Outcome.FAIL
