@@ -14,6 +14,9 @@ since their scores are not draws.
 The growth of the wealth depends on the stake, whose best value depends on the distance of the claim from the truth.
 Several bets each assume one distance. The test's wealth is their mean, which costs at most the logarithm of their
 number and keeps the guarantee.
+
+Where the number of draws is planned (`DesignLog.horizon`), half of the wealth of a claim of rare flips aims at it, see
+`_aimed`.
 """
 
 from __future__ import annotations
@@ -35,6 +38,11 @@ UNIT = 0.05  #: Distance from the threshold, as a share of the bank, that the mi
 DISTANCES = (0.5, 1.0, 2.0, 3.0)
 LIMIT = 0.97  #: Largest share of the wealth that a draw may cost.
 TWO_OUTCOMES = 0.8  #: The same for a stake by the two largest outcomes, which knows no variance.
+AIMED = 0.5  #: Share of the wealth of the bet that aims at the horizon.
+#: Factor and addition of the missing logarithm in `_aimed`, which approximate the hazard of a normal test.
+HAZARD, HALF = 1.7, 0.5
+NEAREST = 0.7  #: Least distance, in units, that a bet aims for: a horizon that allows a smaller one is far enough.
+SAME = 1e-12  #: Change of a logarithm of wealth that is none.
 ROUNDING = 1e-9  #: Sums of scores are compared up to rounding.
 
 
@@ -48,7 +56,8 @@ class Claim:
         unit: Unit of the distances that the bets assume, as a share of the bank.
         distances: Distance that each bet assumes, in units.
         rare: Whether most scores are predicted with near certainty, as from a baseline. A draw then brings a small gain
-            or, rarely, a large loss, and the stake is the best one for two such outcomes.
+            or, rarely, a large loss, and the stake is the best one for two such outcomes. One more bet aims at the
+            horizon of the log, see `_aimed`.
     """
 
     total: float
@@ -123,10 +132,52 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
                 )
             np.log1p(stake * gain).cumsum(axis=-1, out=log_of_bet)
         mean_wealth = np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps))
+        if claim.rare and log.take_all < len(log) and log.take_all < log.horizon:
+            mean_wealth = _aimed(log, claim, gain, limit, mean_wealth)
         settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
         return np.asarray(np.where(settled, np.inf, mean_wealth))
 
     return wealth
+
+
+def _aimed(log: DesignLog, claim: Claim, gain: Array, limit: Array, others: Array) -> Array:
+    """Return the logarithm of the wealth of other bets and of one that aims at the log's horizon, half each.
+
+    With m draws left to the horizon, each of variance v, the bet assumes the distance ``sqrt(HAZARD (x + HALF) v / m)``
+    at which m draws are likely to bring the x nats of wealth that it still lacks for a decision of its own. So it risks
+    more when it is behind than when it is ahead, like a test of that fixed size with looks (O'Brien and Fleming 1979).
+    A horizon at which this first distance is below `NEAREST` units leaves time enough, and there is no such bet.
+
+    The wealth is a nonnegative supermartingale like that of the others: the stake follows from the horizon, the
+    variance of the draw and the wealth before it, all fixed before the draw, and `limit` bounds it. It grows with every
+    score too. With ratio r of distance to standard deviation, in (0, 1], the stake ``r / (1 + r^2) / sqrt(v)`` falls
+    with the wealth W before it, so a loss takes a smaller share of more wealth. The amount W times stake grows with W,
+    since ``-d log r / d log W = 1 / (2 (x + HALF)) <= 1``, so a gain adds more. Each score raises the gain of its own
+    draw and of all later ones, and a share of the largest loss falls with it.
+
+    Args:
+        gain, limit, others: Shape (..., t). Gain of a draw per stake, largest stake, and the other bets' wealth.
+    """
+    draws, end = np.arange(gain.shape[-1]), log.size - log.horizon
+    items_left = log.size - draws
+    inside = draws < log.horizon
+    # draws from an endless bank that inform as much as those left to the horizon
+    ahead = np.where(inside, items_left * (items_left - end) / max(end, ROUNDING), np.inf)
+    lacking, nearest = np.log(1.0 / AIMED) - claim.log_alpha, NEAREST * claim.unit * log.size
+    sd, first = np.sqrt(np.maximum(log.variance, ROUNDING)), log.take_all
+    share, least = HAZARD / ahead, np.where(inside, np.minimum(nearest / sd, 1.0), 0.0)
+    before, wealth = np.zeros(gain.shape), np.empty(gain.shape)
+    # iterated until nothing changes, which each pass makes true of one more draw at least; a dozen passes mostly do
+    for _ in range(gain.shape[-1] + 1):
+        ratio = np.maximum(np.minimum(np.sqrt(share * (np.maximum(lacking - before, 0.0) + HALF)), 1.0), least)
+        np.log1p(np.minimum(ratio / ((1.0 + ratio * ratio) * sd), limit) * gain).cumsum(axis=-1, out=wealth)
+        change = np.abs(wealth[..., :-1] - before[..., 1:]).max(initial=0.0)
+        before[..., 1:] = wealth[..., :-1]
+        if change < SAME:
+            break
+    near = share[first] * (lacking + HALF) >= (nearest / sd[..., first, None]) ** 2
+    both = np.logaddexp(np.log1p(-AIMED) + others, np.log(AIMED) + wealth)
+    return np.asarray(np.where(near, both, others))
 
 
 @dataclass(frozen=True, slots=True)

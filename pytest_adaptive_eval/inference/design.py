@@ -13,7 +13,7 @@ from pytest_adaptive_eval.types import Array, Ints
 GATE_FLOOR = 0.1  #: Least share of uniform draws with which a selector that is not uniform may feed a gate.
 #: Quantities logged for each draw, see `Proposal`.
 DESIGN = ("propensities", "predictions", "rest", "variance", "down", "up")
-_SCALARS = ("size", "noise", "low", "high", "take_all")  #: Fields of a `DesignLog` that are no columns.
+_SCALARS = ("size", "noise", "low", "high", "take_all", "horizon")  #: Fields of a `DesignLog` that are no columns.
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class DesignLog:
     the subject's expected ones. `low` and `high` are the limits of a score, numbers or arrays like `scores`. `take_all`
     is the number of first items that were asked with probability 1, whatever the draws: a take-all stratum. Their
     scores are known parts of the bank's sum and say nothing about other items, so bets and intervals rest on the draws
-    after them.
+    after them. `horizon` is the number of administrations planned before the first one, at which some bets aim; 0 for
+    none.
     """
 
     items: Ints
@@ -42,6 +43,7 @@ class DesignLog:
     low: float | Array = 0.0
     high: float | Array = 1.0
     take_all: int = 0
+    horizon: int = 0
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
@@ -65,7 +67,7 @@ class DesignLog:
             return self
         ends = {name: end[..., k:] for name in ("low", "high") if isinstance(end := getattr(self, name), np.ndarray)}
         columns = {name: getattr(self, name)[..., k:] for name in self.columns()}
-        return replace(self, **columns, **ends, size=self.size - k, take_all=0)
+        return replace(self, **columns, **ends, size=self.size - k, take_all=0, horizon=max(self.horizon - k, 0))
 
     @property
     def uniform(self) -> bool:
