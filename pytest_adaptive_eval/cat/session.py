@@ -106,8 +106,8 @@ class Session:
             self._repeated = baseline
             if baseline.draws < self.budget:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
-        #: Number of administrations at which paired bets aim, fixed here, before the first draw; see `DesignLog`.
-        self.horizon = self.budget if baseline is not None else 0
+        #: Number of administrations at which bets aim, fixed here, before the first draw; see `DesignLog`.
+        self.horizon = self.budget if baseline is not None or policy.stop == "decision" else 0
         self.take_all = self._checked_first(take_all)
         if self.assistance is not None:
             self.assistance.take_all = len(self.take_all)

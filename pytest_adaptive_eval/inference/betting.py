@@ -15,8 +15,7 @@ The growth of the wealth depends on the stake, whose best value depends on the d
 Several bets each assume one distance. The test's wealth is their mean, which costs at most the logarithm of their
 number and keeps the guarantee.
 
-Where the number of draws is planned (`DesignLog.horizon`), half of the wealth of a claim of rare flips aims at it, see
-`_aimed`.
+Where the number of draws is planned (`DesignLog.horizon`), half of the wealth aims at it, see `_aimed`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,9 @@ TWO_OUTCOMES = 0.8  #: The same for a stake by the two largest outcomes, which k
 AIMED = 0.5  #: Share of the wealth of the bet that aims at the horizon.
 #: Factor and addition of the missing logarithm in `_aimed`, which approximate the hazard of a normal test.
 HAZARD, HALF = 1.7, 0.5
-NEAREST = 0.7  #: Least distance, in units, that a bet aims for: a horizon that allows a smaller one is far enough.
+#: Least distance, in units, that a bet aims for, in general and for rare flips: a horizon that allows a smaller one
+#: leaves time enough.
+NEAREST, NEAREST_RARE = 1.3, 0.7
 SAME = 1e-12  #: Change of a logarithm of wealth that is none.
 ROUNDING = 1e-9  #: Sums of scores are compared up to rounding.
 
@@ -56,8 +57,7 @@ class Claim:
         unit: Unit of the distances that the bets assume, as a share of the bank.
         distances: Distance that each bet assumes, in units.
         rare: Whether most scores are predicted with near certainty, as from a baseline. A draw then brings a small gain
-            or, rarely, a large loss, and the stake is the best one for two such outcomes. One more bet aims at the
-            horizon of the log, see `_aimed`.
+            or, rarely, a large loss, and the stake is the best one for two such outcomes.
     """
 
     total: float
@@ -132,7 +132,7 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
                 )
             np.log1p(stake * gain).cumsum(axis=-1, out=log_of_bet)
         mean_wealth = np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps))
-        if claim.rare and log.take_all < len(log) and log.take_all < log.horizon:
+        if log.take_all < min(len(log), log.horizon):
             mean_wealth = _aimed(log, claim, gain, limit, mean_wealth)
         settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
         return np.asarray(np.where(settled, np.inf, mean_wealth))
@@ -146,7 +146,7 @@ def _aimed(log: DesignLog, claim: Claim, gain: Array, limit: Array, others: Arra
     With m draws left to the horizon, each of variance v, the bet assumes the distance ``sqrt(HAZARD (x + HALF) v / m)``
     at which m draws are likely to bring the x nats of wealth that it still lacks for a decision of its own. So it risks
     more when it is behind than when it is ahead, like a test of that fixed size with looks (O'Brien and Fleming 1979).
-    A horizon at which this first distance is below `NEAREST` units leaves time enough, and there is no such bet.
+    Where the first distance would be below `NEAREST` units, the horizon leaves time enough, and there is no such bet.
 
     The wealth is a nonnegative supermartingale like that of the others: the stake follows from the horizon, the
     variance of the draw and the wealth before it, all fixed before the draw, and `limit` bounds it. It grows with every
@@ -163,7 +163,8 @@ def _aimed(log: DesignLog, claim: Claim, gain: Array, limit: Array, others: Arra
     inside = draws < log.horizon
     # draws from an endless bank that inform as much as those left to the horizon
     ahead = np.where(inside, items_left * (items_left - end) / max(end, ROUNDING), np.inf)
-    lacking, nearest = np.log(1.0 / AIMED) - claim.log_alpha, NEAREST * claim.unit * log.size
+    nearest = (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
+    lacking = np.log(1.0 / AIMED) - claim.log_alpha
     sd, first = np.sqrt(np.maximum(log.variance, ROUNDING)), log.take_all
     share, least = HAZARD / ahead, np.where(inside, np.minimum(nearest / sd, 1.0), 0.0)
     before, wealth = np.zeros(gain.shape), np.empty(gain.shape)

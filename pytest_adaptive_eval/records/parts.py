@@ -239,7 +239,7 @@ class PolicyRecord(Part):
         predictor: Hash of the bank's predictor, where it determines draws or estimates.
         asked_first: Ids of the items that were asked whatever the draws.
         must_pass: Ids of the items where one wrong answer fails every gate.
-        horizon: Number of items at which paired bets aimed, see `inference.design.DesignLog`.
+        horizon: Number of items at which bets aimed, see `inference.design.DesignLog`.
     """
 
     sparse = frozenset({"share", "settings", "predictor", "asked_first", "must_pass", "horizon"})
