@@ -416,6 +416,8 @@ def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
         responses = responses[:: max(1, len(responses) // 10)]
         p = bank.probability(abilities(bank, responses))
         for share, margin, even in product((0.03, 0.10), margins, (False, True)):
+            if margin > share:
+                continue  # who differs on fewer items cannot lose so much
             rng, budget = np.random.default_rng(3), min(tango_size(share, margin, n), n)
             good, bad = [], []
             for s, base in enumerate(responses):
@@ -425,6 +427,8 @@ def aimed(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
                 claim = PairedClaim.of(baseline, margin, 0.95)
                 patient = replace(claim, confidence=1 - 1e-13)  # the draws are those of the claim, and none stops early
                 for loss, cells in ((0, good), (round(margin * n) + 1, bad)):
+                    if loss // 2 > round(share * n / 2):
+                        continue
                     candidates = np.stack([flipped(base, p[s], share, even, rng, loss) for _ in range(seeds)])
                     if loss and not (candidates.sum(axis=1) < claim.total).all():
                         continue

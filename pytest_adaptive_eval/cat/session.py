@@ -108,6 +108,7 @@ class Session:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
         #: Number of administrations at which bets aim, fixed here, before the first draw; see `DesignLog`.
         self.horizon = self.budget if baseline is not None or policy.stop == "decision" else 0
+        self._paths: dict[tuple[float, ...], Array] = {}  #: See `DesignLog`.
         self.take_all = self._checked_first(take_all)
         if self.assistance is not None:
             self.assistance.take_all = len(self.take_all)
@@ -680,7 +681,7 @@ class Session:
     def _log(self, items: Ints, scores: Array, design: dict[str, Array], noise: float | Array) -> DesignLog:
         first = min(len(self.take_all), items.shape[-1])
         columns: dict[str, Any] = {"items": items, "scores": scores, **design, "noise": noise}
-        return DesignLog(**columns, size=len(self.bank), take_all=first, horizon=self.horizon)
+        return DesignLog(**columns, size=len(self.bank), take_all=first, horizon=self.horizon, paths=self._paths)
 
     def _noise(self, scores: Array) -> Array:
         """Return the variance that decoding may add to scores of shape (s, t), shape (s,); see the class."""

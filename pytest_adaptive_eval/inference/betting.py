@@ -43,7 +43,7 @@ HAZARD, HALF = 1.7, 0.5
 #: Least distance, in units, that a bet aims for, in general and for rare flips: a horizon that allows a smaller one
 #: leaves time enough.
 NEAREST, NEAREST_RARE = 1.3, 0.7
-SAME = 1e-12  #: Change of a logarithm of wealth that is none.
+SAME = 1e-11  #: Change of a logarithm of wealth that is none.
 ROUNDING = 1e-9  #: Sums of scores are compared up to rounding.
 
 
@@ -133,14 +133,14 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
             np.log1p(stake * gain).cumsum(axis=-1, out=log_of_bet)
         mean_wealth = np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps))
         if log.take_all < min(len(log), log.horizon):
-            mean_wealth = _aimed(log, claim, gain, limit, mean_wealth)
+            mean_wealth = _aimed(log, claim, side, gain, limit, mean_wealth)
         settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
         return np.asarray(np.where(settled, np.inf, mean_wealth))
 
     return wealth
 
 
-def _aimed(log: DesignLog, claim: Claim, gain: Array, limit: Array, others: Array) -> Array:
+def _aimed(log: DesignLog, claim: Claim, side: int, gain: Array, limit: Array, others: Array) -> Array:
     """Return the logarithm of the wealth of other bets and of one that aims at the log's horizon, half each.
 
     With m draws left to the horizon, each of variance v, the bet assumes the distance ``sqrt(HAZARD (x + HALF) v / m)``
@@ -166,17 +166,25 @@ def _aimed(log: DesignLog, claim: Claim, gain: Array, limit: Array, others: Arra
     nearest = (NEAREST_RARE if claim.rare else NEAREST) * claim.unit * log.size
     lacking = np.log(1.0 / AIMED) - claim.log_alpha
     sd, first = np.sqrt(np.maximum(log.variance, ROUNDING)), log.take_all
-    share, least = HAZARD / ahead, np.where(inside, np.minimum(nearest / sd, 1.0), 0.0)
+    share = HAZARD / ahead
+    near = share[first] * (lacking + HALF) >= (nearest / sd[..., first, None]) ** 2
+    if not near.any():
+        return others
+    least = np.minimum(np.maximum(share * HALF, np.where(inside, (nearest / sd) ** 2, 0.0)), 1.0)
+    most, key = share * (lacking + HALF), (side, claim.total, claim.unit)
     before, wealth = np.zeros(gain.shape), np.empty(gain.shape)
-    # iterated until nothing changes, which each pass makes true of one more draw at least; a dozen passes mostly do
+    if (earlier := log.paths.get(key)) is not None and earlier.shape[:-1] == gain.shape[:-1]:
+        known = min(earlier.shape[-1], gain.shape[-1] - 1)
+        before[..., 1 : known + 1], before[..., known + 1 :] = earlier[..., :known], earlier[..., -1:]
+    # iterated until nothing changes, which each pass makes true of one more draw at least
     for _ in range(gain.shape[-1] + 1):
-        ratio = np.maximum(np.minimum(np.sqrt(share * (np.maximum(lacking - before, 0.0) + HALF)), 1.0), least)
-        np.log1p(np.minimum(ratio / ((1.0 + ratio * ratio) * sd), limit) * gain).cumsum(axis=-1, out=wealth)
+        ratio = np.minimum(np.maximum(most - share * before, least), 1.0)  # squared
+        np.log1p(np.minimum(np.sqrt(ratio) / ((1.0 + ratio) * sd), limit) * gain).cumsum(axis=-1, out=wealth)
         change = np.abs(wealth[..., :-1] - before[..., 1:]).max(initial=0.0)
         before[..., 1:] = wealth[..., :-1]
         if change < SAME:
             break
-    near = share[first] * (lacking + HALF) >= (nearest / sd[..., first, None]) ** 2
+    log.paths[key] = wealth
     both = np.logaddexp(np.log1p(-AIMED) + others, np.log(AIMED) + wealth)
     return np.asarray(np.where(near, both, others))
 
